@@ -1,0 +1,132 @@
+"""What a page load amounted to, from what client and origin wrote down. Pure."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.load import ClientEvent, Evidence, OriginRequest
+
+IMAGE, SCRIPT = "image", "script"
+_SCRIPT_PATH = "/script.js"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """DATA payload that arrived together."""
+
+    t_ns: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceTimes:
+    """One resource of one load; nanoseconds of CLOCK_MONOTONIC.
+
+    first_byte_ns: first DATA payload, not HEADERS and not a frame's header. pieces: all DATA payload, in order.
+    """
+
+    requested_ns: int
+    headers_ns: int
+    first_byte_ns: int
+    last_byte_ns: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Payload received."""
+        return sum(piece.size_bytes for piece in self.pieces)
+
+    def bytes_before(self, t_ns: int) -> int:
+        """Payload received before an instant."""
+        return sum(piece.size_bytes for piece in self.pieces[: bisect_left(self.pieces, t_ns, key=_time)])
+
+    def bytes_until(self, t_ns: int) -> int:
+        """Payload received up to and at an instant."""
+        return sum(piece.size_bytes for piece in self.pieces[: bisect_right(self.pieces, t_ns, key=_time)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageLoad:
+    """One page load. started_ns: the page's request; script_available_ns: the origin had the script to give."""
+
+    number: int
+    started_ns: int
+    script_available_ns: int
+    image: ResourceTimes
+    script: ResourceTimes
+
+    def ms(self, t_ns: int) -> float:
+        """Milliseconds since the page was asked for."""
+        return (t_ns - self.started_ns) / 10**6
+
+    @property
+    def image_bytes_before_script(self) -> int:
+        """Image payload that arrived before the script's first byte."""
+        return self.image.bytes_before(self.script.first_byte_ns)
+
+    @property
+    def image_bytes_during_script(self) -> int:
+        """Image payload that arrived from the script's first byte to its last."""
+        return self.image.bytes_until(self.script.last_byte_ns) - self.image_bytes_before_script
+
+    def as_document(self) -> dict[str, Any]:
+        """The load as run.json keeps it: milliseconds from the page's request, and bytes."""
+
+        def times(resource: ResourceTimes) -> dict[str, float]:
+            return {
+                "headers_ms": self.ms(resource.headers_ns),
+                "first_byte_ms": self.ms(resource.first_byte_ns),
+                "last_byte_ms": self.ms(resource.last_byte_ns),
+            }
+
+        return {
+            "load": self.number,
+            "script_available_ms": self.ms(self.script_available_ns),
+            "script": times(self.script),
+            "image": times(self.image),
+            "image_bytes_before_script": self.image_bytes_before_script,
+            "image_bytes_during_script": self.image_bytes_during_script,
+        }
+
+
+def page_loads(evidence: Evidence) -> list[PageLoad]:
+    """Every complete load, the measured one last."""
+    by_load: dict[int, list[ClientEvent]] = {}
+    for event in evidence.events:
+        by_load.setdefault(event.load, []).append(event)
+    complete = [events for events in by_load.values() if any(event.kind == "load-finished" for event in events)]
+    return [_page_load(events, evidence.requests) for events in complete]
+
+
+def _time(piece: Piece) -> int:
+    return piece.t_ns
+
+
+def _page_load(events: list[ClientEvent], requests: Iterable[OriginRequest]) -> PageLoad:
+    started_ns = next(event.t_ns for event in events if event.kind == "load-started")
+    finished_ns = next(event.t_ns for event in events if event.kind == "load-finished")
+    available_ns = next(
+        request.available_ns
+        for request in requests
+        if request.path == _SCRIPT_PATH and request.available_ns and started_ns <= request.received_ns <= finished_ns
+    )
+    return PageLoad(
+        number=events[0].load,
+        started_ns=started_ns,
+        script_available_ns=available_ns,
+        image=_resource(events, IMAGE),
+        script=_resource(events, SCRIPT),
+    )
+
+
+def _resource(events: Iterable[ClientEvent], name: str) -> ResourceTimes:
+    own = [event for event in events if event.resource == name]
+    pieces = tuple(Piece(t_ns=event.t_ns, size_bytes=event.size_bytes or 0) for event in own if event.kind == "data")
+    return ResourceTimes(
+        requested_ns=next(event.t_ns for event in own if event.kind == "request-sent"),
+        headers_ns=next(event.t_ns for event in own if event.kind == "headers"),
+        first_byte_ns=pieces[0].t_ns,
+        last_byte_ns=pieces[-1].t_ns,
+        pieces=pieces,
+    )

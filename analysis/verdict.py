@@ -1,0 +1,58 @@
+"""Was the order that the client asked for the order in which bytes arrived?
+
+Rules, the first that applies decides:
+1. nothing-to-prioritize: the image was complete at the client before the origin had the script to give.
+2. undecided: no order was asked for.
+3. kept: of the resource asked to come first, the last byte came before the other's last byte, and at its first byte
+   at most half of the other had arrived.
+4. inverted: its last byte came after the other's, and at its first byte nine tenths or more of the other had arrived.
+5. undecided: anything between; the two shared the link.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from analysis.metrics import IMAGE, SCRIPT, PageLoad
+
+_KEPT_AT_MOST = 0.5
+_INVERTED_FROM = 0.9
+
+
+class Verdict(StrEnum):
+    """The closed set."""
+
+    KEPT = "kept"
+    INVERTED = "inverted"
+    NOTHING = "nothing-to-prioritize"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """A verdict and its reason in a sentence."""
+
+    verdict: Verdict
+    reason: str
+
+
+def judge(load: PageLoad, favoured: str | None) -> Judgement:
+    """Judge one load; favoured is the resource that was asked to come first."""
+    if load.image.last_byte_ns <= load.script_available_ns:
+        early_ms = (load.script_available_ns - load.image.last_byte_ns) / 10**6
+        reason = f"the image was complete {early_ms:.0f} ms before the script existed"
+        return Judgement(verdict=Verdict.NOTHING, reason=reason)
+    if favoured is None:
+        return Judgement(verdict=Verdict.UNDECIDED, reason="no order was asked for")
+    other = IMAGE if favoured == SCRIPT else SCRIPT
+    times = {IMAGE: load.image, SCRIPT: load.script}
+    high, low = times[favoured], times[other]
+    before = low.bytes_before(high.first_byte_ns) / low.size_bytes
+    already = f"{before:.0%} of the {other} arrived before the {favoured}'s first byte"
+    if high.last_byte_ns < low.last_byte_ns and before <= _KEPT_AT_MOST:
+        lead_s = (low.last_byte_ns - high.last_byte_ns) / 10**9
+        return Judgement(verdict=Verdict.KEPT, reason=f"{already}; the {favoured} was complete {lead_s:.1f} s sooner")
+    if high.last_byte_ns >= low.last_byte_ns and before >= _INVERTED_FROM:
+        return Judgement(verdict=Verdict.INVERTED, reason=f"{already}, though it was asked to come first")
+    during = low.bytes_until(high.last_byte_ns) - low.bytes_before(high.first_byte_ns)
+    shared = f"{already}, {during / low.size_bytes:.0%} while the {favoured} was arriving: they shared the link"
+    return Judgement(verdict=Verdict.UNDECIDED, reason=shared)

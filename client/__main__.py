@@ -1,0 +1,81 @@
+"""`python -m client PLAN CA OUT`: carry out a plan, write OUT/events.jsonl, OUT/socket.json and OUT/keys.log.
+
+Exit code 0 if every load finished, 1 if one failed; the reason is the last line on standard error. A line on standard
+output that begins with "@ " tells of each load that began.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from client.engine import Engine, LoadFailed
+from client.events import Event, Kind
+from client.plan import Plan, read_plan
+from client.transport import Deadline, Transport, TransportFailed, tls_context
+
+_CONNECT_NS = 60 * 10**9
+
+
+class _Journal:
+    """events.jsonl, written as things happen."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def add(self, events: Iterable[Event]) -> None:
+        self._file.writelines(event.to_json() + "\n" for event in events)
+
+
+def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: _Journal) -> None:
+    print(f"@ load {number} of {plan.loads}", flush=True)
+    deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, f"load {number} of {plan.loads}")
+    try:
+        journal.add(engine.begin_load(time.monotonic_ns()))
+        transport.send(engine.data_to_send(), deadline)
+        while engine.loading:
+            for plaintext, received_ns in transport.receive(deadline):
+                journal.add(engine.receive(plaintext, received_ns))
+            transport.send(engine.data_to_send(), deadline)
+    except TransportFailed as error:
+        waiting = ", ".join(engine.unfinished)
+        raise LoadFailed(f"{error}; unfinished in load {number} of {plan.loads}: {waiting}") from error
+
+
+def run(plan: Plan, ca_file: Path, out: Path) -> None:
+    """All loads of the plan. Raises LoadFailed or TransportFailed."""
+    deadline = Deadline(time.monotonic_ns() + _CONNECT_NS, "connecting")
+    context = tls_context(ca_file, out / "keys.log")
+    with (
+        (out / "events.jsonl").open("w") as file,
+        Transport((plan.address, plan.port), plan.server_name, context, deadline) as transport,
+    ):
+        journal = _Journal(file)
+        engine = Engine(plan)
+        journal.add([Event(t_ns=transport.connected_ns, kind=Kind.CONNECTED, load=0)])
+        journal.add([Event(t_ns=transport.handshake(deadline), kind=Kind.SECURED, load=0)])
+        host, port = transport.local_address
+        for number in range(1, plan.loads + 1):
+            _run_load(number, plan, engine, transport, journal)
+        socket_state = {"address": host, "port": port, "receive_buffer_bytes": transport.receive_buffer_bytes}
+        (out / "socket.json").write_text(json.dumps(socket_state) + "\n")
+
+
+def main() -> int:
+    """Entry point."""
+    if len(sys.argv) != 4:
+        print("usage: python -m client PLAN CA OUT", file=sys.stderr)
+        return 2
+    plan_file, ca_file, out = map(Path, sys.argv[1:])
+    try:
+        run(read_plan(plan_file), ca_file, out)
+    except (LoadFailed, TransportFailed, OSError) as error:
+        print(f"client: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""The client engine: plaintext bytes and the time in, events and bytes to send out. No socket, no clock.
+
+Rules:
+1. One connection, loads one after another. A load asks for the page; when the page is complete, for everything else.
+2. A load is finished when each of its streams has ended.
+3. The peer's misbehaviour, a reset stream and a GOAWAY while streams are open are one exception: LoadFailed.
+"""
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import ConnectionTerminated, DataReceived, ResponseReceived, StreamEnded, StreamReset
+from h2.events import Event as H2Event
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes, Settings
+
+from client.events import Event, Kind
+from client.frames import DataHeader, FrameScanner
+from client.plan import Plan, Request
+
+_INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can
+_HTTP_OK = "200"
+
+
+class LoadFailed(Exception):
+    """A page load came to nothing; the text says why."""
+
+
+class Engine:
+    """One client connection, from the preface on."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._load = 0
+        self._open: dict[int, Request] = {}
+        self._names: dict[int, str] = {}
+        self._scanner = FrameScanner()
+        self._connection = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
+        self._connection.local_settings = Settings(
+            client=True,
+            initial_values={
+                SettingCodes.ENABLE_PUSH: 0,
+                SettingCodes.INITIAL_WINDOW_SIZE: plan.window_bytes,
+            },
+        )
+        self._connection.initiate_connection()
+        if plan.window_bytes > _INITIAL_CONNECTION_WINDOW:
+            self._connection.increment_flow_control_window(plan.window_bytes - _INITIAL_CONNECTION_WINDOW)
+
+    @property
+    def loading(self) -> bool:
+        """Whether the current load still has streams open."""
+        return bool(self._open)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """Names of the resources that have not ended."""
+        return [request.name for request in self._open.values()]
+
+    def begin_load(self, now_ns: int) -> list[Event]:
+        """Ask for the page of the next load."""
+        self._load += 1
+        started = Event(t_ns=now_ns, kind=Kind.LOAD_STARTED, load=self._load)
+        return [started, self._ask(self._plan.page, now_ns)]
+
+    def data_to_send(self) -> bytes:
+        """Plaintext that has to go to the front now."""
+        return self._connection.data_to_send()
+
+    def receive(self, data: bytes, now_ns: int) -> list[Event]:
+        """Plaintext from the front. Raises LoadFailed."""
+        events = [self._seen(piece, now_ns) for piece in self._scanner.feed(data)]
+        try:
+            for h2_event in self._connection.receive_data(data):
+                events += self._react(h2_event, now_ns)
+        except ProtocolError as error:
+            raise LoadFailed(f"the front broke HTTP/2: {error!r}") from error
+        return events
+
+    def _seen(self, piece: object, now_ns: int) -> Event:
+        if isinstance(piece, DataHeader):
+            return self._on_stream(Kind.DATA_HEADER, piece.stream_id, now_ns, size_bytes=piece.length_bytes)
+        return self._on_stream(Kind.DATA, piece.stream_id, now_ns, size_bytes=piece.size_bytes)
+
+    def _on_stream(
+        self, kind: Kind, stream_id: int, now_ns: int, *, size_bytes: int | None = None, detail: str | None = None
+    ) -> Event:
+        return Event(
+            t_ns=now_ns,
+            kind=kind,
+            load=self._load,
+            stream_id=stream_id,
+            resource=self._names.get(stream_id),
+            size_bytes=size_bytes,
+            detail=detail,
+        )
+
+    def _ask(self, request: Request, now_ns: int) -> Event:
+        stream_id = self._connection.get_next_available_stream_id()
+        headers = [
+            (":method", "GET"),
+            (":scheme", "https"),
+            (":authority", self._plan.server_name),
+            (":path", request.path),
+            ("user-agent", "priolab"),
+        ]
+        if request.weight is None:
+            self._connection.send_headers(stream_id, headers, end_stream=True)
+        else:
+            self._connection.send_headers(
+                stream_id,
+                headers,
+                end_stream=True,
+                priority_weight=request.weight,
+                priority_depends_on=0,
+                priority_exclusive=False,
+            )
+        self._open[stream_id] = request
+        self._names[stream_id] = request.name
+        detail = None if request.weight is None else f"weight={request.weight}"
+        return self._on_stream(Kind.REQUEST_SENT, stream_id, now_ns, detail=detail)
+
+    def _react(self, event: H2Event, now_ns: int) -> list[Event]:
+        match event:
+            case ResponseReceived(stream_id=int(stream_id), headers=headers):
+                status = dict(headers or [])[":status"]
+                if status != _HTTP_OK:
+                    raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
+                return [self._on_stream(Kind.HEADERS, stream_id, now_ns, detail=status)]
+            case DataReceived(stream_id=int(stream_id), flow_controlled_length=int(length)):
+                self._connection.acknowledge_received_data(length, stream_id)
+                return []
+            case StreamEnded(stream_id=int(stream_id)):
+                return self._end_stream(stream_id, now_ns)
+            case StreamReset(stream_id=int(stream_id), error_code=code):
+                raise LoadFailed(f"the front reset the stream of {self._names.get(stream_id)}: {_code_name(code)}")
+            case ConnectionTerminated(error_code=code):
+                if self._open:
+                    waiting = ", ".join(self.unfinished)
+                    raise LoadFailed(f"the front said GOAWAY ({_code_name(code)}) with {waiting} unfinished")
+                return [Event(t_ns=now_ns, kind=Kind.GOAWAY, load=self._load, detail=_code_name(code))]
+        return []
+
+    def _end_stream(self, stream_id: int, now_ns: int) -> list[Event]:
+        events = [self._on_stream(Kind.ENDED, stream_id, now_ns)]
+        if self._open.pop(stream_id) is self._plan.page:
+            events += [self._ask(request, now_ns) for request in self._plan.resources]
+        if not self._open:
+            events.append(Event(t_ns=now_ns, kind=Kind.LOAD_FINISHED, load=self._load))
+        return events
+
+
+def _code_name(code: ErrorCodes | int | None) -> str:
+    return code.name if isinstance(code, ErrorCodes) else str(code)

@@ -1,0 +1,50 @@
+"""Events: what the client saw, one timestamped thing each."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What happened."""
+
+    CONNECTED = "connected"
+    """TCP is established."""
+    SECURED = "secured"
+    """TLS is established and ALPN chose h2."""
+    LOAD_STARTED = "load-started"
+    LOAD_FINISHED = "load-finished"
+    REQUEST_SENT = "request-sent"
+    HEADERS = "headers"
+    """The response's HEADERS are complete. Not a first byte: servers let HEADERS overtake DATA."""
+    DATA_HEADER = "data-header"
+    """The nine bytes in front of a DATA frame have arrived; size_bytes is the frame's length field."""
+    DATA = "data"
+    """A piece of DATA payload has arrived, padding excluded, be its frame complete or not."""
+    ENDED = "ended"
+    RESET = "reset"
+    GOAWAY = "goaway"
+    CLOSED = "closed"
+    """The front closed the connection."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One event. t_ns: CLOCK_MONOTONIC; load counts from 1, 0 before the first."""
+
+    t_ns: int
+    kind: Kind
+    load: int
+    stream_id: int | None = None
+    resource: str | None = None
+    size_bytes: int | None = None
+    detail: str | None = None
+
+    def to_json(self) -> str:
+        """One line of events.jsonl, keys without a value left out."""
+        pairs = {"t_ns": self.t_ns, "kind": self.kind.value, "load": self.load} | {
+            name: value
+            for name in ("stream_id", "resource", "size_bytes", "detail")
+            if (value := getattr(self, name)) is not None
+        }
+        return json.dumps(pairs)

@@ -1,0 +1,160 @@
+"""TLS over a TCP socket, with the time at which the kernel received each piece.
+
+Rules:
+1. Plaintext carries the receive time of the last packet that was needed to decrypt it. A TLS record cannot be read
+   before its last byte is here; that is part of what is measured.
+2. Times are CLOCK_MONOTONIC. The kernel stamps packets with CLOCK_REALTIME; the difference is taken at each read.
+3. Where the kernel gives no stamp, the time after the read is used.
+"""
+
+import select
+import socket
+import ssl
+import struct
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_SO_TIMESTAMPNS = 35  # <asm-generic/socket.h>; the socket module does not name it
+_TIMESPEC = struct.Struct("@qq")
+_READ_BYTES = 256 * 1024
+_PLAINTEXT_BYTES = 16 * 1024  # the most a TLS record holds (RFC 8446, 5.1)
+
+
+class TransportFailed(Exception):
+    """The connection could not be made, or broke; the text says how."""
+
+
+class Deadline:
+    """A point on the monotonic clock; `what` names the step that must be done by then."""
+
+    def __init__(self, at_ns: int, what: str) -> None:
+        self._at_ns = at_ns
+        self._what = what
+
+    def remaining_s(self) -> float:
+        """Seconds left. Raises TransportFailed when there are none."""
+        left_ns = self._at_ns - time.monotonic_ns()
+        if left_ns <= 0:
+            raise TransportFailed(f"{self._what} took longer than its deadline")
+        return left_ns / 10**9
+
+
+def tls_context(ca_file: Path, key_log: Path) -> ssl.SSLContext:
+    """Trusts that CA alone, offers h2 alone, and writes the session keys in SSLKEYLOGFILE format."""
+    context = ssl.create_default_context(cafile=str(ca_file))
+    context.set_alpn_protocols(["h2"])
+    context.keylog_filename = str(key_log)
+    return context
+
+
+class Transport:
+    """One TLS connection. Use as a context manager; every wait has a deadline."""
+
+    def __init__(self, address: tuple[str, int], server_name: str, context: ssl.SSLContext, deadline: Deadline) -> None:
+        try:
+            self._socket = socket.create_connection(address, timeout=deadline.remaining_s())
+        except OSError as error:
+            raise TransportFailed(f"cannot connect to {address[0]}:{address[1]}: {error}") from error
+        self.connected_ns = time.monotonic_ns()
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+
+    def __enter__(self) -> "Transport":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """This end's address and port."""
+        host, port = self._socket.getsockname()[:2]
+        return host, port
+
+    @property
+    def receive_buffer_bytes(self) -> int:
+        """SO_RCVBUF as it stands: half of what the kernel may advertise shapes the server's segments."""
+        return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+    def handshake(self, deadline: Deadline) -> int:
+        """Complete the TLS handshake; the time it was done. Raises TransportFailed, also if ALPN is not h2."""
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._flush(deadline)
+                if self._fill(deadline) is None:
+                    raise TransportFailed("the front closed the connection during the TLS handshake") from None
+            except ssl.SSLError as error:
+                raise TransportFailed(f"TLS: {error}") from error
+        self._flush(deadline)
+        if self._tls.selected_alpn_protocol() != "h2":
+            raise TransportFailed(f"the front chose {self._tls.selected_alpn_protocol()!r} by ALPN, not h2")
+        return time.monotonic_ns()
+
+    def send(self, plaintext: bytes, deadline: Deadline) -> None:
+        """Encrypt and hand to the kernel."""
+        if plaintext:
+            self._tls.write(plaintext)
+            self._flush(deadline)
+
+    def receive(self, deadline: Deadline) -> Iterator[tuple[bytes, int]]:
+        """Wait for bytes; the plaintext they complete, with its time. Raises TransportFailed at the end of file."""
+        received_ns = self._fill(deadline)
+        while True:
+            try:
+                plaintext = self._tls.read(_PLAINTEXT_BYTES)
+            except ssl.SSLWantReadError:
+                break
+            except ssl.SSLError as error:
+                raise TransportFailed(f"TLS: {error}") from error
+            if not plaintext:
+                received_ns = None
+                break
+            assert received_ns is not None, "plaintext without bytes"
+            yield plaintext, received_ns
+        if received_ns is None:
+            raise TransportFailed("the front closed the connection")
+
+    def _fill(self, deadline: Deadline) -> int | None:
+        """One read into the TLS engine; its receive time, or None at the end of file."""
+        self._wait(lambda seconds: select.select([self._socket], [], [], seconds)[0], deadline)
+        try:
+            data, ancillary, _, _ = self._socket.recvmsg(_READ_BYTES, socket.CMSG_SPACE(_TIMESPEC.size))
+        except OSError as error:
+            raise TransportFailed(f"the connection broke: {error}") from error
+        if not data:
+            self._incoming.write_eof()
+            return None
+        self._incoming.write(data)
+        return _receive_time_ns(ancillary)
+
+    def _flush(self, deadline: Deadline) -> None:
+        pending = memoryview(self._outgoing.read())
+        while pending:
+            try:
+                pending = pending[self._socket.send(pending) :]
+            except BlockingIOError:
+                self._wait(lambda seconds: select.select([], [self._socket], [], seconds)[1], deadline)
+            except OSError as error:
+                raise TransportFailed(f"the connection broke: {error}") from error
+
+    def _wait(self, ready: Callable[[float], object], deadline: Deadline) -> None:
+        while not ready(deadline.remaining_s()):
+            pass
+
+
+def _receive_time_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
+    now_ns = time.monotonic_ns()
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = _TIMESPEC.unpack(data)
+            age_ns = time.time_ns() - (seconds * 10**9 + nanoseconds)
+            return now_ns - max(0, age_ns)
+    return now_ns

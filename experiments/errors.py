@@ -1,0 +1,37 @@
+"""What can go wrong, told to the person at the keyboard. Caught in the command line and the runner, nowhere else."""
+
+from pathlib import Path
+
+
+class LabError(Exception):
+    """Base of the family; the text is one clear line."""
+
+
+class ScenarioError(LabError):
+    """The user's input: where it stands, what was given, what is allowed."""
+
+    def __init__(self, where: str, given: str, allowed: str) -> None:
+        super().__init__(f"{where}={given} is not allowed; allowed: {allowed}")
+
+
+class Unavailable(LabError):
+    """It cannot be done here: the reason and the remedy."""
+
+    def __init__(self, what: str, reason: str, remedy: str) -> None:
+        super().__init__(f"{what} cannot be used here: {reason}; {remedy}")
+
+
+class StepFailed(LabError):
+    """A step of a run went wrong: which, why, and the log to read."""
+
+    def __init__(self, step: str, reason: str, log: Path | None = None) -> None:
+        self.step = step
+        self.log = log
+        super().__init__(f"{step}: {reason}" + (f" (log: {log})" if log else ""))
+
+
+class InvalidRun(LabError):
+    """It ran but must not be believed: what was asked and what was observed instead."""
+
+    def __init__(self, check: str, asked: object, observed: object) -> None:
+        super().__init__(f"{check}: asked for {asked}, observed {observed}")

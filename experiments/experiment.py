@@ -1,0 +1,223 @@
+"""One experiment: its arms, side by side, into one folder that appears only when it is complete."""
+
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from analysis.load import FolderError, load_evidence
+from analysis.metrics import page_loads
+from analysis.verdict import judge
+from experiments import jobs
+from experiments.arm import Order
+from experiments.errors import LabError, StepFailed
+from experiments.fabrics.fabric import Fabric
+from experiments.processes import tail
+from experiments.programs import tools_for
+from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, read_json, write_json
+from experiments.run import SERVER_NAME
+from experiments.scenario import KNOBS, Scenario, as_document, scenario_from
+from proxy.certificates import issue
+
+_ROOT = Path(__file__).resolve().parent.parent
+_WALL_LIMIT_S = 300.0
+"""For an arm in the guest, whose link time costs next to nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One scenario inside an experiment; knobs are all of its words, defaults included."""
+
+    name: str
+    knobs: Mapping[str, str]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario the knobs describe."""
+        return scenario_from(self.knobs)
+
+
+def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
+    """The treatment, and before it the control: the same with LOWAT unset. Raises ScenarioError."""
+    complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
+    treatment = Arm(name=f"lowat-{complete['LOWAT']}", knobs=complete)
+    lowat_bytes = treatment.scenario.lowat_bytes
+    if lowat_bytes is None:
+        return [replace(treatment, name="control")]
+    arms = [replace(treatment, name=f"lowat-{lowat_bytes}")]
+    if control:
+        arms.insert(0, Arm(name="control", knobs=complete | {"LOWAT": "none"}))
+    return arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to do: arms, how often, in which fabric, where the folder goes.
+
+    load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
+    """
+
+    name: str
+    arms: tuple[Arm, ...]
+    repeat: int
+    fabric: Fabric
+    results: Path
+    load_deadline_ns: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Who wants to hear what: a run has taken a step; a run has ended with this status and reason."""
+
+    step: Callable[[str, str], None]
+    ended: Callable[[str, str, str | None], None]
+
+
+def load_deadline_ns(scenario: Scenario) -> int:
+    """Longer than any page load that is still getting anywhere, link time."""
+    moved_ns = scenario.link.transmission_ns(2 * scenario.size_bytes)
+    losses = 1 + 20 * scenario.link.loss
+    waits_ns = 200 * scenario.link.round_trip_ns + scenario.script_delay_ns
+    return round(60 * 10**9 + 5 * losses * moved_ns + waits_ns)
+
+
+def run_experiment(request: Request, progress: Progress) -> Path:
+    """Run all arms; the finished folder. Raises LabError, and leaves nothing if interrupted."""
+    for arm in request.arms:
+        request.fabric.check(arm.scenario)
+    orders = {arm.name: _order(arm, request) for arm in request.arms}
+    started = datetime.now(UTC)
+    final = _results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    with PartialFolder(final) as partial_folder:
+        runs = [(arm, repetition) for repetition in range(1, request.repeat + 1) for arm in request.arms]
+        tasks = []
+        for arm, repetition in runs:
+            folder = RunFolder(partial_folder.path / f"{arm.name}.{repetition}")
+            folder.create()
+            issue(folder.asked, SERVER_NAME)
+            orders[arm.name].write(folder)
+            ended = partial(_end_run, folder, arm, repetition, request, progress)
+            tasks.append(
+                jobs.Task(
+                    name=folder.path.name,
+                    command=partial(request.fabric.command, arm.scenario, folder),
+                    log=folder.path / "console.log",
+                    timeout_s=_wall_limit_s(orders[arm.name], arm.scenario, request.fabric),
+                    finished=ended,
+                )
+            )
+        jobs.run_all(tasks, side_by_side=len(os.sched_getaffinity(0)), progress=progress.step)
+        write_json(
+            partial_folder.path / "experiment.json",
+            {
+                "format": RUN_FORMAT,
+                "experiment": final.name,
+                "name": request.name,
+                "fabric": request.fabric.name,
+                "started_at": started.isoformat(timespec="seconds"),
+                "git_revision": _git_revision(),
+                "runs": [f"{arm.name}.{repetition}" for arm in request.arms for repetition in range(1, request.repeat + 1)],
+            },
+        )
+        return partial_folder.publish()
+
+
+def _results_folder(results: Path) -> Path:
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        probe = results / f".writable.{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise StepFailed("the results folder", f"{results} cannot be written: {error.strerror}") from error
+    return results.resolve()
+
+
+def _order(arm: Arm, request: Request) -> Order:
+    tools = tools_for(arm.scenario.server)
+    return Order(
+        knobs=arm.knobs,
+        load_deadline_ns=request.load_deadline_ns or load_deadline_ns(arm.scenario),
+        programs=tools.programs,
+        versions=tools.versions,
+    )
+
+
+def _wall_limit_s(order: Order, scenario: Scenario, fabric: Fabric) -> float:
+    if fabric.virtual_clock:
+        return _WALL_LIMIT_S
+    return _WALL_LIMIT_S + (scenario.reloads + 1) * order.load_deadline_ns / 10**9
+
+
+def _end_run(
+    folder: RunFolder,
+    arm: Arm,
+    repetition: int,
+    request: Request,
+    progress: Progress,
+    wall_s: float,
+    trouble: str | None,
+) -> None:
+    """Turn the outcome an arm left into its run.json."""
+    outcome = _outcome(folder, trouble)
+    judged: dict[str, Any] = {"verdict": None, "verdict_reason": None, "loads": []}
+    if outcome["status"] == "ok":
+        try:
+            judged = _judge(folder, arm.scenario.reloads + 1)
+        except (LabError, FolderError, StopIteration, IndexError) as error:
+            outcome |= {"status": "failed", "reason": f"the record is incomplete: {error}"}
+    write_json(
+        folder.run,
+        {
+            "format": RUN_FORMAT,
+            "run": folder.path.name,
+            "experiment": request.name,
+            "arm": arm.name,
+            "repetition": repetition,
+            "fabric": request.fabric.name,
+            **outcome,
+            "wall_s": round(wall_s, 3),
+            "knobs": dict(arm.knobs),
+            "scenario": as_document(arm.scenario),
+            **judged,
+        },
+    )
+    folder.outcome.unlink(missing_ok=True)
+    progress.ended(folder.path.name, outcome["status"], outcome["reason"])
+
+
+def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
+    if trouble is None and folder.outcome.exists():
+        outcome: dict[str, Any] = read_json(folder.outcome)
+        return outcome
+    log = folder.path / "console.log"
+    reason = trouble or str(StepFailed(folder.path.name, f"it ended without an outcome: {tail(log)}", log))
+    return {"status": "failed", "reason": reason, "observed": {}}
+
+
+def _judge(folder: RunFolder, expected_loads: int) -> dict[str, Any]:
+    evidence = load_evidence(folder.path)
+    loads = page_loads(evidence)
+    if len(loads) != expected_loads:
+        raise StepFailed("the client", f"{len(loads)} of {expected_loads} loads are complete", folder.client)
+    judgement = judge(loads[-1], evidence.favoured)
+    return {
+        "verdict": judgement.verdict,
+        "verdict_reason": judgement.reason,
+        "loads": [load.as_document() for load in loads],
+    }
+
+
+def _git_revision() -> str | None:
+    command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() or None
+

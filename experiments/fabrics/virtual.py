@@ -1,0 +1,79 @@
+"""The virtual-time guest: real Linux, real netem, and a clock that jumps over idle time."""
+
+import os
+import platform
+import shlex
+import sys
+from pathlib import Path
+
+from experiments.errors import Unavailable
+from experiments.guest import kernel
+from experiments.record import RunFolder
+from experiments.scenario import Scenario
+
+_MEMORY_MIB = 512
+_MIB = 2**20
+# Copies of a response that may be in memory at once: origin, front's buffers, both send buffers, receive buffers.
+_COPIES = 8
+
+
+class Virtual:
+    """A User-Mode Linux guest per arm. Needs no root: it is an ordinary process of the user's."""
+
+    name = "virtual"
+    virtual_clock = True
+
+    def check(self, scenario: Scenario) -> None:
+        """Needs x86-64, the guest kernel, and a place for the guest's memory that allows execution."""
+        what = f"FABRIC={self.name}"
+        if platform.machine() != "x86_64" or platform.system() != "Linux":
+            raise Unavailable(what, "User-Mode Linux exists for x86-64 Linux only", "use FABRIC=netns")
+        if not kernel.path().exists():
+            raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
+        self._memory_folder(scenario)
+
+    def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
+        """The kernel's command line; init is a script in the scratch folder, free of characters the kernel splits at."""
+        init = scratch / "init"
+        environment = {
+            "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+        run = shlex.join([sys.executable, "-m", "experiments.guest.init", str(folder.path)])
+        init.write_text("\n".join(["#!/bin/sh", *exports, f"exec {run}", ""]))
+        init.chmod(0o755)
+        return [
+            "env",
+            f"TMPDIR={self._memory_folder(scenario)}",
+            str(kernel.path()),
+            f"mem={_memory_mib(scenario)}M",
+            "con=null",
+            "con0=null,fd:1",
+            "quiet",
+            "time-travel=inf-cpu",
+            "root=none",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+            f"init={init}",
+            f"uml_dir={scratch}",
+        ]
+
+    def _memory_folder(self, scenario: Scenario) -> Path:
+        """Where the guest's memory file can be: it is mapped executable. Raises Unavailable."""
+        candidates = [Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), kernel.cache_folder()]  # noqa: S108
+        for folder in candidates:
+            if not folder.is_dir() or not os.access(folder, os.W_OK):
+                continue
+            state = os.statvfs(folder)
+            if not state.f_flag & os.ST_NOEXEC and state.f_bavail * state.f_frsize > _memory_mib(scenario) * _MIB:
+                return folder
+        reason = f"no folder for {_memory_mib(scenario)} MiB of guest memory that allows execution"
+        raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to one that is not mounted noexec")
+
+
+def _memory_mib(scenario: Scenario) -> int:
+    return _MEMORY_MIB + _COPIES * scenario.size_bytes // _MIB

@@ -1,0 +1,1 @@
+"""The virtual-time guest: a User-Mode Linux kernel, built once, whose clock jumps over idle time."""

@@ -1,0 +1,143 @@
+"""Jobs: the commands that carry out arms, side by side, each with a deadline on the wall clock.
+
+Rules:
+1. One thread. Whatever interrupts it (Ctrl-C, SIGTERM, an error) ends every job on the way out.
+2. A job is the keeper's child: even if the lab is killed outright, the keeper ends it.
+3. A job's lines that begin with "@ " are its progress; all its lines go to its log.
+"""
+
+import os
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from experiments import keeper
+from experiments.errors import StepFailed
+
+_PROGRESS = "@ "
+_STOP_S = 10.0
+
+
+def make_scratch() -> Path:
+    """A folder for one job, its name free of white space. The keeper removes it."""
+    base = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What a job is to do. command receives the scratch folder; timeout_s is wall time."""
+
+    name: str
+    command: Callable[[Path], list[str]]
+    log: Path
+    timeout_s: float
+    finished: Callable[[float, str | None], None]
+    """Called when the job has ended: wall seconds, and what went wrong with the job itself, or None."""
+
+
+class _Job:
+    """One running job."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._started = time.monotonic()
+        self._scratch = make_scratch()
+        self._rest = b""
+        try:
+            self._log = task.log.open("wb")
+            command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self._scratch)]
+            self._process = subprocess.Popen(
+                [*command, *task.command(self._scratch)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                bufsize=0,
+            )
+        except BaseException:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            raise
+
+    def __enter__(self) -> "_Job":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.end()
+
+    def fileno(self) -> int:
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    @property
+    def overdue(self) -> bool:
+        return time.monotonic() - self._started > self.task.timeout_s
+
+    @property
+    def wall_s(self) -> float:
+        return time.monotonic() - self._started
+
+    def read(self) -> list[str] | None:
+        """Progress since the last call; None at the end."""
+        data = os.read(self.fileno(), 65536)
+        self._log.write(data)
+        self._log.flush()
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        steps = [line.decode(errors="replace").strip() for line in lines]
+        return [step.removeprefix(_PROGRESS) for step in steps if step.startswith(_PROGRESS)] if data else None
+
+    def end(self) -> None:
+        """Make an end of the job, if it has not come by itself. More than once does no harm."""
+        if self._log.closed:
+            return
+        assert self._process.stdin is not None
+        self._process.stdin.close()  # the keeper takes this as the order to stop
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def run_all(tasks: Iterable[Task], side_by_side: int, progress: Callable[[str, str], None]) -> None:
+    """Run every task, so many at once; progress(name, step) is called as they go."""
+    waiting = list(tasks)
+    with ExitStack() as stack, selectors.DefaultSelector() as selector:
+        running: set[_Job] = set()
+        while waiting or running:
+            while waiting and len(running) < side_by_side:
+                job = stack.enter_context(_Job(waiting.pop(0)))
+                running.add(job)
+                selector.register(job, selectors.EVENT_READ)
+            for key, _ in selector.select(timeout=0.5):
+                job = key.fileobj  # type: ignore[assignment]
+                steps = job.read()
+                for step in steps or ():
+                    progress(job.task.name, step)
+                if steps is None:
+                    selector.unregister(job)
+                    running.remove(job)
+                    _finish(job, None)
+            for job in [job for job in running if job.overdue]:
+                selector.unregister(job)
+                running.remove(job)
+                limit = f"it took longer than {job.task.timeout_s:g} s of wall time"
+                _finish(job, str(StepFailed(job.task.name, limit, job.task.log)))
+
+
+def _finish(job: _Job, trouble: str | None) -> None:
+    wall_s = job.wall_s
+    job.end()
+    job.task.finished(wall_s, trouble)

@@ -1,0 +1,51 @@
+"""Keeps one job: runs its command, and sees to it that nothing of it outlives the lab.
+
+    keeper.py SCRATCH COMMAND...
+
+Standard input is a pipe from the lab. When it closes, because the lab is done with the job or was itself killed, the
+job's whole session is killed. At the end the scratch folder is removed. Standalone on purpose: it starts in
+milliseconds and depends on nothing that could fail.
+"""
+
+import ctypes
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with_keeper() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> int:
+    """Exit code of the command, or 128 and the signal's number."""
+    scratch, *command = sys.argv[1:]
+    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, lambda *_: None)  # a handler, unlike SIG_IGN, is not inherited by the job
+    try:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_die_with_keeper,
+        ) as job:
+            ended = os.pidfd_open(job.pid)
+            select.select([sys.stdin.fileno(), ended], [], [])
+            try:
+                os.killpg(job.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # nothing is left of it
+            code = job.wait()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""The origin as a process: Node, told everything by environment variables, asked over HTTP only."""
+
+import http.client
+import os
+import time
+from pathlib import Path
+
+from experiments.errors import StepFailed
+from experiments.namespaces import Place
+from experiments.processes import Process
+
+_PROGRAM = Path(__file__).resolve().parent.parent / "backend" / "origin.mjs"
+_READY_S = 30.0
+_RETRY_S = 0.05
+
+
+def start_origin(
+    place: Place, node: str, *, address: str, port: int, size_bytes: int, script_delay_ns: int, folder: Path
+) -> Process:
+    """Start it in a place; its log lines go to folder/access.jsonl."""
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "TZ": "UTC",
+        "HOST": address,
+        "PORT": str(port),
+        "SIZE": str(size_bytes),
+        "JS_DELAY_MS": str(round(script_delay_ns / 10**6)),
+        "ACCESS_LOG": str(folder / "access.jsonl"),
+    }
+    return place.start("the origin", (node, str(_PROGRAM)), folder / "output.log", environment=environment)
+
+
+def wait_for_origin(origin: Process, address: str, port: int) -> None:
+    """Return when it answers a request; to be called where it can be reached. Raises StepFailed."""
+    end = time.monotonic() + _READY_S
+    while True:
+        origin.check_alive()
+        connection = http.client.HTTPConnection(address, port, timeout=2.0)
+        try:
+            connection.request("GET", "/ready")
+            if connection.getresponse().status == http.HTTPStatus.OK:
+                return
+            reason = "it does not answer 200"
+        except OSError as error:
+            reason = str(error)
+        finally:
+            connection.close()
+        if time.monotonic() > end:
+            raise StepFailed("the origin", f"not ready after {_READY_S:g} s: {reason}", origin.log)
+        time.sleep(_RETRY_S)

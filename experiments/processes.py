@@ -1,0 +1,125 @@
+"""Long-lived programs as contexts: started with an argument list, stopped at the end, whatever happens.
+
+Stop = terminate, wait, kill, wait.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from experiments.errors import StepFailed
+
+_STOP_S = 5.0
+_TAIL_LINES = 3
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent() -> None:
+    """In a child: be killed when the parent's thread ends, so that kill -9 of the lab leaves nothing running."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def tail(log: Path, lines: int = _TAIL_LINES) -> str:
+    """The last lines of a log, joined; empty if there are none."""
+    try:
+        text = log.read_text(errors="replace")
+    except OSError:
+        return ""
+    return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
+
+
+def run(command: Sequence[str], *, step: str, text_in: str | None = None, timeout_s: float = 30.0) -> str:
+    """Run a short command; its standard output. Raises StepFailed."""
+    try:
+        done = subprocess.run(command, input=text_in, capture_output=True, text=True, timeout=timeout_s, check=False)
+    except FileNotFoundError:
+        raise StepFailed(step, f"{command[0]} is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise StepFailed(step, f"{' '.join(command)} took more than {timeout_s:g} s") from None
+    if done.returncode != 0:
+        raise StepFailed(step, f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+class Process:
+    """One running program. `name` is what errors call it."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        own_stdout: bool = True,
+    ) -> None:
+        """Start it. Its output goes to the log; with own_stdout=False standard output goes where this process's goes."""
+        self.name = name
+        self.log = log
+        with log.open("ab") as output:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output if own_stdout else None,
+                    stderr=output,
+                    env=environment,
+                    start_new_session=True,
+                    preexec_fn=die_with_parent,
+                )
+            except OSError as error:
+                raise StepFailed(f"starting {name}", f"{command[0]}: {error.strerror}") from error
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
+    def check_alive(self) -> None:
+        """Raises StepFailed if the program has ended, with the end of its log."""
+        if not self.running:
+            raise StepFailed(self.name, f"{self._ending()}: {tail(self.log) or 'it wrote nothing'}", self.log)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end; whether it came. Sleeps in the kernel: a virtual clock can jump over the wait."""
+        if self.running:
+            descriptor = os.pidfd_open(self.pid)
+            try:
+                select.select([descriptor], [], [], timeout_s)
+            finally:
+                os.close(descriptor)
+        return not self.running
+
+    def check_success(self) -> None:
+        """Of a program that has ended: raises StepFailed unless it ended with 0."""
+        if self._process.returncode != 0:
+            raise StepFailed(self.name, tail(self.log, 1) or self._ending(), self.log)
+
+    def stop(self) -> None:
+        """Terminate, and kill if that does not help."""
+        if self.running:
+            self._process.terminate()
+            if not self.wait(_STOP_S):
+                self._process.kill()
+                self._process.wait()
+
+    def _ending(self) -> str:
+        code = self._process.returncode
+        return f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"

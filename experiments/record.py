@@ -1,0 +1,135 @@
+"""The run folder: the one durable result of an arm.
+
+Rules:
+1. It is built under a name that ends in `.partial` and renamed when nothing will be added any more.
+2. Every JSON file appears whole or not at all.
+3. While it is being built its owner holds a lock on it; a partial folder without a lock is a wreck.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+RUN_FORMAT = 1
+PARTIAL = ".partial"
+_LOCK = ".lock"
+
+
+def write_json(path: Path, document: object) -> None:
+    """Write a file that is never seen half-written."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(json.dumps(document, indent=2) + "\n")
+    temporary.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """What `write_json` wrote."""
+    return json.loads(path.read_text())
+
+
+class RunFolder:
+    """Paths inside one run folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create(self) -> None:
+        """Make the folder and its rooms."""
+        for room in ("asked", "client", "front", "origin", "link"):
+            (self.path / room).mkdir(parents=True)
+
+    @property
+    def run(self) -> Path:
+        """run.json: scenario as asked and observed, status, times, verdict, metrics."""
+        return self.path / "run.json"
+
+    @property
+    def environment(self) -> Path:
+        """env.json: kernel, clock, versions."""
+        return self.path / "env.json"
+
+    @property
+    def asked(self) -> Path:
+        """What was asked: configurations and argument lists exactly as used."""
+        return self.path / "asked"
+
+    @property
+    def arm(self) -> Path:
+        """The order to whoever runs the arm."""
+        return self.asked / "arm.json"
+
+    @property
+    def outcome(self) -> Path:
+        """What whoever ran the arm has to say."""
+        return self.path / "outcome.json"
+
+    @property
+    def client(self) -> Path:
+        """plan.json, events.jsonl, keys.log, socket.json."""
+        return self.path / "client"
+
+    @property
+    def front(self) -> Path:
+        """Logs and sockets.jsonl of the server's side."""
+        return self.path / "front"
+
+    @property
+    def origin(self) -> Path:
+        """access.jsonl with monotonic times."""
+        return self.path / "origin"
+
+    @property
+    def link(self) -> Path:
+        """calibration.json and counters.json."""
+        return self.path / "link"
+
+
+class PartialFolder:
+    """An experiment's folder while it is being built. A context: left by an exception, the folder is removed."""
+
+    def __init__(self, final: Path) -> None:
+        self.final = final
+        self.path = final.with_name(final.name + PARTIAL)
+
+    def __enter__(self) -> "PartialFolder":
+        self.path.mkdir(parents=True)
+        self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+    def publish(self) -> Path:
+        """Give the folder its final name."""
+        (self.path / _LOCK).unlink()
+        self.path.rename(self.final)
+        latest = self.final.parent / "latest"
+        temporary = latest.with_name(f".latest.{os.getpid()}")
+        temporary.symlink_to(self.final.name)
+        temporary.replace(latest)
+        return self.final
+
+
+def wrecks(results: Path) -> list[Path]:
+    """Partial folders whose owner is gone."""
+    found = []
+    for path in sorted(results.glob(f"*{PARTIAL}")):
+        try:
+            lock = os.open(path / _LOCK, os.O_RDWR)
+        except OSError:
+            found.append(path)
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found.append(path)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(lock)
+    return found

@@ -1,0 +1,311 @@
+"""Scenario: server x link x lowat x sndbuf x congestion control x priorities x page. A value; one that exists is valid.
+
+A scenario is made from knobs, the words people write: in Make variables, on the command line, in TOML files. The table
+KNOBS is the one place that knows their names, defaults and meanings; help texts and documentation are made from it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from client.priorities import Priorities
+from experiments.errors import ScenarioError
+from netem import tc, units
+from netem.link import Link
+from proxy.server import catalogue
+
+LOWAT_MOST = 2**32 - 1
+"""The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
+
+_SIZE_MOST = 64 * 1024 * 1024
+
+
+class CongestionControl(StrEnum):
+    """Congestion controls the guest kernel has."""
+
+    CUBIC = "cubic"
+    BBR = "bbr"
+    RENO = "reno"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """Everything that may change a result.
+
+    lowat_bytes: net.ipv4.tcp_notsent_lowat of the front's place; None leaves the kernel's default, no limit.
+    sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
+    gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
+    size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
+    reloads: page loads before the measured one, on the same connection.
+    window_bytes: HTTP/2 flow-control window per stream and for the connection.
+    """
+
+    server: str
+    native: str
+    lowat_bytes: int | None
+    sndbuf_bytes: int | None
+    congestion_control: CongestionControl
+    gso_segments: int | None
+    link: Link
+    priorities: Priorities
+    size_bytes: int
+    script_delay_ns: int
+    reloads: int
+    window_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knob:
+    """One word people may set. parse raises ValueError; field is a field of Scenario, or of Link after "link."."""
+
+    name: str
+    default: str
+    field: str
+    parse: Callable[[str], Any]
+    allowed: str
+    meaning: str
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or not least <= int(text) <= most:
+            raise ValueError("out of range")
+        return int(text)
+
+    return parse
+
+
+def _or(word: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: None if text == word else parse(text)
+
+
+def _size(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        size = int(text) if text.isascii() and text.isdigit() else units.parse_size_bytes(text)
+        if not least <= size <= most:
+            raise ValueError("out of range")
+        return size
+
+    return parse
+
+
+def _rate(text: str) -> int:
+    rate_bit_s = units.parse_rate_bit_s(text)
+    Link(rate_bit_s=rate_bit_s, delay_ns=0)
+    return rate_bit_s
+
+
+def _queue(text: str) -> int:
+    bare = text.isascii() and text.isdigit()
+    packets = int(text) if bare else tc.queue_from_bytes(units.parse_size_bytes(text))
+    Link(rate_bit_s=None, delay_ns=0, queue_packets=packets)
+    return packets
+
+
+def _delay(text: str) -> int:
+    delay_ns = units.parse_time_ns(text)
+    Link(rate_bit_s=None, delay_ns=delay_ns)
+    return delay_ns
+
+
+def _loss(text: str) -> float:
+    loss = units.parse_fraction(text)
+    Link(rate_bit_s=None, delay_ns=0, loss=loss)
+    return loss
+
+
+def _server(text: str) -> str:
+    if text not in catalogue():
+        raise ValueError("unknown")
+    return text
+
+
+def _words(kind: type[StrEnum]) -> str:
+    return ", ".join(kind)
+
+
+_KNOBS = (
+    Knob(
+        name="SERVER",
+        default="nginx",
+        field="server",
+        parse=_server,
+        allowed=", ".join(catalogue()),
+        meaning="the TLS front",
+    ),
+    Knob(
+        name="NATIVE",
+        default="off",
+        field="native",
+        parse=lambda text: {"on": "on", "off": "off"}[text],
+        allowed="on, off",
+        meaning="the server's own mechanism against early writes (h2o: its latency optimization)",
+    ),
+    Knob(
+        name="LOWAT",
+        default="131072",
+        field="lowat_bytes",
+        parse=_or("none", _size(1, LOWAT_MOST)),
+        allowed=f"1 to {LOWAT_MOST} bytes, or none",
+        meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place",
+    ),
+    Knob(
+        name="SNDBUF",
+        default="4M",
+        field="sndbuf_bytes",
+        parse=lambda text: None if text == "stock" else _size(4096, 2**30)(text.lower()),
+        allowed="4k to 1024M bytes, or stock",
+        meaning="send buffer of the front: the middle value of tcp_wmem; 4M is a buffer as autotuning leaves it on a"
+        " busy connection, stock is the kernel's",
+    ),
+    Knob(
+        name="CC",
+        default="cubic",
+        field="congestion_control",
+        parse=CongestionControl,
+        allowed=_words(CongestionControl),
+        meaning="congestion control of the front",
+    ),
+    Knob(
+        name="GSO",
+        default="stock",
+        field="gso_segments",
+        parse=_or("stock", _whole(1, 65535)),
+        allowed="1 to 65535 segments, or stock",
+        meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs)",
+    ),
+    Knob(
+        name="RATE",
+        default="128kbps",
+        field="link.rate_bit_s",
+        parse=_or("unlimited", _rate),
+        allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
+        meaning="rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit the modem",
+    ),
+    Knob(
+        name="DELAY",
+        default="300ms",
+        field="link.delay_ns",
+        parse=_delay,
+        allowed="a tc time such as 300ms or 0.3s, from 0ms to 60s",
+        meaning="one-way delay toward the client",
+    ),
+    Knob(
+        name="DELAY_UP",
+        default="0ms",
+        field="link.delay_up_ns",
+        parse=_delay,
+        allowed="a tc time such as 20ms, from 0ms to 60s",
+        meaning="one-way delay toward the front",
+    ),
+    Knob(
+        name="QUEUE",
+        default="25",
+        field="link.queue_packets",
+        parse=_queue,
+        allowed="1 to 100000 packets, or bytes with a unit such as 30kb",
+        meaning="the bottleneck's queue; packets in flight in the delay line do not count against it",
+    ),
+    Knob(
+        name="LOSS",
+        default="0%",
+        field="link.loss",
+        parse=_loss,
+        allowed="0% to 50%, with the percent sign",
+        meaning="random loss toward the client",
+    ),
+    Knob(
+        name="JITTER",
+        default="0ms",
+        field="link.jitter_ns",
+        parse=_delay,
+        allowed="a tc time such as 20ms, at most DELAY",
+        meaning="the delay toward the client varies by up to this much; order is kept",
+    ),
+    Knob(
+        name="PRIORITY",
+        default="spdy",
+        field="priorities",
+        parse=Priorities,
+        allowed=_words(Priorities),
+        meaning="spdy asks for the script first, swap for the image first, none for no order",
+    ),
+    Knob(
+        name="SIZE",
+        default="716800",
+        field="size_bytes",
+        parse=_size(2048, _SIZE_MOST),
+        allowed="2048 bytes to 64M",
+        meaning="size of the image and of the script",
+    ),
+    Knob(
+        name="JS_DELAY",
+        default="200ms",
+        field="script_delay_ns",
+        parse=_delay,
+        allowed="a time such as 200ms, from 0ms to 60s",
+        meaning="how long the origin holds the script back",
+    ),
+    Knob(
+        name="RELOADS",
+        default="2",
+        field="reloads",
+        parse=_whole(0, 100),
+        allowed="0 to 100",
+        meaning="page loads on the same connection before the measured one",
+    ),
+    Knob(
+        name="WINDOW",
+        default="16M",
+        field="window_bytes",
+        parse=lambda text: _size(65535, 2**31 - 1)(text.lower()),
+        allowed="65535 bytes to 2047M",
+        meaning="HTTP/2 flow-control window the client offers, per stream and for the connection",
+    ),
+)
+
+KNOBS: Mapping[str, Knob] = MappingProxyType({knob.name: knob for knob in _KNOBS})
+"""Every knob of a scenario, by name, in the order in which people should meet them."""
+
+
+def scenario_from(knobs: Mapping[str, str]) -> Scenario:
+    """The scenario that these knobs describe, defaults for the rest. Raises ScenarioError, also for unknown names."""
+    for name in knobs:
+        if name not in KNOBS:
+            raise ScenarioError(name, knobs[name], f"the knobs {', '.join(KNOBS)}")
+    fields: dict[str, Any] = {}
+    link: dict[str, Any] = {}
+    for knob in _KNOBS:
+        text = knobs.get(knob.name, knob.default).strip()
+        try:
+            value = knob.parse(text)
+        except (ValueError, KeyError):
+            raise ScenarioError(knob.name, text, knob.allowed) from None
+        group, _, field = knob.field.rpartition(".")
+        (link if group else fields)[field] = value
+    try:
+        fields["link"] = Link(**link)
+    except ValueError:
+        raise ScenarioError("JITTER", knobs["JITTER"], KNOBS["JITTER"].allowed) from None
+    scenario = Scenario(**fields)
+    _check_native(scenario)
+    return scenario
+
+
+def _check_native(scenario: Scenario) -> None:
+    levels = catalogue()[scenario.server].native
+    if scenario.native not in levels:
+        others = [name for name, server in catalogue().items() if scenario.native in server.native]
+        allowed = f"{', '.join(levels)} with SERVER={scenario.server}, which has no mechanism of its own"
+        raise ScenarioError("NATIVE", scenario.native, f"{allowed}; on with SERVER={' or '.join(others)}")
+
+
+def as_document(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as results record it: flat, plain values; `lowat` is bytes or null."""
+    document = vars(scenario) | vars(scenario.link)
+    del document["link"]
+    document["lowat"] = document.pop("lowat_bytes")
+    return document

@@ -1,0 +1,73 @@
+"""Kernel settings of a scenario: set, and read back from where they take effect."""
+
+from typing import Any
+
+from experiments.errors import InvalidRun
+from experiments.scenario import LOWAT_MOST, Scenario
+from experiments.topology import Places
+from proxy.live_socket import SocketSample
+
+LOWAT = "net.ipv4.tcp_notsent_lowat"
+_WMEM = "net.ipv4.tcp_wmem"
+_RMEM = "net.ipv4.tcp_rmem"
+_CC = "net.ipv4.tcp_congestion_control"
+# Half of what the client ever advertised bounds the server's segments (tcp_bound_to_half_wnd), so its receive buffer
+# is fixed, and large enough to bound nothing.
+_CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
+
+
+def tune(places: Places, scenario: Scenario) -> dict[str, Any]:
+    """Set send buffer, congestion control, LOWAT and GSO of the front; what was read back. Raises InvalidRun."""
+    places.client.write_sysctl(_RMEM, _CLIENT_RMEM)
+    front = places.front
+    if scenario.sndbuf_bytes is not None:
+        least, _, most = front.read_sysctl(_WMEM).split()
+        front.write_sysctl(_WMEM, f"{least} {scenario.sndbuf_bytes} {max(int(most), scenario.sndbuf_bytes)}")
+    front.write_sysctl(_CC, scenario.congestion_control)
+    if scenario.lowat_bytes is not None:
+        front.write_sysctl(LOWAT, str(scenario.lowat_bytes))
+    if scenario.gso_segments is not None:
+        places.limit_gso(scenario.gso_segments)
+
+    observed: dict[str, Any] = {
+        "lowat": int(front.read_sysctl(LOWAT)),
+        "tcp_wmem": front.read_sysctl(_WMEM),
+        "congestion_control": front.read_sysctl(_CC),
+        "gso_segments": places.gso_segments(),
+    }
+    _agree(LOWAT, scenario.lowat_bytes or LOWAT_MOST, observed["lowat"])
+    _agree(_CC, str(scenario.congestion_control), observed["congestion_control"])
+    if scenario.sndbuf_bytes is not None:
+        _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
+    if scenario.gso_segments is not None:
+        _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
+    return observed
+
+
+def check_live_socket(scenario: Scenario, samples: list[SocketSample]) -> dict[str, Any]:
+    """Compare the scenario with the live connection of the front; what was seen there. Raises InvalidRun.
+
+    The effective LOWAT is the socket's own, or the sysctl's where the socket has none. A server's own mechanism may
+    set the socket's; without one it must stay unset.
+    """
+    if not samples:
+        raise InvalidRun("the front's side of the connection", "a socket to look at", None)
+    own = sorted({sample.lowat_bytes for sample in samples})
+    observed: dict[str, Any] = {
+        "socket_lowat": own,
+        "sndbuf_bytes": samples[0].sndbuf_bytes,
+        "sndbuf_most_bytes": max(sample.sndbuf_bytes for sample in samples),
+        "notsent_most_bytes": max(sample.notsent_bytes for sample in samples),
+        "live_congestion_control": samples[-1].congestion_control,
+    }
+    _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["live_congestion_control"])
+    if scenario.native == "off":
+        _agree("TCP_NOTSENT_LOWAT of the live socket", [0], own)
+    if scenario.sndbuf_bytes is not None:
+        _agree("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
+    return observed
+
+
+def _agree(check: str, asked: object, found: object) -> None:
+    if asked != found:
+        raise InvalidRun(check, asked, found)

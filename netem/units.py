@@ -1,0 +1,82 @@
+"""Rates, times and sizes in the notation of tc(8), turned into whole numbers.
+
+Two departures from tc, both to protect a newcomer: a bare number is refused where tc would silently read it as bits
+per second or microseconds, and a percentage needs its sign.
+"""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([a-z%]*)", re.ASCII)
+
+_PREFIXES = {
+    "": 1,
+    **{letter: 1000**power for power, letter in enumerate("kmgt", start=1)},
+    **{f"{letter}i": 1024**power for power, letter in enumerate("kmgt", start=1)},
+}
+# tc: "bit" counts bits, "bps" counts bytes; the prefix k is 1000, ki is 1024.
+_RATE_UNITS = {
+    f"{prefix}{unit}": factor * bits for prefix, factor in _PREFIXES.items() for unit, bits in (("bit", 1), ("bps", 8))
+}
+_TIME_UNITS = {
+    alias: factor
+    for aliases, factor in (
+        (("s", "sec", "secs"), 10**9),
+        (("ms", "msec", "msecs"), 10**6),
+        (("us", "usec", "usecs"), 10**3),
+        (("ns", "nsec", "nsecs"), 1),
+    )
+    for alias in aliases
+}
+# tc: sizes count in powers of 1024, with and without the b.
+_SIZE_UNITS = {"b": 1} | {
+    f"{prefix}{unit}": 1024**power for power, prefix in enumerate("kmg", start=1) for unit in ("", "b", "ib")
+}
+
+
+def _split(text: str) -> tuple[Fraction, str]:
+    match = _NUMBER.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError("not a number with a unit")
+    return Fraction(Decimal(match[1])), match[2]
+
+
+def _in_units(text: str, units: dict[str, int]) -> int:
+    number, unit = _split(text)
+    if unit not in units and (unit or number):
+        raise ValueError("it has no unit" if not unit else f"'{unit}' is not one of the units")
+    return round(number * units.get(unit, 1))
+
+
+def parse_rate_bit_s(text: str) -> int:
+    """Bits per second of a tc rate: `128kbps` is 1_024_000, `128kbit` is 128_000. Raises ValueError."""
+    return _in_units(text, _RATE_UNITS)
+
+
+def parse_time_ns(text: str) -> int:
+    """Nanoseconds of a tc time such as `300ms` or `0.3s`; `0` needs no unit. Raises ValueError."""
+    return _in_units(text, _TIME_UNITS)
+
+
+def parse_size_bytes(text: str) -> int:
+    """Bytes of a tc size with a unit: `30k` and `30kb` are 30_720, `1500b` is 1_500. Raises ValueError."""
+    return _in_units(text, _SIZE_UNITS)
+
+
+def parse_fraction(text: str) -> float:
+    """A percentage as a fraction: `1%` is 0.01. Raises ValueError."""
+    number, unit = _split(text)
+    if unit != "%" and number:
+        raise ValueError("it has no percent sign")
+    return float(number / 100)
+
+
+def format_rate(rate_bit_s: int) -> str:
+    """Both readings of a rate, so that nobody takes kilobits for kilobytes: `1,024 kbit/s = 128 kB/s`."""
+    return f"{rate_bit_s / 1000:,.6g} kbit/s = {rate_bit_s / 8000:,.6g} kB/s"
+
+
+def format_time(time_ns: int) -> str:
+    """A time in milliseconds, without needless digits: `300 ms`."""
+    return f"{time_ns / 10**6:g} ms"

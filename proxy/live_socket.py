@@ -1,0 +1,136 @@
+"""The measured connection as the front's kernel sees it, read from the live socket of an unmodified server.
+
+The server's descriptor is borrowed with pidfd_getfd(2) for the length of one sample and given back at once: a
+descriptor kept open would keep the connection open after the server has closed it.
+"""
+
+import ctypes
+import json
+import os
+import socket
+import struct
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_SYS_PIDFD_GETFD = 438  # the same on every architecture
+_TCP_NOTSENT_LOWAT = 25  # <linux/tcp.h>
+_TCP_INFO_BYTES = 256
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SocketSample:
+    """One look. Bytes unless the name says otherwise.
+
+    lowat_bytes: the socket's own TCP_NOTSENT_LOWAT, 0 where the namespace's sysctl rules (tcp(7)).
+    notsent_bytes: handed to the kernel, not yet sent. unacked_segments: sent, not yet acknowledged.
+    """
+
+    t_ns: int
+    lowat_bytes: int
+    congestion_control: str
+    sndbuf_bytes: int
+    notsent_bytes: int
+    unacked_segments: int
+    cwnd_segments: int
+    mss_bytes: int
+    rtt_us: int
+
+    def to_json(self) -> str:
+        """One line of sockets.jsonl."""
+        return json.dumps(asdict(self))
+
+
+class LiveSocket:
+    """Finds and samples the connection from `peer` (an address) to a server process or its descendants."""
+
+    def __init__(self, server_pid: int, peer: str) -> None:
+        self._server_pid = server_pid
+        self._peer = peer
+        self._place: tuple[int, int] | None = None
+
+    def sample(self) -> SocketSample | None:
+        """A look at the connection, None while it does not exist."""
+        if self._place is None:
+            self._place = self._find()
+        if self._place is None:
+            return None
+        sample = _look(*self._place, self._peer)
+        if sample is None:
+            self._place = None
+        return sample
+
+    def _find(self) -> tuple[int, int] | None:
+        for pid in _with_descendants(self._server_pid):
+            for descriptor in _sockets_of(pid):
+                if _look(pid, descriptor, self._peer) is not None:
+                    return pid, descriptor
+        return None
+
+
+def _with_descendants(pid: int) -> list[int]:
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+            except OSError:
+                continue  # it ended while we looked
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    family = [pid]
+    for member in family:
+        family += [child for child, parent in parents.items() if parent == member]
+    return family
+
+
+def _sockets_of(pid: int) -> list[int]:
+    folder = Path(f"/proc/{pid}/fd")
+    found = []
+    try:
+        for entry in folder.iterdir():
+            if os.readlink(entry).startswith("socket:"):
+                found.append(int(entry.name))
+    except OSError:
+        return []
+    return found
+
+
+def _look(pid: int, descriptor: int, peer: str) -> SocketSample | None:
+    try:
+        pidfd = os.pidfd_open(pid)
+    except OSError:
+        return None
+    try:
+        borrowed = _libc.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0)
+    finally:
+        os.close(pidfd)
+    if borrowed < 0:
+        return None
+    with socket.socket(fileno=borrowed) as connection:
+        try:
+            if connection.getpeername()[0] != peer:
+                return None
+            return _read(connection)
+        except (OSError, IndexError):
+            return None  # a listening socket, or one that closed just now
+
+
+def _read(connection: socket.socket) -> SocketSample:
+    tcp = socket.IPPROTO_TCP
+    info = connection.getsockopt(tcp, socket.TCP_INFO, _TCP_INFO_BYTES).ljust(_TCP_INFO_BYTES, b"\0")
+    # struct tcp_info, <linux/tcp.h>: eight bytes of flags, then 32-bit fields; tcpi_notsent_bytes comes after four
+    # 64-bit and two 32-bit counters.
+    words = struct.unpack_from("=24I", info, 8)
+    (notsent_bytes,) = struct.unpack_from("=I", info, 8 + 24 * 4 + 4 * 8 + 2 * 4)
+    return SocketSample(
+        t_ns=time.monotonic_ns(),
+        lowat_bytes=connection.getsockopt(tcp, _TCP_NOTSENT_LOWAT),
+        congestion_control=connection.getsockopt(tcp, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode(),
+        sndbuf_bytes=connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
+        notsent_bytes=notsent_bytes,
+        mss_bytes=words[2],
+        unacked_segments=words[4],
+        rtt_us=words[15],
+        cwnd_segments=words[18],
+    )

@@ -1,0 +1,70 @@
+"""Is the front ready? Ask it for something, the way a client would."""
+
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
+from h2.exceptions import ProtocolError
+
+_RETRY_S = 0.05
+
+
+class NotReady(Exception):
+    """The front did not answer in time; the text holds the last try's reason."""
+
+
+def ask(address: tuple[str, int], server_name: str, ca_file: Path, path: str, timeout_s: float) -> str:
+    """Status of one GET over TLS with ALPN h2. Raises OSError, ssl.SSLError or ProtocolError."""
+    context = ssl.create_default_context(cafile=str(ca_file))
+    context.set_alpn_protocols(["h2"])
+    with (
+        socket.create_connection(address, timeout=timeout_s) as plain,
+        context.wrap_socket(plain, server_hostname=server_name) as tls,
+    ):
+        if tls.selected_alpn_protocol() != "h2":
+            raise ProtocolError(f"ALPN chose {tls.selected_alpn_protocol()!r}, not h2")
+        connection = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
+        connection.initiate_connection()
+        headers = [(":method", "GET"), (":scheme", "https"), (":authority", server_name), (":path", path)]
+        connection.send_headers(1, headers, end_stream=True)
+        tls.sendall(connection.data_to_send())
+        while data := tls.recv(16384):
+            for event in connection.receive_data(data):
+                if isinstance(event, ResponseReceived):
+                    return str(dict(event.headers or [])[":status"])
+                if isinstance(event, StreamReset | ConnectionTerminated):
+                    raise ProtocolError(f"{event}")
+        raise ProtocolError("the connection was closed without an answer")
+
+
+def wait_until_ready(
+    address: tuple[str, int],
+    server_name: str,
+    ca_file: Path,
+    *,
+    path: str = "/ready",
+    deadline_s: float,
+    check_alive: Callable[[], None],
+) -> None:
+    """Return once the front answers 200, and so the origin behind it.
+
+    check_alive is called between tries and may raise. Raises NotReady after deadline_s seconds.
+    """
+    end = time.monotonic() + deadline_s
+    while True:
+        check_alive()
+        try:
+            status = ask(address, server_name, ca_file, path, timeout_s=2.0)
+            if status == "200":
+                return
+            reason = f"it answered {path} with status {status}"
+        except (OSError, ProtocolError) as error:
+            reason = str(error)
+        if time.monotonic() > end:
+            raise NotReady(f"not ready after {deadline_s:g} s: {reason}")
+        time.sleep(_RETRY_S)

@@ -1,0 +1,66 @@
+"""The catalogue of fronts: what a server is, read from proxy/servers/NAME/server.toml."""
+
+import string
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+_CATALOGUE = Path(__file__).parent / "servers"
+
+
+class _Template(string.Template):
+    """`@{name}`: the servers' own languages are full of dollars."""
+
+    delimiter = "@"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """One kind of front.
+
+    program: name of the executable; package: the distribution's package that brings it.
+    version, command: argument lists with {program}, {config}, {state} and {log} to fill in.
+    native: by "on" and "off", the template values that switch the server's own mechanism; a missing key is a level
+    that the server does not have.
+    scheduling: how it orders streams, in words.
+    """
+
+    name: str
+    program: str
+    package: str
+    version: tuple[str, ...]
+    command: tuple[str, ...]
+    template: Path
+    native: Mapping[str, Mapping[str, str]]
+    scheduling: str
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """The configuration file. Raises KeyError if the template names a value that is not given."""
+        return _Template(self.template.read_text()).substitute(values)
+
+    def arguments(self, words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
+        """`version` or `command` with its places filled in."""
+        return tuple(word.format_map(values) for word in words)
+
+
+@cache
+def catalogue() -> Mapping[str, Server]:
+    """Every server of the catalogue, by name."""
+    return MappingProxyType({folder.name: _read(folder) for folder in sorted(_CATALOGUE.iterdir()) if folder.is_dir()})
+
+
+def _read(folder: Path) -> Server:
+    entry = tomllib.loads((folder / "server.toml").read_text())
+    return Server(
+        name=folder.name,
+        program=entry["program"],
+        package=entry["package"],
+        version=tuple(entry["version"]),
+        command=tuple(entry["command"]),
+        template=folder / entry["template"],
+        native=entry["native"],
+        scheduling=entry["scheduling"],
+    )
