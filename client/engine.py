@@ -15,7 +15,7 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from client.events import Event, Kind
-from client.frames import DataHeader, FrameScanner
+from client.frames import DataHeader, DataPiece, FrameScanner
 from client.plan import Plan, Request
 
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can
@@ -35,7 +35,7 @@ class Engine:
         self._open: dict[int, Request] = {}
         self._names: dict[int, str] = {}
         self._scanner = FrameScanner()
-        self._connection = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
+        self._connection = H2Connection(H2Configuration(client_side=True))
         self._connection.local_settings = Settings(
             client=True,
             initial_values={
@@ -77,7 +77,7 @@ class Engine:
             raise LoadFailed(f"the front broke HTTP/2: {error!r}") from error
         return events
 
-    def _seen(self, piece: object, now_ns: int) -> Event:
+    def _seen(self, piece: DataHeader | DataPiece, now_ns: int) -> Event:
         if isinstance(piece, DataHeader):
             return self._on_stream(Kind.DATA_HEADER, piece.stream_id, now_ns, size_bytes=piece.length_bytes)
         return self._on_stream(Kind.DATA, piece.stream_id, now_ns, size_bytes=piece.size_bytes)
@@ -123,7 +123,7 @@ class Engine:
     def _react(self, event: H2Event, now_ns: int) -> list[Event]:
         match event:
             case ResponseReceived(stream_id=int(stream_id), headers=headers):
-                status = dict(headers or [])[":status"]
+                status = dict(headers or [])[b":status"].decode()
                 if status != _HTTP_OK:
                     raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
                 return [self._on_stream(Kind.HEADERS, stream_id, now_ns, detail=status)]

@@ -14,6 +14,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Self
 
 _SO_TIMESTAMPNS = 35  # <asm-generic/socket.h>; the socket module does not name it
 _TIMESPEC = struct.Struct("@qq")
@@ -57,14 +58,14 @@ class Transport:
         except OSError as error:
             raise TransportFailed(f"cannot connect to {address[0]}:{address[1]}: {error}") from error
         self.connected_ns = time.monotonic_ns()
-        self._socket.setblocking(False)
+        self._socket.settimeout(0)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
 
-    def __enter__(self) -> "Transport":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -72,14 +73,14 @@ class Transport:
 
     @property
     def local_address(self) -> tuple[str, int]:
-        """This end's address and port."""
+        """Address and port of this end."""
         host, port = self._socket.getsockname()[:2]
         return host, port
 
     @property
     def receive_buffer_bytes(self) -> int:
         """SO_RCVBUF as it stands: half of what the kernel may advertise shapes the server's segments."""
-        return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        return int(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 
     def handshake(self, deadline: Deadline) -> int:
         """Complete the TLS handshake; the time it was done. Raises TransportFailed, also if ALPN is not h2."""

@@ -101,7 +101,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
             folder.create()
             issue(folder.asked, SERVER_NAME)
             orders[arm.name].write(folder)
-            ended = partial(_end_run, folder, arm, repetition, request, progress)
+            ended = partial(_end_run, folder, arm, repetition, request, progress, partial_folder)
             tasks.append(
                 jobs.Task(
                     name=folder.path.name,
@@ -121,7 +121,9 @@ def run_experiment(request: Request, progress: Progress) -> Path:
                 "fabric": request.fabric.name,
                 "started_at": started.isoformat(timespec="seconds"),
                 "git_revision": _git_revision(),
-                "runs": [f"{arm.name}.{repetition}" for arm in request.arms for repetition in range(1, request.repeat + 1)],
+                "runs": [
+                    f"{arm.name}.{repetition}" for arm in request.arms for repetition in range(1, request.repeat + 1)
+                ],
             },
         )
         return partial_folder.publish()
@@ -160,11 +162,15 @@ def _end_run(
     repetition: int,
     request: Request,
     progress: Progress,
+    experiment_folder: PartialFolder,
     wall_s: float,
     trouble: str | None,
 ) -> None:
     """Turn the outcome an arm left into its run.json."""
     outcome = _outcome(folder, trouble)
+    if outcome["reason"]:
+        # Paths in it must be right when somebody reads them.
+        outcome["reason"] = outcome["reason"].replace(str(experiment_folder.path), str(experiment_folder.final))
     judged: dict[str, Any] = {"verdict": None, "verdict_reason": None, "loads": []}
     if outcome["status"] == "ok":
         try:
@@ -176,7 +182,7 @@ def _end_run(
         {
             "format": RUN_FORMAT,
             "run": folder.path.name,
-            "experiment": request.name,
+            "experiment": experiment_folder.final.name,
             "arm": arm.name,
             "repetition": repetition,
             "fabric": request.fabric.name,
@@ -220,4 +226,3 @@ def _git_revision() -> str | None:
     except OSError:
         return None
     return done.stdout.strip() or None
-

@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from experiments import keeper
 from experiments.errors import StepFailed
@@ -67,7 +68,7 @@ class _Job:
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
 
-    def __enter__(self) -> "_Job":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:

@@ -7,6 +7,7 @@ job's whole session is killed. At the end the scratch folder is removed. Standal
 milliseconds and depends on nothing that could fail.
 """
 
+import contextlib
 import ctypes
 import os
 import select
@@ -37,10 +38,8 @@ def main() -> int:
         ) as job:
             ended = os.pidfd_open(job.pid)
             select.select([sys.stdin.fileno(), ended], [], [])
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # nothing is left of it
             code = job.wait()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
@@ -44,7 +45,7 @@ class Place:
         finally:
             os.close(home)
 
-    def __enter__(self) -> "Place":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -74,7 +75,7 @@ class Place:
             return processes.run(command, step=f"the {self.name} place", text_in=text_in)
 
     def ip(self, commands: Sequence[str]) -> None:
-        """Run ip(8) commands, all in one process."""
+        """Run commands of ip(8), all in one process."""
         self.run(["ip", "-batch", "-"], "".join(f"{command}\n" for command in commands))
 
     def start(

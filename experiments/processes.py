@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from experiments.errors import StepFailed
 
@@ -59,7 +60,7 @@ class Process:
         environment: Mapping[str, str] | None = None,
         own_stdout: bool = True,
     ) -> None:
-        """Start it. Its output goes to the log; with own_stdout=False standard output goes where this process's goes."""
+        """Start it, output into the log; with own_stdout=False its standard output is this process's."""
         self.name = name
         self.log = log
         with log.open("ab") as output:
@@ -76,7 +77,7 @@ class Process:
             except OSError as error:
                 raise StepFailed(f"starting {name}", f"{command[0]}: {error.strerror}") from error
 
-    def __enter__(self) -> "Process":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:

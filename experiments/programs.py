@@ -34,7 +34,13 @@ def server_version(server: Server) -> str | None:
 def tools_for(server_name: str) -> Tools:
     """Everything an arm with that front needs. Raises Unavailable."""
     server = catalogue()[server_name]
-    packages = {"node": "nodejs", server.program: server.package, "ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
+    packages = {
+        "node": "nodejs",
+        server.program: server.package,
+        "ip": "iproute2",
+        "tc": "iproute2",
+        "ethtool": "ethtool",
+    }
     programs: dict[str, str] = {}
     for name, package in packages.items():
         path = find(name)

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 RUN_FORMAT = 1
 PARTIAL = ".partial"
@@ -94,7 +94,7 @@ class PartialFolder:
         self.final = final
         self.path = final.with_name(final.name + PARTIAL)
 
-    def __enter__(self) -> "PartialFolder":
+    def __enter__(self) -> Self:
         self.path.mkdir(parents=True)
         self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         fcntl.flock(self._lock, fcntl.LOCK_EX)

@@ -134,7 +134,7 @@ def _running_front(places: Places, scenario: Scenario, folder: RunFolder, tools:
                 )
         except NotReady as error:
             raise StepFailed(f"the front ({server.name})", str(error), front.settings.log) from error
-        yield cast(Process, process)
+        yield cast("Process", process)
 
 
 def _calibrate(places: Places, scenario: Scenario, folder: RunFolder) -> dict[str, Any]:
@@ -170,7 +170,14 @@ def _load_pages(
     )
     plan_file = folder.client / "plan.json"
     plan_file.write_text(plan.to_json())
-    command = (sys.executable, "-m", "client", str(plan_file), str(certificates_in(folder.asked).ca), str(folder.client))
+    command = (
+        sys.executable,
+        "-m",
+        "client",
+        str(plan_file),
+        str(certificates_in(folder.asked).ca),
+        str(folder.client),
+    )
     front = servers[0]
     live = LiveSocket(front.pid, CLIENT_ADDRESS)
     samples: list[SocketSample] = []

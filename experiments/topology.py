@@ -43,7 +43,8 @@ class Places:
     def link_counters(self) -> dict[str, str]:
         """Counters of the link's qdiscs, JSON by direction."""
         return {
-            direction: self.link.run(tc.counters(device)) for direction, device in (("down", _TO_CLIENT), ("up", _TO_FRONT))
+            direction: self.link.run(tc.counters(device))
+            for direction, device in (("down", _TO_CLIENT), ("up", _TO_FRONT))
         }
 
     def limit_gso(self, segments: int) -> None:
@@ -60,7 +61,9 @@ class Places:
 def four_places() -> Iterator[Places]:
     """Make the places and wire them; at the end they are gone."""
     with ExitStack() as stack:
-        client, link, front, origin = (stack.enter_context(Place(name)) for name in ("client", "link", "front", "origin"))
+        client, link, front, origin = (
+            stack.enter_context(Place(name)) for name in ("client", "link", "front", "origin")
+        )
         for place in (client, link, front, origin):
             place.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
         link.write_sysctl("net.ipv4.ip_forward", "1")

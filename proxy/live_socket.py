@@ -86,14 +86,10 @@ def _with_descendants(pid: int) -> list[int]:
 
 def _sockets_of(pid: int) -> list[int]:
     folder = Path(f"/proc/{pid}/fd")
-    found = []
     try:
-        for entry in folder.iterdir():
-            if os.readlink(entry).startswith("socket:"):
-                found.append(int(entry.name))
+        return [int(entry.name) for entry in folder.iterdir() if os.readlink(entry).startswith("socket:")]
     except OSError:
-        return []
-    return found
+        return []  # the process, or one of its descriptors, has gone
 
 
 def _look(pid: int, descriptor: int, peer: str) -> SocketSample | None:

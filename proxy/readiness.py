@@ -28,7 +28,7 @@ def ask(address: tuple[str, int], server_name: str, ca_file: Path, path: str, ti
     ):
         if tls.selected_alpn_protocol() != "h2":
             raise ProtocolError(f"ALPN chose {tls.selected_alpn_protocol()!r}, not h2")
-        connection = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
+        connection = H2Connection(H2Configuration(client_side=True))
         connection.initiate_connection()
         headers = [(":method", "GET"), (":scheme", "https"), (":authority", server_name), (":path", path)]
         connection.send_headers(1, headers, end_stream=True)
@@ -36,7 +36,7 @@ def ask(address: tuple[str, int], server_name: str, ca_file: Path, path: str, ti
         while data := tls.recv(16384):
             for event in connection.receive_data(data):
                 if isinstance(event, ResponseReceived):
-                    return str(dict(event.headers or [])[":status"])
+                    return dict(event.headers or [])[b":status"].decode()
                 if isinstance(event, StreamReset | ConnectionTerminated):
                     raise ProtocolError(f"{event}")
         raise ProtocolError("the connection was closed without an answer")

@@ -33,7 +33,7 @@ class Virtual:
         self._memory_folder(scenario)
 
     def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
-        """The kernel's command line; init is a script in the scratch folder, free of characters the kernel splits at."""
+        """The kernel's command line. It is split at blanks, so init is a script in the scratch folder."""
         init = scratch / "init"
         environment = {
             "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]),

@@ -90,7 +90,9 @@ def build(tell: Callable[[str, float], None]) -> Path:
             shutil.rmtree(wreck)  # of a build that was killed: nobody else builds while we hold the lock
         with tempfile.TemporaryDirectory(prefix=".build-", dir=cache_folder()) as scratch, log.open("w") as output:
             tell("unpacking", 0.0)
-            _run(["tar", "-xf", str(tarball), "-C", scratch, "--strip-components=1"], Path(scratch), output.fileno(), log)
+            _run(
+                ["tar", "-xf", str(tarball), "-C", scratch, "--strip-components=1"], Path(scratch), output.fileno(), log
+            )
             tell("configuring", 0.03)
             _configure(Path(scratch), output.fileno(), log)
             _compile(Path(scratch), output.fileno(), log, tell)

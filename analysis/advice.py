@@ -1,0 +1,100 @@
+"""When a knob did nothing, or not what its name says: told in a sentence, with the knob that helps. Pure.
+
+A closed set of rules; each looks at what was asked and what was observed in the same run.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_GSO_BYTES = 65_536
+_PACKET_BITS = 1514 * 8
+_LONG_QUEUE_S = 1.0
+
+Document = Mapping[str, Any]
+
+
+def advice(run: Document) -> list[str]:
+    """Sentences for a run.json whose status is ok."""
+    found = (rule(run["scenario"], run["observed"]) for rule in _RULES)
+    return [sentence for sentence in found if sentence]
+
+
+def _stock_send_buffer(scenario: Document, observed: Document) -> str | None:
+    lowat = scenario["lowat"]
+    if scenario["sndbuf_bytes"] is not None or lowat is None:
+        return None
+    most = observed["sndbuf_most_bytes"]
+    if most >= 4 * lowat:
+        return None
+    return (
+        f"SNDBUF=stock: LOWAT={lowat} changes little here, because the kernel never buffers that much more: its send "
+        f"buffer grew to {most} bytes at most, overhead included. SNDBUF=4M shows a buffer as a busy connection has it."
+    )
+
+
+def _one_offload_packet(scenario: Document, observed: Document) -> str | None:
+    lowat, most = scenario["lowat"], observed["notsent_most_bytes"]
+    if lowat is None or lowat >= _GSO_BYTES or most <= lowat or scenario["gso_segments"] is not None:
+        return None
+    return (
+        f"LOWAT={lowat} let up to {most} bytes stand unsent: the kernel looks at it only when it begins a new packet "
+        f"buffer, and one holds up to 64 KiB (GSO). GSO=2 lets smaller values bind."
+    )
+
+
+def _larger_than_buffer(scenario: Document, observed: Document) -> str | None:
+    lowat, buffer = scenario["lowat"], observed["sndbuf_most_bytes"]
+    if lowat is None or scenario["sndbuf_bytes"] is None or lowat < buffer:
+        return None
+    return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes is full before. SNDBUF makes it larger."
+
+
+def _small_window(scenario: Document, observed: Document) -> str | None:
+    del observed
+    if scenario["window_bytes"] >= scenario["size_bytes"]:
+        return None
+    return (
+        f"WINDOW={scenario['window_bytes']} is smaller than the image: flow control limits what the front may hand to "
+        f"the kernel, with and without LOWAT. WINDOW=16M takes that limit away."
+    )
+
+
+def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
+    del observed
+    if scenario["rate_bit_s"] is None:
+        return None
+    queue_s = scenario["queue_packets"] * _PACKET_BITS / scenario["rate_bit_s"]
+    if queue_s < _LONG_QUEUE_S:
+        return None
+    return (
+        f"QUEUE={scenario['queue_packets']}: the bottleneck itself can hold {queue_s:.1f} s of packets, sent "
+        f"and out of LOWAT's reach. A smaller QUEUE, or CC=bbr, keeps them from piling up there."
+    )
+
+
+def _own_mechanism(scenario: Document, observed: Document) -> str | None:
+    if scenario["native"] == "off":
+        return None
+    seen = ", ".join(str(value) for value in observed["socket_lowat"])
+    return (
+        f"NATIVE=on: the server set the socket's own TCP_NOTSENT_LOWAT (seen: {seen}); LOWAT, the sysctl, rules only "
+        f"while that is 0. Compare load by load."
+    )
+
+
+def _random(scenario: Document, observed: Document) -> str | None:
+    del observed
+    if not scenario["loss"]:
+        return None
+    return f"LOSS={scenario['loss']:.3g}: losses fall differently in every run. REPEAT=5 shows the spread."
+
+
+_RULES: tuple[Callable[[Document, Document], str | None], ...] = (
+    _stock_send_buffer,
+    _one_offload_packet,
+    _larger_than_buffer,
+    _small_window,
+    _deep_bottleneck,
+    _own_mechanism,
+    _random,
+)

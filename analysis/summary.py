@@ -1,0 +1,103 @@
+"""The one stable summary of an experiment that scripts can read; docs/results.md describes it."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from analysis.advice import advice
+from analysis.load import Experiment, Run
+from analysis.verdict import Verdict
+
+_WORST_FIRST = ("failed", "invalid", "unsupported", "ok")
+
+
+def summarize(experiment: Experiment) -> dict[str, Any]:
+    """Everything `priolab show --json` prints."""
+    return {
+        "format": experiment.document["format"],
+        "experiment": experiment.document["experiment"],
+        "fabric": experiment.document["fabric"],
+        "status": _worst(run.status for run in experiment.runs),
+        "arms": [_arm(name, runs) for name, runs in experiment.arms().items()],
+    }
+
+
+def measured(run: Run) -> Mapping[str, Any]:
+    """The measured load, the last one, of a run whose status is ok."""
+    load: Mapping[str, Any] = run.document["loads"][-1]
+    return load
+
+
+def typical(runs: Sequence[Run]) -> Run | None:
+    """Of an arm's repetitions, the one with the median first byte of the script; None if none is ok."""
+    good = sorted((run for run in runs if run.status == "ok"), key=lambda run: float(_first_byte_ms(run)))
+    return good[(len(good) - 1) // 2] if good else None
+
+
+def _first_byte_ms(run: Run) -> float:
+    return float(measured(run)["script"]["first_byte_ms"])
+
+
+def _worst(statuses: Any) -> str:
+    present = set(statuses)
+    return next(status for status in _WORST_FIRST if status in present)
+
+
+def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
+    good = [run for run in runs if run.status == "ok"]
+    chosen = typical(runs) or runs[0]
+    verdict, reason = _verdict(good)
+    arm = {
+        "name": name,
+        "status": _worst(run.status for run in runs),
+        "reason": next((run.document["reason"] for run in runs if run.status != "ok"), None),
+        "scenario": dict(chosen.scenario),
+        "observed": dict(chosen.observed),
+        "verdict": verdict,
+        "verdict_reason": reason,
+        **_figures([measured(run) for run in good]),
+        "wall_s": median(run.document["wall_s"] for run in runs),
+        "loads": list(chosen.document["loads"]),
+        "warnings": advice(chosen.document) if chosen.status == "ok" else [],
+    }
+    if len(runs) > 1:
+        arm["repetitions"] = [
+            {
+                "status": run.status,
+                "verdict": run.document["verdict"],
+                **_figures([measured(run)] if run.status == "ok" else []),
+                "wall_s": run.document["wall_s"],
+            }
+            for run in runs
+        ]
+    return arm
+
+
+def _verdict(good: Sequence[Run]) -> tuple[str | None, str | None]:
+    verdicts = Counter(run.document["verdict"] for run in good)
+    if not verdicts:
+        return None, None
+    if len(verdicts) == 1:
+        chosen = typical(good)
+        return next(iter(verdicts)), chosen.document["verdict_reason"] if chosen else None
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    return Verdict.UNDECIDED, f"the repetitions disagree: {counts}"
+
+
+def _figures(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def middle(pick: Callable[[Mapping[str, Any]], float]) -> float | None:
+        return median(map(pick, loads)) if loads else None
+
+    def times(resource: str) -> dict[str, float | None]:
+        return {
+            "first_byte_ms": middle(lambda load: load[resource]["first_byte_ms"]),
+            "last_byte_ms": middle(lambda load: load[resource]["last_byte_ms"]),
+        }
+
+    return {
+        "script": times("script"),
+        "image": times("image"),
+        "image_bytes_before_script": middle(lambda load: load["image_bytes_before_script"]),
+        "image_bytes_during_script": middle(lambda load: load["image_bytes_during_script"]),
+    }

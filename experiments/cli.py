@@ -1,0 +1,162 @@
+"""The command line, `priolab`. Errors of the lab end here: one line on standard error, and an exit code.
+
+0 done; 1 it failed, or a run is invalid; 2 bad input; 128 and the signal's number if interrupted.
+"""
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from analysis.load import FolderError, load_experiment
+from analysis.summary import summarize
+from experiments.doctor import examine
+from experiments.errors import LabError, ScenarioError, StepFailed
+from experiments.experiment import run_experiment
+from experiments.guest import kernel
+from experiments.invocation import catalogue, request_from, split_words
+from experiments.record import wrecks
+from experiments.report import Report
+from experiments.scenario import KNOBS
+
+_BAD_INPUT = 2
+_MAKE_VARIABLE = "PRIOLAB_KNOBS"
+
+
+class _Interrupted(BaseException):
+    """A signal asked the lab to stop; on its way out everything is undone."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    # Once is enough: undoing must not be interrupted in turn.
+    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, signal.SIG_IGN)
+    raise _Interrupted(number)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    report = Report()
+    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, _interrupt)
+    try:
+        return int(options.do(options, report))
+    except ScenarioError as error:
+        report.complain(str(error))
+        return _BAD_INPUT
+    except LabError as error:
+        report.complain(str(error))
+        return 1
+    except _Interrupted as interruption:
+        report.complain(f"interrupted by {signal.Signals(interruption.number).name}; nothing was kept")
+        return 128 + interruption.number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run an experiment", allow_abbrev=False)
+    run.add_argument("words", nargs="*", metavar="SCENARIO or KNOB=VALUE", help="as `priolab list` and README.md say")
+    for knob in KNOBS.values():
+        option = "--" + knob.name.lower().replace("_", "-")
+        run.add_argument(
+            option, dest=knob.name, metavar="VALUE", help=f"{knob.meaning} ({knob.default})".replace("%", "%%")
+        )
+    run.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
+    run.set_defaults(do=_run)
+
+    show = commands.add_parser("show", help="show the results of an experiment", allow_abbrev=False)
+    show.add_argument("experiment", nargs="?", default="latest", help="a results folder, or its name under results")
+    show.add_argument("--results", type=Path, default=Path("results"), help="where results are (results)")
+    show.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
+    show.set_defaults(do=_show)
+
+    commands.add_parser("list", help="list the named scenarios").set_defaults(do=_list)
+    commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
+    commands.add_parser("kernel", help="build the guest kernel, unless it is there").set_defaults(do=_kernel)
+    return parser
+
+
+def _words(options: argparse.Namespace) -> dict[str, str]:
+    words = list(options.words)
+    if options.from_make:
+        words += _make_overrides(os.environ.get(_MAKE_VARIABLE, ""))
+    given = {name: value for name in KNOBS if (value := getattr(options, name)) is not None}
+    return split_words(words) | given
+
+
+def _make_overrides(text: str) -> list[str]:
+    """The variables of make's command line, as make exports them: blanks and backslashes escaped."""
+    try:
+        return [word.replace("$$", "$") for word in shlex.split(text)]
+    except ValueError as error:
+        raise ScenarioError("make", text, f"NAME=VALUE words ({error})") from None
+
+
+def _run(options: argparse.Namespace, report: Report) -> int:
+    request = request_from(_words(options))
+    for wreck in wrecks(request.results):
+        report.say(f"ignoring {wreck}: an experiment that was killed before its end; it can be removed", "yellow")
+    report.announce(request)
+    with report.progress(request) as progress:
+        folder = run_experiment(request, progress)
+    return _present(folder, report)
+
+
+def _present(folder: Path, report: Report) -> int:
+    from analysis import timeline  # half a second of imports that only a figure needs
+
+    experiment = load_experiment(folder)
+    summary = summarize(experiment)
+    report.summary(summary)
+    report.figures(timeline.save(experiment), folder)
+    return 0 if summary["status"] == "ok" else 1
+
+
+def _show(options: argparse.Namespace, report: Report) -> int:
+    named = Path(options.experiment)
+    folder = named if named.is_dir() else options.results / named
+    try:
+        summary = summarize(load_experiment(folder.resolve()))
+    except FolderError as error:
+        raise StepFailed("showing results", str(error)) from error
+    if options.json:
+        report.document(summary)
+    else:
+        report.summary(summary)
+    return 0 if summary["status"] == "ok" else 1
+
+
+def _list(_: argparse.Namespace, report: Report) -> int:
+    report.catalogue(catalogue())
+    return 0
+
+
+def _doctor(_: argparse.Namespace, report: Report) -> int:
+    findings = examine()
+    report.findings(findings)
+    return 0 if all(finding.present for finding in findings if finding.name != "fabric netns") else 1
+
+
+def _kernel(_: argparse.Namespace, report: Report) -> int:
+    present = kernel.path().exists()
+    if not present:
+        with report.kernel_progress() as tell:
+            kernel.build(tell)
+    report.say(f"guest kernel: {kernel.path()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

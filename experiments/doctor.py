@@ -1,0 +1,66 @@
+"""What this machine can do: each part the lab needs, present or not, and the remedy."""
+
+import sys
+from dataclasses import dataclass
+
+from experiments.errors import LabError
+from experiments.fabrics.fabric import FABRICS
+from experiments.guest import kernel
+from experiments.programs import find, server_version, version
+from experiments.scenario import scenario_from
+from proxy.server import catalogue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One capability. detail is its version or place; remedy is empty if it is present."""
+
+    name: str
+    present: bool
+    detail: str
+    remedy: str
+
+
+def _program(name: str, package: str, *version_words: str) -> Finding:
+    path = find(name)
+    said = version(path, *version_words) if path else None
+    return Finding(
+        name=name,
+        present=path is not None,
+        detail=said or path or "not installed",
+        remedy="" if path else f"apt-get install {package}",
+    )
+
+
+def examine() -> list[Finding]:
+    """Every capability, in the order in which they build on each other."""
+    findings = [Finding(name="python", present=True, detail=sys.version.split()[0], remedy="")]
+    findings += [_program("node", "nodejs", "--version"), _program("tc", "iproute2", "-V")]
+    findings.append(_program("ethtool", "ethtool", "--version"))
+    for server in catalogue().values():
+        said = server_version(server)
+        findings.append(
+            Finding(
+                name=server.name,
+                present=said is not None,
+                detail=said or "not installed",
+                remedy="" if said else f"apt-get install {server.package}",
+            )
+        )
+    path = kernel.path()
+    built = path.exists()
+    findings.append(
+        Finding(
+            name="guest kernel",
+            present=built,
+            detail=str(path) if built else "not built",
+            remedy="" if built else "make kernel",
+        )
+    )
+    for fabric in FABRICS.values():
+        try:
+            fabric.check(scenario_from({}))
+            findings.append(Finding(name=f"fabric {fabric.name}", present=True, detail="usable", remedy=""))
+        except LabError as error:
+            findings.append(Finding(name=f"fabric {fabric.name}", present=False, detail=str(error), remedy="see left"))
+    return findings

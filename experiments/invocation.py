@@ -1,0 +1,190 @@
+"""What a command line asks for: a named scenario, knobs over it, and how to run it."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from experiments.errors import ScenarioError
+from experiments.experiment import Request, arms_for
+from experiments.fabrics.fabric import FABRICS, fabric_named
+from experiments.scenario import KNOBS, scenario_from
+from netem import units
+
+_CATALOGUE = Path(__file__).parent / "catalogue"
+_MOST_REPETITIONS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One named scenario. knobs differ from the defaults; expect is what one should see."""
+
+    name: str
+    title: str
+    expect: str
+    knobs: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunKnob:
+    """A word that changes how is run, not what. parse raises ValueError."""
+
+    name: str
+    default: str
+    parse: Callable[[str], Any]
+    allowed: str
+    meaning: str
+
+
+def _yes_or_no(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError("neither")
+    return text == "yes"
+
+
+def _repetitions(text: str) -> int:
+    if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or not 1 <= int(text) <= _MOST_REPETITIONS:
+        raise ValueError("out of range")
+    return int(text)
+
+
+def _deadline(text: str) -> int | None:
+    if text == "auto":
+        return None
+    deadline_ns = units.parse_time_ns(text)
+    if deadline_ns <= 0:
+        raise ValueError("out of range")
+    return deadline_ns
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise ValueError("empty")
+    return Path(text).expanduser()
+
+
+RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
+    {
+        knob.name: knob
+        for knob in (
+            RunKnob(
+                name="SCENARIO",
+                default="maps",
+                parse=str,
+                allowed="a name that `priolab list` shows, or a path that ends in .toml",
+                meaning="named scenario to start from",
+            ),
+            RunKnob(
+                name="CONTROL",
+                default="yes",
+                parse=_yes_or_no,
+                allowed="yes, no",
+                meaning="whether the control arm, LOWAT unset, is run too",
+            ),
+            RunKnob(
+                name="REPEAT",
+                default="1",
+                parse=_repetitions,
+                allowed=f"1 to {_MOST_REPETITIONS}",
+                meaning="repetitions of each arm; the summary gives medians",
+            ),
+            RunKnob(
+                name="FABRIC",
+                default="virtual",
+                parse=fabric_named,
+                allowed=", ".join(FABRICS),
+                meaning="how the places come to exist: a virtual-time guest, or namespaces of this host in real time",
+            ),
+            RunKnob(
+                name="DEADLINE",
+                default="auto",
+                parse=_deadline,
+                allowed="a time such as 90s, or auto",
+                meaning="longest page load in link time; auto follows from the link",
+            ),
+            RunKnob(
+                name="RESULTS",
+                default="results",
+                parse=_path,
+                allowed="a folder that can be written",
+                meaning="where the folders with results go",
+            ),
+        )
+    }
+)
+
+
+def split_words(words: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE words as a mapping; a word without `=` names a scenario. Raises ScenarioError for unknown names."""
+    knobs: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            name, value = "SCENARIO", word
+        check_name(name, value)
+        knobs[name] = value
+    return knobs
+
+
+def check_name(name: str, value: str) -> None:
+    """Raises ScenarioError, with the nearest names, unless it is a knob's."""
+    known = [*KNOBS, *RUN_KNOBS]
+    if name in known:
+        return
+    near = difflib.get_close_matches(name.upper(), known, n=3)
+    raise ScenarioError(name, value, f"did you mean {' or '.join(near)}?" if near else f"the knobs {', '.join(known)}")
+
+
+@cache
+def catalogue() -> Mapping[str, Entry]:
+    """The named scenarios."""
+    return MappingProxyType({path.stem: read_entry(path) for path in sorted(_CATALOGUE.glob("*.toml"))})
+
+
+def read_entry(path: Path) -> Entry:
+    """A scenario file: `title`, `expect`, and a table `knobs`. Raises ScenarioError."""
+    where = f"SCENARIO={path}"
+    try:
+        document = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ScenarioError("SCENARIO", str(path), f"a readable TOML file ({error})") from error
+    knobs = {name: str(value) for name, value in document.get("knobs", {}).items()}
+    unknown = set(document) - {"title", "expect", "knobs"}
+    if unknown:
+        raise ScenarioError(where, ", ".join(sorted(unknown)), "the keys title, expect and knobs")
+    scenario_from(knobs)
+    return Entry(name=path.stem, title=document.get("title", path.stem), expect=document.get("expect", ""), knobs=knobs)
+
+
+def _entry(text: str) -> Entry:
+    if text.endswith(".toml"):
+        return read_entry(Path(text))
+    if text not in catalogue():
+        raise ScenarioError("SCENARIO", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
+    return catalogue()[text]
+
+
+def request_from(words: Mapping[str, str]) -> Request:
+    """What these words ask for. Raises ScenarioError."""
+    run: dict[str, Any] = {}
+    for knob in RUN_KNOBS.values():
+        text = words.get(knob.name, knob.default).strip()
+        try:
+            run[knob.name] = knob.parse(text)
+        except ValueError:
+            raise ScenarioError(knob.name, text, knob.allowed) from None
+    entry = _entry(run["SCENARIO"])
+    knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}
+    return Request(
+        name=entry.name,
+        arms=tuple(arms_for(knobs, control=run["CONTROL"])),
+        repeat=run["REPEAT"],
+        fabric=run["FABRIC"],
+        results=run["RESULTS"],
+        load_deadline_ns=run["DEADLINE"],
+    )

@@ -1,0 +1,186 @@
+"""What the terminal shows: progress while it runs, then the table, the verdicts, and where things are."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from experiments.doctor import Finding
+from experiments.experiment import Progress, Request
+from experiments.invocation import Entry
+from netem import units
+
+_WIDTH_OF_A_FILE = 160
+_STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
+
+
+class Report:
+    """Writes for a person; to a file or a pipe the same without colours and movement."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False, soft_wrap=True)
+        if not self._console.is_terminal:
+            self._console.width = _WIDTH_OF_A_FILE
+        self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line."""
+        self._console.print(escape(text), style=style)
+
+    def complain(self, text: str) -> None:
+        """One line on standard error."""
+        self._errors.print(f"[bold red]priolab:[/] {escape(text)}")
+
+    def announce(self, request: Request) -> None:
+        """What is about to be run, the rate in both units."""
+        scenario = request.arms[-1].scenario
+        link = scenario.link
+        rate = "unlimited" if link.rate_bit_s is None else units.format_rate(link.rate_bit_s)
+        delay = f"{units.format_time(link.delay_ns)} to the client, {units.format_time(link.delay_up_ns)} to the front"
+        arms = ", ".join(arm.name for arm in request.arms)
+        times = "" if request.repeat == 1 else f", {request.repeat} times each"
+        self.say(f"{request.name}: {arms}{times}; server {scenario.server}, fabric {request.fabric.name}")
+        self.say(f"link: {rate}; delay {delay}; queue {link.queue_packets} packets")
+
+    @contextmanager
+    def progress(self, request: Request) -> Iterator[Progress]:
+        """Shows each run's step: live on a terminal, a line per step elsewhere."""
+        started = time.monotonic()
+        names = [f"{arm.name}.{number}" for number in range(1, request.repeat + 1) for arm in request.arms]
+        steps = dict.fromkeys(names, "waiting")
+        if not self._console.is_terminal:
+            yield self._plain_progress(started)
+            return
+        with Live(console=self._console, transient=True, refresh_per_second=8) as live:
+
+            def show(name: str, step: str) -> None:
+                steps[name] = step
+                done = sum(text in ("ok", "failed", "invalid") for text in steps.values())
+                lines = [f"{name:<20} {text}" for name, text in steps.items() if text not in ("waiting", "ok")]
+                head = f"{done} of {len(steps)} runs done, {time.monotonic() - started:.0f} s"
+                live.update(Text("\n".join([head, *lines])))
+
+            yield Progress(step=show, ended=lambda name, status, _: show(name, status))
+
+    def _plain_progress(self, started: float) -> Progress:
+        def show(name: str, step: str) -> None:
+            self.say(f"{time.monotonic() - started:6.1f} s  {name}: {step}")
+
+        return Progress(step=show, ended=lambda name, status, reason: show(name, f"{status} {reason or ''}".strip()))
+
+    @contextmanager
+    def kernel_progress(self) -> Iterator[Any]:
+        """Shows the build of the guest kernel."""
+        started = time.monotonic()
+        shown: dict[str, Any] = {"line": None, "at": 0.0}
+
+        def plain(step: str, fraction: float) -> None:
+            if step == shown["line"] and time.monotonic() - shown["at"] < 15:
+                return
+            shown.update(line=step, at=time.monotonic())
+            self.say(f"{time.monotonic() - started:6.1f} s  guest kernel: {step}, {fraction:.0%}")
+
+        if not self._console.is_terminal:
+            yield plain
+            return
+        with self._console.status("guest kernel") as status:
+            yield lambda step, fraction: status.update(
+                f"guest kernel (once, some minutes): {step}, {fraction:.0%}, {time.monotonic() - started:.0f} s"
+            )
+
+    def summary(self, summary: Mapping[str, Any]) -> None:
+        """The table, a verdict per arm, and the warnings."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("arm", no_wrap=True)
+        table.add_column("verdict", no_wrap=True)
+        for heading in ("script first", "script last", "image first", "image last", "image before script", "wall"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for arm in summary["arms"]:
+            table.add_row(*self._cells(arm))
+        self._console.print(table)
+        for arm in summary["arms"]:
+            if arm["verdict_reason"]:
+                verdict = f"[{_STYLES.get(arm['verdict'], 'bold')}]{arm['verdict']}[/]"
+                self._console.print(f"{escape(arm['name'])}: {verdict} - {escape(arm['verdict_reason'])}")
+            if arm["status"] != "ok":
+                self._console.print(
+                    f"{escape(arm['name'])}: [bold red]{arm['status']}[/] - {escape(str(arm['reason']))}"
+                )
+        self._loads(summary["arms"])
+        for sentence in dict.fromkeys(sentence for arm in summary["arms"] for sentence in arm["warnings"]):
+            self._console.print(f"[yellow]note:[/] {escape(sentence)}")
+
+    def _cells(self, arm: Mapping[str, Any]) -> list[str]:
+        word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
+        times = [
+            _seconds(arm[resource][edge])
+            for resource in ("script", "image")
+            for edge in ("first_byte_ms", "last_byte_ms")
+        ]
+        before = arm["image_bytes_before_script"]
+        return [
+            escape(arm["name"]),
+            f"[{_STYLES.get(word, 'bold')}]{word}[/]",
+            *times,
+            "-" if before is None else f"{before / 1024:.0f} KiB",
+            f"{arm['wall_s']:.1f} s",
+        ]
+
+    def _loads(self, arms: Sequence[Mapping[str, Any]]) -> None:
+        if not any(len(arm["loads"]) > 1 for arm in arms):
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("script first byte, by load")
+        most = max(len(arm["loads"]) for arm in arms)
+        for number in range(1, most + 1):
+            table.add_column(f"load {number}", justify="right")
+        for arm in arms:
+            table.add_row(escape(arm["name"]), *(_seconds(load["script"]["first_byte_ms"]) for load in arm["loads"]))
+        self._console.print(table)
+
+    def figures(self, paths: Sequence[Path], folder: Path) -> None:
+        """Where the picture and the run folders are."""
+        for path in paths:
+            self.say(f"picture: {_short(path)}")
+        self.say(f"results: {_short(folder)}")
+
+    def catalogue(self, entries: Mapping[str, Entry]) -> None:
+        """The named scenarios."""
+        for entry in entries.values():
+            knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
+            self._console.print(f"[bold]{escape(entry.name)}[/]  {escape(knobs)}")
+            self.say(f"    {entry.title}.")
+            self.say(f"    Expect: {entry.expect}.")
+
+    def findings(self, findings: Sequence[Finding]) -> None:
+        """What this machine can do."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("part", "usable", "detail", "remedy"):
+            table.add_column(heading)
+        for finding in findings:
+            usable = "[green]yes[/]" if finding.present else "[red]no[/]"
+            table.add_row(escape(finding.name), usable, escape(finding.detail), escape(finding.remedy))
+        self._console.print(table, soft_wrap=False)
+
+    def document(self, document: object) -> None:
+        """JSON, and nothing but."""
+        print(json.dumps(document, indent=2))
+
+
+def _seconds(time_ms: float | None) -> str:
+    return "-" if time_ms is None else f"{time_ms / 1000:.2f} s"
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
