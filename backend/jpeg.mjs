@@ -105,7 +105,13 @@ function magnitude(value) {
 const scratch = new Float64Array(64);
 const quantized = new Int32Array(64);
 
+/** The quantized DCT of a block, into `quantized`. */
 function transform(block) {
+  if (block.every((value) => value === block[0])) {
+    quantized.fill(0);
+    quantized[0] = Math.round((8 * block[0]) / QUANTIZER);
+    return;
+  }
   for (let y = 0; y < 8; y++)
     for (let u = 0; u < 8; u++) {
       let sum = 0;
@@ -149,21 +155,8 @@ function grain(x, y) {
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** Colour of the map at a point: blocks of houses, parks, a river, streets; then grain. */
-function mapColour(x, y) {
-  const noise = 26 * (grain(x, y) - 0.5);
-  const river = Math.abs(y - 260 - 0.35 * x - 70 * Math.sin(x / 150)) < 42;
-  const avenue = Math.abs(((x + 2 * y) % 420) - 9) < 9;
-  const street = x % 74 < 9 || (y + 20) % 92 < 8;
-  const plot = grain(Math.floor(x / 74) + 1000, Math.floor((y + 20) / 92));
-  let colour = plot < 0.18 ? [196, 222, 172] : plot < 0.3 ? [234, 220, 202] : [238, 234, 226];
-  if (street) colour = [255, 255, 255];
-  if (river) colour = [158, 196, 232];
-  if (avenue) colour = [250, 208, 112];
-  return [colour[0] + noise, colour[1] + noise, colour[2] + noise];
-}
-
-function colourTransform([red, green, blue]) {
+/** Y, Cb and Cr of a colour, level-shifted as the transform wants them. */
+function colour(red, green, blue) {
   return [
     0.299 * red + 0.587 * green + 0.114 * blue - 128,
     -0.1687 * red - 0.3313 * green + 0.5 * blue,
@@ -171,15 +164,37 @@ function colourTransform([red, green, blue]) {
   ];
 }
 
+const BLOCK_OF_HOUSES = colour(238, 234, 226);
+const PARK = colour(196, 222, 172);
+const SQUARE = colour(234, 220, 202);
+const STREET = colour(255, 255, 255);
+const RIVER = colour(158, 196, 232);
+const AVENUE = colour(250, 208, 112);
+const GRAIN = 26;
+
+/** Colour of the map at a point, without its grain. */
+function mapColour(x, y) {
+  if ((x + 2 * y) % 420 < 18) return AVENUE;
+  if (Math.abs(y - 260 - 0.35 * x - 70 * Math.sin(x / 150)) < 42) return RIVER;
+  if (x % 74 < 9 || (y + 20) % 92 < 8) return STREET;
+  const plot = grain(Math.floor(x / 74) + 1000, Math.floor((y + 20) / 92));
+  if (plot < 0.18) return PARK;
+  return plot < 0.3 ? SQUARE : BLOCK_OF_HOUSES;
+}
+
 /** One row of 8x8 blocks, the whole width, three components interleaved. */
 function encodeRow(row, width, previousDc, bits) {
   const blocks = [new Float64Array(64), new Float64Array(64), new Float64Array(64)];
+  const [luma, blue, red] = blocks;
   for (let column = 0; column < width; column += 8) {
     for (let i = 0; i < 64; i++) {
-      const components = colourTransform(mapColour(column + (i & 7), row + (i >> 3)));
-      for (let index = 0; index < 3; index++) blocks[index][i] = components[index];
+      const [x, y] = [column + (i & 7), row + (i >> 3)];
+      const components = mapColour(x, y);
+      luma[i] = components[0] + GRAIN * (grain(x, y) - 0.5);
+      blue[i] = components[1];
+      red[i] = components[2];
     }
-    blocks.forEach((block, index) => (previousDc[index] = encodeBlock(block, previousDc[index], bits)));
+    for (let index = 0; index < 3; index++) previousDc[index] = encodeBlock(blocks[index], previousDc[index], bits);
   }
 }
 

@@ -157,5 +157,5 @@ def _receive_time_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _TIMESPEC.unpack(data)
             age_ns = time.time_ns() - (seconds * 10**9 + nanoseconds)
-            return now_ns - max(0, age_ns)
+            return now_ns - max(0, int(age_ns))
     return now_ns

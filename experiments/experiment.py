@@ -106,6 +106,8 @@ def run_experiment(request: Request, progress: Progress) -> Path:
                 jobs.Task(
                     name=folder.path.name,
                     command=partial(request.fabric.command, arm.scenario, folder),
+                    # A guest is one processor; its threads on two of the host's wait for each other's wake-ups.
+                    one_cpu=request.fabric.virtual_clock,
                     log=folder.path / "console.log",
                     timeout_s=_wall_limit_s(orders[arm.name], arm.scenario, request.fabric),
                     finished=ended,

@@ -35,10 +35,14 @@ def make_scratch() -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What a job is to do. command receives the scratch folder; timeout_s is wall time."""
+    """What a job is to do. command receives the scratch folder; timeout_s is wall time.
+
+    one_cpu: keep it on a single processor, one that no other running job was given if there is one.
+    """
 
     name: str
     command: Callable[[Path], list[str]]
+    one_cpu: bool
     log: Path
     timeout_s: float
     finished: Callable[[float, str | None], None]
@@ -48,14 +52,16 @@ class Task:
 class _Job:
     """One running job."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, cpu: int) -> None:
         self.task = task
+        self.cpu = cpu
         self._started = time.monotonic()
         self._scratch = make_scratch()
         self._rest = b""
         try:
             self._log = task.log.open("wb")
             command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self._scratch)]
+            command.append(str(cpu) if task.one_cpu else "any")
             self._process = subprocess.Popen(
                 [*command, *task.command(self._scratch)],
                 stdin=subprocess.PIPE,
@@ -119,7 +125,9 @@ def run_all(tasks: Iterable[Task], side_by_side: int, progress: Callable[[str, s
         running: set[_Job] = set()
         while waiting or running:
             while waiting and len(running) < side_by_side:
-                job = stack.enter_context(_Job(waiting.pop(0)))
+                taken = [job.cpu for job in running]
+                cpu = min(sorted(os.sched_getaffinity(0)), key=taken.count)
+                job = stack.enter_context(_Job(waiting.pop(0), cpu))
                 running.add(job)
                 selector.register(job, selectors.EVENT_READ)
             for key, _ in selector.select(timeout=0.5):

@@ -1,9 +1,9 @@
 """Keeps one job: runs its command, and sees to it that nothing of it outlives the lab.
 
-    keeper.py SCRATCH COMMAND...
+    keeper.py SCRATCH CPU COMMAND...
 
 Standard input is a pipe from the lab. When it closes, because the lab is done with the job or was itself killed, the
-job's whole session is killed. At the end the scratch folder is removed. Standalone on purpose: it starts in
+job's whole session is killed. CPU is the one processor the job may use, or `any`. At the end the scratch folder is removed. Standalone on purpose: it starts in
 milliseconds and depends on nothing that could fail.
 """
 
@@ -25,7 +25,9 @@ def _die_with_keeper() -> None:
 
 def main() -> int:
     """Exit code of the command, or 128 and the signal's number."""
-    scratch, *command = sys.argv[1:]
+    scratch, cpu, *command = sys.argv[1:]
+    if cpu != "any":
+        os.sched_setaffinity(0, {int(cpu)})
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, lambda *_: None)  # a handler, unlike SIG_IGN, is not inherited by the job
     try:

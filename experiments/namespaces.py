@@ -75,7 +75,7 @@ class Place:
             return processes.run(command, step=f"the {self.name} place", text_in=text_in)
 
     def ip(self, commands: Sequence[str]) -> None:
-        """Run commands of ip(8), all in one process."""
+        """Run `ip` commands, all in one process."""
         self.run(["ip", "-batch", "-"], "".join(f"{command}\n" for command in commands))
 
     def start(
