@@ -84,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
 
     commands.add_parser("list", help="list the named scenarios").set_defaults(do=_list)
     commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
-    commands.add_parser("kernel", help="build the guest kernel, unless it is there").set_defaults(do=_kernel)
+    kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is there")
+    kernel_parser.add_argument("--quiet-if-present", action="store_true", help="say nothing if there is nothing to do")
+    kernel_parser.set_defaults(do=_kernel)
     return parser
 
 
@@ -149,9 +151,11 @@ def _doctor(_: argparse.Namespace, report: Report) -> int:
     return 0 if all(finding.present for finding in findings if finding.name != "fabric netns") else 1
 
 
-def _kernel(_: argparse.Namespace, report: Report) -> int:
-    present = kernel.path().exists()
-    if not present:
+def _kernel(options: argparse.Namespace, report: Report) -> int:
+    if kernel.path().exists():
+        if options.quiet_if_present:
+            return 0
+    else:
         with report.kernel_progress() as tell:
             kernel.build(tell)
     report.say(f"guest kernel: {kernel.path()}")

@@ -1,5 +1,6 @@
 """What can go wrong, told to the person at the keyboard. Caught in the command line and the runner, nowhere else."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -12,6 +13,14 @@ class ScenarioError(LabError):
 
     def __init__(self, where: str, given: str, allowed: str) -> None:
         super().__init__(f"{where}={given} is not allowed; allowed: {allowed}")
+
+
+class UnknownKnob(ScenarioError):
+    """A name that is no knob's: what was meant, if it can be guessed, or all there are."""
+
+    def __init__(self, name: str, near: Sequence[str], known: Sequence[str]) -> None:
+        hint = f"did you mean {' or '.join(near)}?" if near else f"the knobs are {', '.join(known)}"
+        LabError.__init__(self, f"{name} is not a knob; {hint}")
 
 
 class Unavailable(LabError):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from experiments.errors import ScenarioError
+from experiments.errors import ScenarioError, UnknownKnob
 from experiments.experiment import Request, arms_for
 from experiments.fabrics.fabric import FABRICS, fabric_named
 from experiments.scenario import KNOBS, scenario_from
@@ -126,18 +126,17 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals:
             name, value = "SCENARIO", word
-        check_name(name, value)
+        check_name(name)
         knobs[name] = value
     return knobs
 
 
-def check_name(name: str, value: str) -> None:
+def check_name(name: str) -> None:
     """Raises ScenarioError, with the nearest names, unless it is a knob's."""
     known = [*KNOBS, *RUN_KNOBS]
     if name in known:
         return
-    near = difflib.get_close_matches(name.upper(), known, n=3)
-    raise ScenarioError(name, value, f"did you mean {' or '.join(near)}?" if near else f"the knobs {', '.join(known)}")
+    raise UnknownKnob(name, difflib.get_close_matches(name.upper(), known, n=2), known)
 
 
 @cache

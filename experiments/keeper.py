@@ -3,8 +3,8 @@
     keeper.py SCRATCH CPU COMMAND...
 
 Standard input is a pipe from the lab. When it closes, because the lab is done with the job or was itself killed, the
-job's whole session is killed. CPU is the one processor the job may use, or `any`. At the end the scratch folder is removed. Standalone on purpose: it starts in
-milliseconds and depends on nothing that could fail.
+job's whole session is killed. CPU is the one processor the job may use, or `any`. At the end the scratch folder is
+removed. Standalone on purpose: it starts in milliseconds and depends on nothing that could fail.
 """
 
 import contextlib
@@ -17,10 +17,12 @@ import subprocess
 import sys
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None)
 
 
 def _die_with_keeper() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def main() -> int:
@@ -30,6 +32,7 @@ def main() -> int:
         os.sched_setaffinity(0, {int(cpu)})
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, lambda *_: None)  # a handler, unlike SIG_IGN, is not inherited by the job
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
         with subprocess.Popen(
             command,
@@ -43,6 +46,10 @@ def main() -> int:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.pid, signal.SIGKILL)
             code = job.wait()
+            # What the job leaves behind becomes the keeper's child: wait until all of it is gone.
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    os.waitpid(-1, 0)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return code if code >= 0 else 128 - code

@@ -18,7 +18,7 @@ from experiments.processes import Process
 from experiments.record import RunFolder, write_json
 from experiments.scenario import Scenario
 from experiments.topology import CLIENT_ADDRESS, FRONT_ADDRESS, ORIGIN_ADDRESS, Places, four_places
-from experiments.tuning import check_live_socket, tune
+from experiments.tuning import check_live_socket, tune, tune_front_process
 from netem import calibration
 from proxy.certificates import certificates_in
 from proxy.front import Front, FrontSettings
@@ -62,6 +62,7 @@ def run_arm(
         tell("origin and front")
         origin = stack.enter_context(_running_origin(places, scenario, folder, tools))
         front = stack.enter_context(_running_front(places, scenario, folder, tools))
+        tune_front_process(places.front, scenario, front.pid)
 
         tell("link")
         commands = places.apply_link(scenario.link)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from client.priorities import Priorities
-from experiments.errors import ScenarioError
+from experiments.errors import ScenarioError, UnknownKnob
 from netem import tc, units
 from netem.link import Link
 from proxy.server import catalogue
@@ -275,7 +275,7 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
     """The scenario that these knobs describe, defaults for the rest. Raises ScenarioError, also for unknown names."""
     for name in knobs:
         if name not in KNOBS:
-            raise ScenarioError(name, knobs[name], f"the knobs {', '.join(KNOBS)}")
+            raise UnknownKnob(name, [], list(KNOBS))
     fields: dict[str, Any] = {}
     link: dict[str, Any] = {}
     for knob in _KNOBS:

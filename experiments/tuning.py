@@ -1,11 +1,13 @@
 """Kernel settings of a scenario: set, and read back from where they take effect."""
 
+import contextlib
 from typing import Any
 
-from experiments.errors import InvalidRun
+from experiments.errors import InvalidRun, StepFailed
+from experiments.namespaces import Place
 from experiments.scenario import LOWAT_MOST, Scenario
 from experiments.topology import Places
-from proxy.live_socket import SocketSample
+from proxy.live_socket import SocketSample, choose_congestion_control
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 _WMEM = "net.ipv4.tcp_wmem"
@@ -23,7 +25,7 @@ def tune(places: Places, scenario: Scenario) -> dict[str, Any]:
     if scenario.sndbuf_bytes is not None:
         least, _, most = front.read_sysctl(_WMEM).split()
         front.write_sysctl(_WMEM, f"{least} {scenario.sndbuf_bytes} {max(int(most), scenario.sndbuf_bytes)}")
-    front.write_sysctl(_CC, scenario.congestion_control)
+    _choose_congestion_control(front, scenario)
     if scenario.lowat_bytes is not None:
         front.write_sysctl(LOWAT, str(scenario.lowat_bytes))
     if scenario.gso_segments is not None:
@@ -32,16 +34,30 @@ def tune(places: Places, scenario: Scenario) -> dict[str, Any]:
     observed: dict[str, Any] = {
         "lowat": int(front.read_sysctl(LOWAT)),
         "tcp_wmem": front.read_sysctl(_WMEM),
-        "congestion_control": front.read_sysctl(_CC),
         "gso_segments": places.gso_segments(),
     }
     _agree(LOWAT, scenario.lowat_bytes or LOWAT_MOST, observed["lowat"])
-    _agree(_CC, str(scenario.congestion_control), observed["congestion_control"])
     if scenario.sndbuf_bytes is not None:
         _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
     if scenario.gso_segments is not None:
         _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
     return observed
+
+
+def _choose_congestion_control(front: Place, scenario: Scenario) -> None:
+    """By sysctl where the namespace may; otherwise `tune_front_process` sets it on the listening socket."""
+    with contextlib.suppress(StepFailed):
+        front.write_sysctl(_CC, scenario.congestion_control)
+
+
+def tune_front_process(front: Place, scenario: Scenario, front_pid: int) -> None:
+    """What can only be set on a running front. Raises StepFailed."""
+    if front.read_sysctl(_CC) == scenario.congestion_control:
+        return
+    try:
+        choose_congestion_control(front_pid, scenario.congestion_control)
+    except OSError as error:
+        raise StepFailed(f"choosing CC={scenario.congestion_control}", error.strerror or str(error)) from error
 
 
 def check_live_socket(scenario: Scenario, samples: list[SocketSample]) -> dict[str, Any]:
@@ -58,9 +74,9 @@ def check_live_socket(scenario: Scenario, samples: list[SocketSample]) -> dict[s
         "sndbuf_bytes": samples[0].sndbuf_bytes,
         "sndbuf_most_bytes": max(sample.sndbuf_bytes for sample in samples),
         "notsent_most_bytes": max(sample.notsent_bytes for sample in samples),
-        "live_congestion_control": samples[-1].congestion_control,
+        "congestion_control": samples[-1].congestion_control,
     }
-    _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["live_congestion_control"])
+    _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
     if scenario.native == "off":
         _agree("TCP_NOTSENT_LOWAT of the live socket", [0], own)
     if scenario.sndbuf_bytes is not None:

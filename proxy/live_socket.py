@@ -69,6 +69,22 @@ class LiveSocket:
         return None
 
 
+def choose_congestion_control(server_pid: int, name: str) -> None:
+    """Set TCP_CONGESTION on a server's listening sockets; connections accepted from then on inherit it.
+
+    For hosts whose net.ipv4.tcp_allowed_congestion_control keeps a new namespace from choosing by sysctl.
+    Raises OSError.
+    """
+    for pid in _with_descendants(server_pid):
+        for descriptor in _sockets_of(pid):
+            listener = _borrow(pid, descriptor)
+            if listener is None:
+                continue
+            with listener:
+                if listener.type == socket.SOCK_STREAM and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+
+
 def _with_descendants(pid: int) -> list[int]:
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -92,7 +108,8 @@ def _sockets_of(pid: int) -> list[int]:
         return []  # the process, or one of its descriptors, has gone
 
 
-def _look(pid: int, descriptor: int, peer: str) -> SocketSample | None:
+def _borrow(pid: int, descriptor: int) -> socket.socket | None:
+    """Copy a socket of another process; None if it, or the process, has gone."""
     try:
         pidfd = os.pidfd_open(pid)
     except OSError:
@@ -101,9 +118,14 @@ def _look(pid: int, descriptor: int, peer: str) -> SocketSample | None:
         borrowed = _libc.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0)
     finally:
         os.close(pidfd)
-    if borrowed < 0:
+    return socket.socket(fileno=borrowed) if borrowed >= 0 else None
+
+
+def _look(pid: int, descriptor: int, peer: str) -> SocketSample | None:
+    connection = _borrow(pid, descriptor)
+    if connection is None:
         return None
-    with socket.socket(fileno=borrowed) as connection:
+    with connection:
         try:
             if connection.getpeername()[0] != peer:
                 return None

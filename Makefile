@@ -1,0 +1,56 @@
+# The table of contents. Every target does its own set-up.
+#
+#   make experiment LOWAT=131072      the demonstration: control and treatment, table, verdicts, picture
+#   make test                         all tests
+
+PYTHON ?= python3
+PRIOLAB := .venv/bin/priolab
+# What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
+export PRIOLAB_KNOBS := $(filter-out PYTHON=%,$(MAKEOVERRIDES))
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup kernel experiment show list doctor test lint format bench picture clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "Knobs follow as NAME=VALUE; README.md explains them: make experiment LOWAT=16384 SERVER=h2o"
+
+setup: ## system packages, Python environment, guest kernel; whatever is missing
+	@experiments/setup.sh
+
+kernel: setup ## the guest kernel, built once (about five minutes) and kept in ~/.cache/priolab
+
+experiment: setup ## run an experiment: LOWAT unset, then as given
+	@$(PRIOLAB) run --from-make
+
+show: setup ## the newest results again
+	@$(PRIOLAB) show
+
+list: setup ## the named scenarios (SCENARIO=NAME)
+	@$(PRIOLAB) list
+
+doctor: setup ## what this machine can do
+	@$(PRIOLAB) doctor
+
+test: setup ## unit, contract, server, link and lab tests
+	@.venv/bin/pytest
+
+lint: setup ## ruff, mypy, the import contract
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+format: setup ## rewrite the Python files in the house format
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+bench: setup ## how long things take on this machine
+	@.venv/bin/python -m experiments.bench
+
+picture: setup ## make the README's picture anew
+	@.venv/bin/python -m experiments.picture
+
+clean: ## remove the Python environment and caches; results and the guest kernel stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info

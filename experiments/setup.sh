@@ -1,0 +1,91 @@
+#!/bin/sh
+# Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
+# Says what it does; does nothing that is already done. Run by make; any step can be repeated.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+venv="$root/.venv"
+python=${PYTHON:-python3}
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/priolab"
+PATH="$PATH:/usr/sbin:/sbin"
+
+log=$(mktemp)
+policy=""
+become=""
+undo() {
+    rm -f "$log"
+    [ -z "$policy" ] || $become rm -f "$policy"
+}
+trap undo EXIT
+trap 'exit 130' INT TERM HUP
+
+say() { printf 'setup: %s\n' "$*"; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# --- system packages -------------------------------------------------------------------------------------------------
+missing=""
+need() { # PROGRAM PACKAGE
+    have "$1" || case " $missing " in *" $2 "*) ;; *) missing="$missing $2" ;; esac
+}
+need nginx nginx
+need h2o h2o
+need node nodejs
+need ip iproute2
+need ethtool ethtool
+"$python" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+if [ "$(uname -m)" = x86_64 ] && ! ls "$cache"/linux-[0-9]* >/dev/null 2>&1; then
+    for program in gcc make flex bison bc; do need "$program" "$program"; done
+    need xz xz-utils
+    [ -e /usr/include/libelf.h ] || missing="$missing libelf-dev"
+    [ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
+    ls /usr/src/linux-source-*.tar.xz >/dev/null 2>&1 || missing="$missing linux-source"
+fi
+
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" -ne 0 ]; then
+        if have sudo && sudo -n true 2>/dev/null; then become="sudo -n"; else become="no"; fi
+    fi
+    if ! have apt-get || [ "$become" = no ]; then
+        echo "setup: these packages are missing:$missing" >&2
+        if have apt-get; then
+            echo "setup: install them with: sudo apt-get install --no-install-recommends$missing" >&2
+        else
+            echo "setup: these are Debian's names; install them with this system's package manager" >&2
+        fi
+        exit 1
+    fi
+    say "installing$missing"
+    # The servers are wanted as programs: a new package must not start one on port 80.
+    if [ ! -e /usr/sbin/policy-rc.d ]; then
+        policy=/usr/sbin/policy-rc.d
+        printf '#!/bin/sh\nexit 101\n' | $become tee "$policy" >/dev/null
+        $become chmod 755 "$policy"
+    fi
+    if ! { $become apt-get update && $become env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+        --no-install-recommends $missing; } >"$log" 2>&1; then
+        echo "setup: apt-get failed: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")" >&2
+        exit 1
+    fi
+    case "$missing" in *nginx*) say "nginx is installed and not running; Debian would start it at the next boot (systemctl disable nginx)" ;; esac
+fi
+
+# --- Python environment ----------------------------------------------------------------------------------------------
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "setup: $("$python" --version) is too old; Python 3.11 or newer is needed (make PYTHON=...)" >&2
+    exit 1
+}
+wanted=$(cat "$root/pyproject.toml" "$root/constraints.txt" "$root/experiments/setup.sh" | cksum)" $root"
+if [ "$(cat "$venv/.installed" 2>/dev/null || true)" != "$wanted" ]; then
+    say "making the Python environment in .venv"
+    if ! { "$python" -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check \
+        -c "$root/constraints.txt" -e "$root[dev]"; } >"$log" 2>&1; then
+        echo "setup: pip failed: $(grep -m1 -i error "$log" || tail -n 1 "$log")" >&2
+        exit 1
+    fi
+    printf '%s' "$wanted" >"$venv/.installed"
+fi
+
+# --- guest kernel ----------------------------------------------------------------------------------------------------
+if [ "$(uname -m)" = x86_64 ]; then
+    "$venv/bin/priolab" kernel --quiet-if-present
+fi
