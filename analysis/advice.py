@@ -86,7 +86,7 @@ def _random(scenario: Document, observed: Document) -> str | None:
     del observed
     if not scenario["loss"]:
         return None
-    return f"LOSS={scenario['loss']:.3g}: losses fall differently in every run. REPEAT=5 shows the spread."
+    return f"LOSS={scenario['loss'] * 100:g}%: losses fall differently in every run. REPEAT=5 shows the spread."
 
 
 _RULES: tuple[Callable[[Document, Document], str | None], ...] = (

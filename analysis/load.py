@@ -1,12 +1,14 @@
 """Run folders as values. Raises FolderError, naming file and line, for anything that is not one."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 RUN_FORMAT = 1
+
+_RUN_KEYS = ("arm", "status", "reason", "scenario", "observed", "verdict", "verdict_reason", "loads", "wall_s")
 
 T = TypeVar("T")
 
@@ -99,7 +101,7 @@ class Experiment:
 
 def load_experiment(path: Path) -> Experiment:
     """The experiment in a folder. Raises FolderError."""
-    document = _document(path / "experiment.json")
+    document = _document(path / "experiment.json", ("experiment", "fabric", "runs"))
     return Experiment(
         path=path,
         document=document,
@@ -109,13 +111,17 @@ def load_experiment(path: Path) -> Experiment:
 
 def load_run(path: Path) -> Run:
     """The run in a folder. Raises FolderError."""
-    return Run(path=path, document=_document(path / "run.json"))
+    return Run(path=path, document=_document(path / "run.json", _RUN_KEYS))
 
 
 def load_evidence(path: Path) -> Evidence:
     """Events of a run folder, finished or not. Raises FolderError."""
-    plan = _json(path / "client" / "plan.json")
-    weights = {request["name"]: request["weight"] for request in plan["resources"] if request["weight"] is not None}
+    plan_file = path / "client" / "plan.json"
+    try:
+        resources = _json(plan_file)["resources"]
+        weights = {request["name"]: request["weight"] for request in resources if request["weight"] is not None}
+    except (KeyError, TypeError) as error:
+        raise FolderError(f"{plan_file}: not a plan: {error!r}") from error
     heaviest = [name for name, weight in weights.items() if weight == max(weights.values())]
     return Evidence(
         events=tuple(_lines(path / "client" / "events.jsonl", ClientEvent)),
@@ -124,11 +130,14 @@ def load_evidence(path: Path) -> Evidence:
     )
 
 
-def _document(file: Path) -> Mapping[str, Any]:
+def _document(file: Path, keys: Iterable[str]) -> Mapping[str, Any]:
     document = _json(file)
     if not isinstance(document, dict) or document.get("format") != RUN_FORMAT:
         found = document.get("format") if isinstance(document, dict) else None
         raise FolderError(f"{file}: format {found}; this version reads format {RUN_FORMAT}")
+    missing = [key for key in keys if key not in document]
+    if missing:
+        raise FolderError(f"{file}: without {', '.join(missing)}")
     return document
 
 
@@ -153,10 +162,10 @@ def _origin_request(**fields: Any) -> OriginRequest:
 def _lines(file: Path, make: Callable[..., T]) -> list[T]:
     made: list[T] = []
     try:
-        text = file.read_text()
+        content = file.read_bytes()
     except OSError as error:
         raise FolderError(f"{file}: {error.strerror}") from error
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         try:
             made.append(make(**json.loads(line)))
         except (ValueError, TypeError, KeyError) as error:

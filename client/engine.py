@@ -123,7 +123,7 @@ class Engine:
     def _react(self, event: H2Event, now_ns: int) -> list[Event]:
         match event:
             case ResponseReceived(stream_id=int(stream_id), headers=headers):
-                status = dict(headers or [])[b":status"].decode()
+                status = dict(headers or [])[b":status"].decode(errors="replace")
                 if status != _HTTP_OK:
                     raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
                 return [self._on_stream(Kind.HEADERS, stream_id, now_ns, detail=status)]

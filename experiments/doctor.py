@@ -57,6 +57,15 @@ def examine() -> list[Finding]:
             remedy="" if built else "make kernel",
         )
     )
+    netem = built and kernel.offers("NET_SCH_NETEM")
+    findings.append(
+        Finding(
+            name="netem in guest",
+            present=netem,
+            detail="sch_netem" if netem else "the guest kernel has no sch_netem",
+            remedy="" if netem else "make kernel",
+        )
+    )
     for fabric in FABRICS.values():
         try:
             fabric.check(scenario_from({}))

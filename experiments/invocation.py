@@ -22,7 +22,7 @@ _MOST_REPETITIONS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One named scenario. knobs differ from the defaults; expect is what one should see."""
+    """One named scenario. knobs are what makes it; expect is what one should see."""
 
     name: str
     title: str
@@ -150,14 +150,21 @@ def read_entry(path: Path) -> Entry:
     where = f"SCENARIO={path}"
     try:
         document = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ScenarioError("SCENARIO", str(path), f"a readable TOML file ({error})") from error
-    knobs = {name: str(value) for name, value in document.get("knobs", {}).items()}
     unknown = set(document) - {"title", "expect", "knobs"}
     if unknown:
         raise ScenarioError(where, ", ".join(sorted(unknown)), "the keys title, expect and knobs")
+    table = document.get("knobs", {})
+    if not isinstance(table, dict):
+        raise ScenarioError(f"{where}: knobs", repr(table), "a table of KNOB = value")
+    of_the_run = [name for name in table if name in RUN_KNOBS]
+    if of_the_run:
+        raise ScenarioError(where, of_the_run[0], "knobs of the scenario; this one belongs on the command line")
+    knobs = {name: str(value) for name, value in table.items()}
     scenario_from(knobs)
-    return Entry(name=path.stem, title=document.get("title", path.stem), expect=document.get("expect", ""), knobs=knobs)
+    title, expect = str(document.get("title", path.stem)), str(document.get("expect", ""))
+    return Entry(name=path.stem, title=title, expect=expect, knobs=knobs)
 
 
 def _entry(text: str) -> Entry:

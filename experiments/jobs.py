@@ -58,8 +58,8 @@ class _Job:
         self._started = time.monotonic()
         self._scratch = make_scratch()
         self._rest = b""
+        self._log = task.log.open("wb")
         try:
-            self._log = task.log.open("wb")
             command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self._scratch)]
             command.append(str(cpu) if task.one_cpu else "any")
             self._process = subprocess.Popen(
@@ -71,6 +71,7 @@ class _Job:
                 bufsize=0,
             )
         except BaseException:
+            self._log.close()
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
 

@@ -27,7 +27,7 @@ def start_origin(
         "HOST": address,
         "PORT": str(port),
         "SIZE": str(size_bytes),
-        "JS_DELAY_MS": str(round(script_delay_ns / 10**6)),
+        "JS_DELAY_MS": str(script_delay_ns // 10**6),
         "ACCESS_LOG": str(folder / "access.jsonl"),
     }
     return place.start("the origin", (node, _ONE_THREAD, str(_PROGRAM)), folder / "output.log", environment=environment)

@@ -10,12 +10,16 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any, Self
+
+from experiments.errors import StepFailed
 
 RUN_FORMAT = 1
 PARTIAL = ".partial"
 _LOCK = ".lock"
+_LOCK_SOON_S = 10.0
 
 
 def write_json(path: Path, document: object) -> None:
@@ -107,12 +111,17 @@ class PartialFolder:
 
     def publish(self) -> Path:
         """Give the folder its final name."""
-        (self.path / _LOCK).unlink()
         self.path.rename(self.final)
+        (self.final / _LOCK).unlink()
         latest = self.final.parent / "latest"
         temporary = latest.with_name(f".latest.{os.getpid()}")
+        temporary.unlink(missing_ok=True)
         temporary.symlink_to(self.final.name)
-        temporary.replace(latest)
+        try:
+            temporary.replace(latest)
+        except OSError as error:
+            temporary.unlink()
+            raise StepFailed(f"pointing {latest} at the results", error.strerror or str(error)) from error
         return self.final
 
 
@@ -123,7 +132,9 @@ def wrecks(results: Path) -> list[Path]:
         try:
             lock = os.open(path / _LOCK, os.O_RDWR)
         except OSError:
-            found.append(path)
+            # No lock yet, or never one: its owner needs an instant to make it.
+            if time.time() - path.stat().st_mtime > _LOCK_SOON_S:
+                found.append(path)
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

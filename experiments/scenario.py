@@ -111,6 +111,13 @@ def _delay(text: str) -> int:
     return delay_ns
 
 
+def _whole_milliseconds(text: str) -> int:
+    delay_ns = _delay(text)
+    if delay_ns % 10**6:
+        raise ValueError("the origin counts milliseconds")
+    return delay_ns
+
+
 def _loss(text: str) -> float:
     loss = units.parse_fraction(text)
     Link(rate_bit_s=None, delay_ns=0, loss=loss)
@@ -206,7 +213,7 @@ _KNOBS = (
         default="25",
         field="link.queue_packets",
         parse=_queue,
-        allowed="1 to 100000 packets, or bytes with a unit such as 30kb",
+        allowed="1 to 100000 packets, or at least one packet of 1514 bytes with a unit, such as 30kb",
         meaning="the bottleneck's queue; packets in flight in the delay line do not count against it",
     ),
     Knob(
@@ -245,8 +252,8 @@ _KNOBS = (
         name="JS_DELAY",
         default="200ms",
         field="script_delay_ns",
-        parse=_delay,
-        allowed="a time such as 200ms, from 0ms to 60s",
+        parse=_whole_milliseconds,
+        allowed="a time in whole milliseconds such as 200ms, from 0ms to 60s",
         meaning="how long the origin holds the script back",
     ),
     Knob(

@@ -5,11 +5,13 @@ Both ends are UDP sockets of this process, each opened in its own place, so one 
 Three figures:
 - round trip: the quickest of several small datagrams sent up and answered at once;
 - rate: a train of full-size datagrams sent down back to back; the bottleneck spaces them, the spacing is the rate;
-- queue: the longest such train that the bottleneck held; only known when the train was long enough to overflow it.
+- queue: how much of such a train the bottleneck held; known when the train overflowed it at one blow, so not with
+  jitter. The train's numbers also show whether order was kept.
 """
 
 import select
 import socket
+import struct
 import time
 from dataclasses import dataclass
 
@@ -18,6 +20,7 @@ from netem.link import PACKET_BYTES, Link
 _HEADERS_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP
 _FULL_PAYLOAD_BYTES = PACKET_BYTES - _HEADERS_BYTES
 _SMALL_PAYLOAD_BYTES = 18  # the smallest Ethernet payload, so that every shaper counts the same
+_NUMBER = struct.Struct("!I")
 _ECHOES = 5
 _ROUNDS = 5
 _RATE_TRAIN = 20
@@ -30,11 +33,13 @@ class Calibration:
     """What was measured; None where it could not be.
 
     rate_bit_s counts whole Ethernet frames, as tc does. queue_packets is exact only on a lossless link.
+    reordered_packets: how many of a train arrived after one sent later.
     """
 
     round_trip_ns: int | None
     rate_bit_s: int | None
     queue_packets: int | None
+    reordered_packets: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,18 +72,28 @@ def disagreements(link: Link, measured: Calibration, tolerance: Tolerance) -> li
             found.append(("rate_bit_s", link.rate_bit_s, rate))
         if link.loss == 0 and measured.queue_packets not in (None, link.queue_packets):
             found.append(("queue_packets", link.queue_packets, measured.queue_packets))
+    if measured.reordered_packets:
+        found.append(("reordered_packets", 0, measured.reordered_packets))
     return found
 
 
 def calibrate(near: socket.socket, far: socket.socket, link: Link) -> Calibration:
     """Measure a link that is otherwise idle. near and far are bound UDP sockets of the client's and front's place."""
     round_trips = [sample for _ in range(_ECHOES) if (sample := _echo_ns(near, far, link)) is not None]
-    rate_bit_s, queue_packets = (None, None) if link.rate_bit_s is None else _measure_bottleneck(near, far, link)
+    bottleneck = _Bottleneck() if link.rate_bit_s is None else _measure_bottleneck(near, far, link)
     return Calibration(
         round_trip_ns=min(round_trips, default=None),
-        rate_bit_s=rate_bit_s,
-        queue_packets=queue_packets,
+        rate_bit_s=bottleneck.rate_bit_s,
+        queue_packets=bottleneck.queue_packets,
+        reordered_packets=bottleneck.reordered_packets,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bottleneck:
+    rate_bit_s: int | None = None
+    queue_packets: int | None = None
+    reordered_packets: int | None = None
 
 
 def _patience_s(link: Link, packets: int) -> float:
@@ -100,34 +115,43 @@ def _echo_ns(near: socket.socket, far: socket.socket, link: Link) -> int | None:
     return time.monotonic_ns() - started_ns
 
 
-def _measure_bottleneck(near: socket.socket, far: socket.socket, link: Link) -> tuple[int | None, int | None]:
+def _measure_bottleneck(near: socket.socket, far: socket.socket, link: Link) -> _Bottleneck:
     overflowing = link.queue_packets + _SURPLUS
-    fills = link.transmission_ns(PACKET_BYTES) * overflowing <= _LONGEST_TRAIN_NS
-    length = overflowing if fills else min(link.queue_packets, _RATE_TRAIN)
-    best: list[int] = []
+    overflows = not link.jitter_ns and link.transmission_ns(PACKET_BYTES) * overflowing <= _LONGEST_TRAIN_NS
+    length = overflowing if overflows else min(link.queue_packets, _RATE_TRAIN)
+    best: list[tuple[int, int]] = []
     for _ in range(_ROUNDS):
-        arrivals = _train_arrivals_ns(near, far, link, length)
+        arrivals = _send_train(near, far, link, length)
         best = max(best, arrivals, key=len)
         if len(best) >= 2 and link.loss == 0:
             break
-    held = len(best) if fills else None
-    if len(best) < 2:
-        return _rate_of_lone_packets(near, far, link), held
-    spacing_ns = (best[-1] - best[0]) / (len(best) - 1)
-    return (round(PACKET_BYTES * 8 * 10**9 / spacing_ns) if spacing_ns else None), held
+    numbers = [number for number, _ in best]
+    return _Bottleneck(
+        rate_bit_s=_spacing_rate(best) if len(best) >= 2 else _rate_of_lone_packets(near, far, link),
+        queue_packets=len(best) if overflows else None,
+        reordered_packets=sum(number < max(numbers[:index], default=-1) for index, number in enumerate(numbers)),
+    )
 
 
-def _train_arrivals_ns(near: socket.socket, far: socket.socket, link: Link, length: int) -> list[int]:
-    payload = bytes(_FULL_PAYLOAD_BYTES)
-    for _ in range(length):
-        far.sendto(payload, near.getsockname())
-    arrivals: list[int] = []
+def _spacing_rate(train: list[tuple[int, int]]) -> int | None:
+    # With jitter the first packets may come one by one; from the middle on the bottleneck is busy.
+    times = [t_ns for _, t_ns in train][(len(train) - 1) // 2 if len(train) > 3 else 0 :]
+    elapsed_ns = times[-1] - times[0]
+    return round((len(times) - 1) * PACKET_BYTES * 8 * 10**9 / elapsed_ns) if elapsed_ns else None
+
+
+def _send_train(near: socket.socket, far: socket.socket, link: Link, length: int) -> list[tuple[int, int]]:
+    """Send numbered full-size datagrams down; number and arrival time of each that came."""
+    padding = bytes(_FULL_PAYLOAD_BYTES - _NUMBER.size)
+    for number in range(length):
+        far.sendto(_NUMBER.pack(number) + padding, near.getsockname())
+    arrivals: list[tuple[int, int]] = []
     while len(arrivals) < length:
         patience_s = _patience_s(link, 1 if arrivals else length)
         if not select.select([near], [], [], patience_s)[0]:
             break
-        near.recv(2048)
-        arrivals.append(time.monotonic_ns())
+        (number,) = _NUMBER.unpack_from(near.recv(2048))
+        arrivals.append((number, time.monotonic_ns()))
     return arrivals
 
 

@@ -61,8 +61,8 @@ def _nested(stages: list[Command], device: str) -> list[Command]:
 
 
 def queue_from_bytes(size_bytes: int) -> int:
-    """Full-size packets that fit in so many bytes, at least one: netem counts packets, not bytes."""
-    return max(1, size_bytes // PACKET_BYTES)
+    """Full-size packets that fit in so many bytes: netem counts packets, not bytes. 0 if not one fits."""
+    return size_bytes // PACKET_BYTES
 
 
 def counters(device: str) -> Command:

@@ -69,6 +69,8 @@ def parse_fraction(text: str) -> float:
     number, unit = _split(text)
     if unit != "%" and number:
         raise ValueError("it has no percent sign")
+    if number > 100:
+        raise ValueError("more than all")
     return float(number / 100)
 
 

@@ -73,6 +73,15 @@ def path() -> Path:
     return cache_folder() / f"linux-{version}-{recipe.hexdigest()[:12]}"
 
 
+def offers(option: str) -> bool:
+    """Whether the built kernel has an option such as NET_SCH_NETEM; it carries its own configuration."""
+    try:
+        done = subprocess.run([path(), "--showconfig"], capture_output=True, text=True, timeout=10, check=False)
+    except OSError:
+        return False
+    return f"CONFIG_{option}=y" in done.stdout.splitlines()
+
+
 def build(tell: Callable[[str, float], None]) -> Path:
     """Build the kernel unless it is there; tell(step, fraction done) reports. Raises StepFailed, Unavailable."""
     target = path()

@@ -1,0 +1,62 @@
+"""How long things take on this machine: `python -m experiments.bench`, or `make bench`.
+
+Absolute times are only comparable within one run of it.
+"""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from analysis import timeline
+from analysis.load import load_experiment, load_run
+from analysis.metrics import page_loads
+from experiments.experiment import Progress, run_experiment
+from experiments.invocation import request_from
+
+_ROUNDS = 3
+_CASES = {
+    "maps, two arms side by side": {},
+    "maps, the treatment alone": {"CONTROL": "no"},
+    "modem, two arms side by side": {"SCENARIO": "modem"},
+    "h2o, two arms side by side": {"SCENARIO": "h2o"},
+    "fast link, two arms side by side": {"SCENARIO": "fast-link"},
+}
+
+
+def _timed(action: Callable[[], Path]) -> tuple[float, Path]:
+    started = time.monotonic()
+    result = action()
+    return time.monotonic() - started, result
+
+
+def _link_s(folder: Path) -> float:
+    """Link time of all loads of all runs."""
+    total_ns = 0
+    for run in load_experiment(folder).runs:
+        for load in page_loads(load_run(run.path).evidence()):
+            total_ns += max(load.image.last_byte_ns, load.script.last_byte_ns) - load.started_ns
+    return total_ns / 10**9
+
+
+def main() -> None:
+    """Print a table: wall seconds (median and range of three), link seconds, and their ratio."""
+    silent = Progress(step=lambda *_: None, ended=lambda *_: None)
+    print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
+    with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:
+        for name, words in _CASES.items():
+            request = request_from(words | {"RESULTS": results})
+            walls = []
+            for _ in range(_ROUNDS):
+                wall_s, folder = _timed(lambda request=request: run_experiment(request, silent))  # type: ignore[misc]
+                walls.append(wall_s)
+            wall_s, link_s = statistics.median(walls), _link_s(folder)
+            spread = f"{min(walls):.1f} - {max(walls):.1f}"
+            print(f"{name:<36} {wall_s:>8.1f} {spread:>13} {link_s:>8.0f} {link_s / wall_s:>8.0f}x", flush=True)
+        figure_s, _ = _timed(lambda: timeline.save(load_experiment(folder))[0])
+        print(f"{'the picture':<36} {figure_s:>8.1f}")
+
+
+if __name__ == "__main__":
+    main()

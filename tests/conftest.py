@@ -1,0 +1,145 @@
+"""What the rooms share: versions and capabilities in the header, and how a test runs the lab as its user does."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.doctor import Finding, examine
+from experiments.errors import Unavailable
+from experiments.fabrics.netns import Netns
+from experiments.scenario import scenario_from
+
+_EXPECT = "PRIOLAB_EXPECT"
+
+
+def _capabilities() -> dict[str, Finding]:
+    found = {finding.name.replace(" ", "-"): finding for finding in examine()}
+    try:
+        Netns().check(scenario_from({"RATE": "unlimited", "DELAY": "0ms"}))
+        found["netns"] = Finding(name="netns", present=True, detail="unshaped links", remedy="")
+    except Unavailable as reason:
+        found["netns"] = Finding(name="netns", present=False, detail=str(reason), remedy="")
+    return found
+
+
+_FOUND = _capabilities()
+
+
+def pytest_report_header() -> list[str]:
+    """Versions of everything real."""
+    return [f"{name}: {finding.detail if finding.present else 'missing'}" for name, finding in _FOUND.items()]
+
+
+def pytest_sessionstart() -> None:
+    """A machine that promises capabilities, as CI does, must have them: skips cannot grow unnoticed."""
+    expected = os.environ.get(_EXPECT, "").split(",")
+    missing = [name for name in expected if name and not (name in _FOUND and _FOUND[name].present)]
+    if missing:
+        pytest.exit(f"{_EXPECT} names {', '.join(missing)}, missing here", returncode=1)
+
+
+def _need(name: str) -> None:
+    if not _FOUND[name].present:
+        pytest.skip(f"{name} is missing: {_FOUND[name].detail}")
+
+
+@pytest.fixture
+def netns() -> None:
+    """Needs network namespaces on the host."""
+    _need("netns")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """A finished command: its exit code, what it printed, and the newest summary if there is one."""
+
+    code: int
+    out: str
+    err: str
+    folder: Path | None
+    summary: Mapping[str, Any] | None
+
+    def arm(self, name: str) -> Mapping[str, Any]:
+        """One arm of the summary."""
+        assert self.summary is not None, self.err
+        arms: dict[str, Mapping[str, Any]] = {arm["name"]: arm for arm in self.summary["arms"]}
+        return arms[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """`priolab` with results and temporary files of its own."""
+
+    root: Path
+
+    @property
+    def results(self) -> Path:
+        """Where its results go."""
+        return self.root / "results"
+
+    @property
+    def temporary(self) -> Path:
+        """Its TMPDIR; empty when nothing was left behind."""
+        return self.root / "tmp"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """This process's environment, with the lab's TMPDIR."""
+        return os.environ | {"TMPDIR": str(self.temporary)}
+
+    def command(self, *words: str) -> list[str]:
+        """The argument list of a run."""
+        return [sys.executable, "-m", "experiments.cli", "run", f"RESULTS={self.results}", *words]
+
+    def run(self, *words: str, timeout_s: float = 240) -> Done:
+        """`priolab run`, to its end."""
+        done = subprocess.run(
+            self.command(*words), env=self.environment, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+        return self.latest(done)
+
+    def latest(self, done: subprocess.CompletedProcess[str] | None = None) -> Done:
+        """The newest results, with the command that made them if it is known."""
+        latest = self.results / "latest"
+        folder = latest.resolve() if latest.exists() else None
+        summary = None
+        if folder is not None:
+            show = [sys.executable, "-m", "experiments.cli", "show", str(folder), "--json"]
+            shown = subprocess.run(show, capture_output=True, text=True, timeout=60, check=False)
+            summary = json.loads(shown.stdout)
+        if done is None:
+            return Done(code=1, out="", err="", folder=folder, summary=summary)
+        return Done(code=done.returncode, out=done.stdout, err=done.stderr, folder=folder, summary=summary)
+
+    def processes(self) -> list[str]:
+        """Command lines of running processes that name this lab's folders."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                except OSError:
+                    continue
+                if str(self.root) in line:
+                    found.append(line)
+        return found
+
+
+def make_lab(root: Path) -> Lab:
+    """A lab in a folder."""
+    lab = Lab(root=root)
+    lab.temporary.mkdir()
+    return lab
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    """A fresh lab."""
+    return make_lab(tmp_path)

@@ -1,0 +1,106 @@
+"""Every file of the catalogues: named scenarios, servers, and the README that tells of the knobs."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import experiments
+import proxy
+from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, read_entry, request_from
+from experiments.scenario import KNOBS, Knob, scenario_from
+from proxy.server import Server
+from proxy.server import catalogue as servers
+from tests.contract.fronts import front, levels
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = sorted((Path(next(iter(experiments.__path__))) / "catalogue").iterdir())
+SERVERS = sorted((Path(next(iter(proxy.__path__))) / "servers").iterdir())
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.name)
+def test_scenario_file_loads(path: Path) -> None:
+    """A named scenario is TOML, says what it is and what to expect, and its knobs make a scenario."""
+    entry = read_entry(path)
+    assert entry.title
+    assert entry.expect
+    assert set(entry.knobs) <= set(KNOBS)
+    assert catalogue()[path.stem] == entry
+
+
+@pytest.mark.parametrize("name", [path.stem for path in SCENARIOS])
+def test_scenario_can_be_asked_for(name: str) -> None:
+    """Every name makes a control arm with LOWAT unset and a treatment with it set."""
+    control, treatment = request_from({"SCENARIO": name}).arms
+    assert control.scenario.lowat_bytes is None
+    assert treatment.scenario.lowat_bytes
+
+
+def test_the_catalogue_is_its_folder() -> None:
+    """Nothing but scenario files lies in the folder, and each file is in the catalogue; `maps` is among them."""
+    assert [path.suffix for path in SCENARIOS] == [".toml"] * len(SCENARIOS)
+    assert sorted(catalogue()) == sorted(path.stem for path in SCENARIOS)
+    assert RUN_KNOBS["SCENARIO"].default in catalogue()
+
+
+def test_no_two_scenarios_are_the_same() -> None:
+    """Each name stands for a scenario of its own."""
+    scenarios = [scenario_from(entry.knobs) for entry in catalogue().values()]
+    assert len(set(scenarios)) == len(scenarios)
+
+
+def test_every_server_is_loaded() -> None:
+    """The catalogue of servers is its folder, and the default server is in it."""
+    assert sorted(servers()) == [path.name for path in SERVERS]
+    assert KNOBS["SERVER"].default in servers()
+
+
+@pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
+def test_server_entry(server: Server) -> None:
+    """An entry names program, package, how it schedules, how to start it; its own mechanism can at least be off."""
+    assert server.program
+    assert server.package
+    assert server.scheduling
+    assert server.arguments(server.version, {"program": "/opt/server"})[0] == "/opt/server"
+    assert "{config}" in server.command
+    assert server.template.is_file()
+    assert "off" in server.native
+    assert set(server.native) <= {"on", "off"}
+
+
+@pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
+def test_server_entry_has_no_stray_keys(server: Server) -> None:
+    """A server file has the keys that are read, and no other that would be silently ignored."""
+    entry = tomllib.loads((server.template.parent / "server.toml").read_text())
+    assert set(entry) == {"program", "package", "version", "command", "template", "scheduling", "native"}
+
+
+@pytest.mark.parametrize(("name", "native"), levels())
+def test_template_renders(name: str, native: str) -> None:
+    """Every template gets every value it names, at every level of the server's own mechanism."""
+    described = front(name, native)
+    text = described.settings.server.render(described._values)
+    assert "@{" not in text
+    assert described.settings.address in text
+    assert described.settings.origin in text
+    assert not [word for word in described.command if "{" in word]
+
+
+@pytest.mark.parametrize("name", servers())
+def test_template_needs_its_values(name: str) -> None:
+    """A value that is not given is an error, never an empty place."""
+    with pytest.raises(KeyError):
+        servers()[name].render({})
+
+
+def test_readme_names_every_knob() -> None:
+    """The README tells of every knob, written in backticks."""
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in [*KNOBS, *RUN_KNOBS] if f"`{name}`" not in readme] == []
+
+
+def test_no_word_means_two_things() -> None:
+    """A knob of the scenario and a knob of the run never share a name, and each says what it is for."""
+    assert not set(KNOBS) & set(RUN_KNOBS)
+    knobs: list[Knob | RunKnob] = [*KNOBS.values(), *RUN_KNOBS.values()]
+    assert [knob.name for knob in knobs if not (knob.name.isupper() and knob.allowed and knob.meaning)] == []

@@ -1,0 +1,177 @@
+"""Folders that are not run folders, or damaged: told with file and line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.load import RUN_FORMAT, FolderError, load_evidence, load_experiment, load_run
+from client.events import Event, Kind
+from client.plan import maps_plan
+from client.priorities import Priorities
+from experiments import record
+from tests.unit import builders
+
+REQUEST = {"method": "GET", "path": "/script.js", "received_ns": 5, "available_ns": 205, "status": 200}
+
+
+def plan(priorities: Priorities) -> str:
+    return maps_plan(
+        address="198.18.1.2",
+        port=443,
+        server_name="maps.test",
+        priorities=priorities,
+        reloads=0,
+        window_bytes=2**24,
+        load_deadline_ns=10**9,
+    ).to_json()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run folder with a line or two in each file, written by those who write them in a run."""
+    events = [
+        Event(t_ns=1, kind=Kind.LOAD_STARTED, load=1),
+        Event(t_ns=9, kind=Kind.DATA, load=1, stream_id=3, resource="image", size_bytes=100),
+    ]
+    run = record.RunFolder(tmp_path / "control.1")
+    run.create()
+    record.write_json(run.run, builders.run().document)
+    (run.client / "plan.json").write_text(plan(Priorities.SPDY))
+    (run.client / "events.jsonl").write_text("".join(event.to_json() + "\n" for event in events))
+    (run.origin / "access.jsonl").write_text(json.dumps(REQUEST) + "\n")
+    return run.path
+
+
+def _experiment(*runs: str) -> dict[str, Any]:
+    return {"format": RUN_FORMAT, "experiment": "maps-1", "fabric": "virtual", "runs": list(runs)}
+
+
+def error_of(folder: Path) -> str:
+    with pytest.raises(FolderError) as caught:
+        load_evidence(folder)
+    return str(caught.value)
+
+
+def test_writer_and_reader_agree_on_the_format() -> None:
+    """The number that is written is the number that is read."""
+    assert record.RUN_FORMAT == RUN_FORMAT
+
+
+def test_what_was_written_is_read(folder: Path) -> None:
+    """Events and requests come back as they were written, absent keys as None, extra keys of the origin left out."""
+    evidence = load_evidence(folder)
+    started, data = evidence.events
+    assert (started.t_ns, started.kind, started.resource, started.size_bytes) == (1, "load-started", None, None)
+    assert (data.t_ns, data.kind, data.stream_id, data.size_bytes) == (9, "data", 3, 100)
+    (request,) = evidence.requests
+    assert (request.path, request.available_ns, request.handed_over_ns) == ("/script.js", 205, None)
+    assert load_run(folder).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("priorities", "favoured"), [(Priorities.SPDY, "script"), (Priorities.SWAP, "image"), (Priorities.NONE, None)]
+)
+def test_favoured_follows_from_the_plan(folder: Path, priorities: Priorities, favoured: str | None) -> None:
+    """Who was asked to come first is read from the weights of the plan."""
+    (folder / "client" / "plan.json").write_text(plan(priorities))
+    assert load_evidence(folder).favoured == favoured
+
+
+@pytest.mark.parametrize("kept", [1, 20, -2])
+def test_truncated_events(folder: Path, kept: int) -> None:
+    """A last line that was cut off is named by file and line."""
+    file = folder / "client" / "events.jsonl"
+    first, second = file.read_text().splitlines()
+    file.write_text(f"{first}\n{second[:kept]}")
+    assert error_of(folder).startswith(f"{file}:2: not an event: ")
+
+
+@pytest.mark.parametrize("line", ["", "null", "[1, 2]", "{}", '{"t_ns": 1, "kind": "data"}', '{"time": 1}'])
+def test_a_line_that_is_no_event(folder: Path, line: str) -> None:
+    """JSON that is no event, and an empty line, are named by file and line."""
+    file = folder / "client" / "events.jsonl"
+    file.write_text(f"{line}\n{file.read_text()}")
+    assert error_of(folder).startswith(f"{file}:1: not an event: ")
+
+
+def test_a_line_that_is_no_request(folder: Path) -> None:
+    """A line of the origin's log without its time is named by file and line."""
+    file = folder / "origin" / "access.jsonl"
+    file.write_text(f'{json.dumps(REQUEST)}\n{{"path": "/"}}\n')
+    assert error_of(folder) == f"{file}:2: not an event: 'received_ns'"
+
+
+@pytest.mark.parametrize("name", ["client/plan.json", "client/events.jsonl", "origin/access.jsonl"])
+def test_missing_file(folder: Path, name: str) -> None:
+    """A file that is not there is named."""
+    (folder / name).unlink()
+    assert error_of(folder).startswith(f"{folder / name}: ")
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"format": RUN_FORMAT + 1}, f"format {RUN_FORMAT + 1}; this version reads format {RUN_FORMAT}"),
+        ({"name": "a run of something else"}, f"format None; this version reads format {RUN_FORMAT}"),
+        ([1, 2], f"format None; this version reads format {RUN_FORMAT}"),
+    ],
+)
+def test_foreign_document(tmp_path: Path, document: Any, told: str) -> None:
+    """A run.json of another program or another version is told as such, and so is an experiment.json."""
+    for name, load in (("run.json", load_run), ("experiment.json", load_experiment)):
+        (tmp_path / name).write_text(json.dumps(document))
+        with pytest.raises(FolderError) as caught:
+            load(tmp_path)
+        assert str(caught.value) == f"{tmp_path / name}: {told}"
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"resources": [{}]}'])
+def test_a_plan_that_is_none(folder: Path, content: str) -> None:
+    """A plan.json without what a plan holds is named."""
+    (folder / "client" / "plan.json").write_text(content)
+    assert error_of(folder).startswith(f"{folder / 'client' / 'plan.json'}: not a plan: ")
+
+
+def test_events_that_are_not_text(folder: Path) -> None:
+    """A line that is not even text is named by its number."""
+    file = folder / "client" / "events.jsonl"
+    file.write_bytes(file.read_bytes() + b"\xff\xfe\n")
+    assert error_of(folder).startswith(f"{file}:3: not an event: ")
+
+
+def test_a_document_without_its_keys(tmp_path: Path) -> None:
+    """A document of the right format that lacks what it should hold says what."""
+    (tmp_path / "experiment.json").write_text(json.dumps({"format": RUN_FORMAT}))
+    with pytest.raises(FolderError, match=r"experiment\.json: without experiment, fabric, runs"):
+        load_experiment(tmp_path)
+
+
+def test_damaged_document(tmp_path: Path) -> None:
+    """A run.json that breaks off is named, with the place where it does."""
+    (tmp_path / "run.json").write_text('{"format": 1,\n"arm"')
+    with pytest.raises(FolderError) as caught:
+        load_run(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / 'run.json'}: ")
+    assert "line 2" in str(caught.value)
+
+
+def test_not_a_results_folder(tmp_path: Path) -> None:
+    """A folder without experiment.json is not results, or not finished ones."""
+    with pytest.raises(FolderError, match=r"experiment\.json: missing; not a results folder, or an unfinished one"):
+        load_experiment(tmp_path)
+
+
+def test_experiment_with_a_missing_run(folder: Path) -> None:
+    """An experiment that names a run which is not there tells which."""
+    record.write_json(folder.parent / "experiment.json", _experiment("control.1", "control.2"))
+    with pytest.raises(FolderError, match=r"control\.2/run\.json: missing"):
+        load_experiment(folder.parent)
+
+
+def test_experiment_has_its_arms_in_order(folder: Path) -> None:
+    """An experiment's runs are read in the order it names them, by arm."""
+    record.write_json(folder.parent / "experiment.json", _experiment("control.1"))
+    experiment = load_experiment(folder.parent)
+    assert {name: [run.path for run in runs] for name, runs in experiment.arms().items()} == {"control": [folder]}

@@ -1,0 +1,175 @@
+"""What goes wrong is said in one line, ends with an exit code, and leaves nothing behind."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Done, Lab
+
+_SETTLE_S = 10.0
+
+
+def _nothing_is_left(lab: Lab, *, partial: int = 0) -> None:
+    end = time.monotonic() + _SETTLE_S
+    while lab.processes() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert lab.processes() == []
+    assert list(lab.temporary.iterdir()) == []
+    assert len(list(lab.results.glob("*.partial"))) == partial
+
+
+@pytest.mark.parametrize(
+    ("word", "allowed"),
+    [
+        ("LOWAT=abc", "1 to 4294967295"),
+        ("LOWAT=-1", "1 to 4294967295"),
+        ("LOWAT=0", "1 to 4294967295"),
+        ("LOWAT=5e9", "1 to 4294967295"),
+        ("RATE=fast", "128kbps"),
+        ("RATE=0", "unlimited"),
+        ("SERVER=iis", "h2o, nginx"),
+        ("QUEUE=0", "1 to 100000 packets"),
+        ("REPEAT=0", "1 to 1000"),
+        ("FABRIC=cloud", "virtual, netns"),
+        ("NATIVE=on", "SERVER=h2o"),
+        ("SCENARIO=moon", "maps"),
+        ("LOWATT=1", "did you mean LOWAT?"),
+    ],
+)
+def test_bad_input_is_one_clear_line(lab: Lab, word: str, allowed: str) -> None:
+    """The value, what is allowed, exit code 2, and no folder."""
+    done = lab.run(word)
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert word.partition("=")[0] in done.err
+    assert allowed in done.err
+    assert not lab.results.exists()
+
+
+def test_a_results_folder_that_cannot_be_written(lab: Lab) -> None:
+    """The path and the system's reason."""
+    done = lab.run("RESULTS=/proc/nowhere")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "/proc/nowhere cannot be written" in done.err
+
+
+def _failed(done: Done, *words: str) -> None:
+    assert done.code == 1
+    assert done.summary is not None
+    assert done.summary["status"] == "failed"
+    for arm in done.summary["arms"]:
+        assert arm["script"]["first_byte_ms"] is None
+        for word in words:
+            assert word in arm["reason"]
+        log = Path(arm["reason"].rpartition("(log: ")[2].rstrip(")"))
+        assert log.exists(), "the log that is named must be there"
+
+
+def test_a_load_that_never_ends_meets_its_deadline(lab: Lab) -> None:
+    """The load and the unfinished resources are named."""
+    done = lab.run("DEADLINE=2s", "CONTROL=no")
+    _failed(done, "load 1 of 3", "deadline", "script")
+    _nothing_is_left(lab)
+
+
+def test_a_front_that_dies_during_the_load_is_named(lab: Lab, netns: None) -> None:
+    """The front and its end are the reason, not the client's broken connection."""
+    del netns
+    command = lab.command("FABRIC=netns", "RATE=unlimited", "DELAY=0ms", "JS_DELAY=30s", "CONTROL=no")
+    running = subprocess.Popen(command, env=lab.environment, stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    for line in running.stdout:
+        if "load 1 of 3" in line:
+            break
+    time.sleep(0.3)
+    (master,) = _pids_of("nginx: master process", lab)
+    os.kill(master, signal.SIGKILL)
+    running.communicate(timeout=30)
+    assert running.returncode == 1
+    _failed(lab.latest(), "the front (nginx)", "SIGKILL")
+    _nothing_is_left(lab)
+
+
+def _pids_of(words: str, lab: Lab) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_text(errors="replace")
+            except OSError:
+                continue
+            if words in line and str(lab.root) in line:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
+    """Whenever it comes, a signal ends everything, and no folder remains."""
+    pauses = random.Random(number)
+    for _ in range(3):
+        running = subprocess.Popen(lab.command(), env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert running.stdout is not None
+        running.stdout.readline()  # it has begun
+        time.sleep(pauses.uniform(0.1, 3.0))
+        running.send_signal(number)
+        _, err = running.communicate(timeout=30)
+        assert running.returncode == 128 + number
+        assert b"interrupted by " + number.name.encode() in err
+        _nothing_is_left(lab)
+
+
+def test_a_killed_run_leaves_one_partial_folder_that_the_next_names(lab: Lab) -> None:
+    """Even kill -9 leaves no process and no temporary file; the wreck is named and ignored."""
+    running = subprocess.Popen(lab.command(), env=lab.environment, stdout=subprocess.PIPE)
+    assert running.stdout is not None
+    for line in running.stdout:
+        if b"load 1 of 3" in line:
+            break
+    running.kill()
+    running.wait(10)
+    running.stdout.close()
+    _nothing_is_left(lab, partial=1)
+    done = lab.run("CONTROL=no", "RELOADS=0")
+    assert done.code == 0
+    (wreck,) = lab.results.glob("*.partial")
+    assert f"ignoring {wreck}" in done.out
+
+
+def test_a_mismatch_is_invalid(lab: Lab) -> None:
+    """A link that cannot be measured as asked is shown as invalid, with both figures, and is no success.
+
+    The queue of one packet drops what a calibration train needs, but at 90 gbit/s the guest's timers cannot keep pace
+    with single packets either: the rate cannot be confirmed.
+    """
+    done = lab.run("RATE=90gbit", "DELAY=0ms", "CONTROL=no", "RELOADS=0")
+    assert done.code == 1
+    assert done.summary is not None
+    assert done.summary["status"] == "invalid"
+    assert "rate_bit_s: asked for 90000000000, observed" in done.arm("lowat-131072")["reason"]
+
+
+def test_a_kernel_build_that_fails_names_its_log(tmp_path: Path) -> None:
+    """The step, the first error and the log; no half-built kernel."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "gcc").write_text("#!/bin/sh\necho 'error: no compiler today' >&2\nexit 1\n")
+    (tools / "gcc").chmod(0o755)
+    environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [str(Path(sys.executable).with_name("priolab")), "kernel"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.strip().splitlines()
+    assert "building the guest kernel" in line
+    log = Path(line.rpartition("(log: ")[2].rstrip(")"))
+    assert "no compiler today" in log.read_text()
+    assert sorted(path.name for path in (tmp_path / "cache" / "priolab").iterdir()) == [
+        "build.lock",
+        "kernel-build.log",
+    ]

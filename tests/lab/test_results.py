@@ -1,0 +1,121 @@
+"""What a run leaves: the folder, the summary, the picture, the table."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.conftest import Done, make_lab
+
+_SIZE = 716_800
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """One experiment of two arms, each twice."""
+    return make_lab(tmp_path_factory.mktemp("lab")).run("REPEAT=2", "RELOADS=1")
+
+
+def test_the_summary_has_the_documented_shape(repeated: Done) -> None:
+    """Every documented key is there, and medians come with their repetitions."""
+    assert repeated.code == 0, repeated.err
+    summary = repeated.summary
+    assert summary is not None
+    assert {"experiment", "fabric", "status", "arms"} <= set(summary)
+    assert summary["status"] == "ok"
+    for arm in summary["arms"]:
+        assert {"scenario", "observed", "verdict", "image_bytes_before_script", "image_bytes_during_script"} <= set(arm)
+        for resource in ("script", "image"):
+            assert set(arm[resource]) == {"first_byte_ms", "last_byte_ms"}
+        assert len(arm["repetitions"]) == 2
+        firsts = [repetition["script"]["first_byte_ms"] for repetition in arm["repetitions"]]
+        assert min(firsts) <= arm["script"]["first_byte_ms"] <= max(firsts)
+        assert arm["wall_s"] > 0
+    assert repeated.arm("control")["scenario"]["lowat"] is None
+    assert repeated.arm("lowat-131072")["scenario"]["lowat"] == 131_072
+
+
+def test_repetitions_agree_on_a_lossless_link(repeated: Done) -> None:
+    """Two runs of one scenario differ by no more than one TLS record, 0.13 s at this rate."""
+    for arm in repeated.summary["arms"] if repeated.summary else []:
+        firsts = [repetition["script"]["first_byte_ms"] for repetition in arm["repetitions"]]
+        assert max(firsts) - min(firsts) <= 130
+
+
+def test_asked_and_observed_stand_side_by_side(repeated: Done) -> None:
+    """LOWAT, send buffer, congestion control, rate and delay are read back from where they act."""
+    observed = repeated.arm("lowat-131072")["observed"]
+    assert observed["lowat"] == 131_072
+    assert observed["sndbuf_bytes"] == 4 * 2**20
+    assert observed["congestion_control"] == "cubic"
+    assert observed["rate_bit_s"] == pytest.approx(1_024_000, rel=0.03)
+    assert observed["round_trip_ns"] == pytest.approx(300_000_000, abs=3_000_000)
+    assert observed["queue_packets"] == 25
+
+
+def test_every_byte_is_accounted_for(repeated: Done) -> None:
+    """The pieces of DATA in the event log add up to what the origin serves."""
+    folder = _run_folder(repeated)
+    events = [json.loads(line) for line in (folder / "client" / "events.jsonl").read_text().splitlines()]
+    for resource in ("image", "script"):
+        for load in (1, 2):
+            sizes = [
+                event["size_bytes"]
+                for event in events
+                if (event["kind"], event.get("resource"), event["load"]) == ("data", resource, load)
+            ]
+            assert sum(sizes) == _SIZE
+
+
+def test_a_run_folder_is_complete(repeated: Done) -> None:
+    """Asked configurations, keys, logs, counters and environment are where docs/results.md says."""
+    folder = _run_folder(repeated)
+    for name in (
+        "run.json",
+        "env.json",
+        "asked/arm.json",
+        "asked/nginx.conf",
+        "asked/tc.json",
+        "client/plan.json",
+        "client/keys.log",
+        "front/sockets.jsonl",
+        "front/error.log",
+        "origin/access.jsonl",
+        "link/calibration.json",
+        "link/counters.json",
+    ):
+        assert (folder / name).stat().st_size > 0, name
+    assert not list(folder.parent.parent.glob("*.partial"))
+
+
+def test_packets_on_the_link_are_packets(repeated: Done) -> None:
+    """Nothing larger than an Ethernet frame crosses the link: no offload lumps that netem would count as one."""
+    counters = json.loads((_run_folder(repeated) / "link" / "counters.json").read_text())["down"]
+    bottleneck = next(qdisc for qdisc in counters if qdisc["options"].get("rate"))
+    assert bottleneck["packets"] > 1500
+    assert 1300 < bottleneck["bytes"] / bottleneck["packets"] <= 1514
+
+
+def test_the_picture_is_large_enough_for_a_projector(repeated: Done) -> None:
+    """SVG and PNG, with the first bytes written out in seconds."""
+    assert repeated.folder is not None
+    with Image.open(repeated.folder / "timeline.png") as picture:
+        assert picture.width >= 1600
+    svg = (repeated.folder / "timeline.svg").read_text()
+    for words in ("script available at the front", "LOWAT unset: inverted", "LOWAT 131072: kept"):
+        assert words in svg
+    assert len(re.findall(r">first byte \d+\.\d\d s<", svg)) == 4
+
+
+def test_the_terminal_names_both_units_and_the_folder(repeated: Done) -> None:
+    """Kilobits and kilobytes, verdicts, and where the results are."""
+    assert "1,024 kbit/s = 128 kB/s" in repeated.out
+    assert "inverted" in repeated.out
+    assert f"results: {repeated.folder}" in repeated.out
+
+
+def _run_folder(done: Done) -> Path:
+    assert done.folder is not None
+    return done.folder / "lowat-131072.1"

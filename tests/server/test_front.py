@@ -1,0 +1,138 @@
+"""Each front on loopback: configured, started, asked over TLS, stopped; and the client against it, unshaped."""
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from client.__main__ import run as run_client
+from client.plan import maps_plan
+from client.priorities import Priorities
+from experiments.errors import StepFailed
+from experiments.processes import Process
+from experiments.programs import find
+from proxy.certificates import issue
+from proxy.front import Front, FrontSettings
+from proxy.front import Process as FrontProcess
+from proxy.live_socket import LiveSocket
+from proxy.readiness import NotReady, ask, wait_until_ready
+from proxy.server import catalogue
+from tests.server.test_origin import running_origin
+
+_NAME = "front.test"
+_SIZE = 50_000
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _settings(name: str, folder: Path, origin: str) -> FrontSettings:
+    server = catalogue()[name]
+    program = find(server.program)
+    assert program is not None, f"{server.program} is not installed"
+    return FrontSettings(
+        server=server,
+        native="off",
+        program=program,
+        server_name=_NAME,
+        address="127.0.0.1",
+        port=_free_port(),
+        origin=origin,
+        size_bytes=_SIZE,
+        certificates=issue(folder, _NAME),
+        config=folder / server.template.name,
+        state=folder / "state",
+        log=folder / "error.log",
+        output=folder / "output.log",
+    )
+
+
+@contextmanager
+def _front(name: str, folder: Path) -> Iterator[tuple[FrontSettings, FrontProcess]]:
+    with running_origin(folder / "access.jsonl", SIZE=str(_SIZE), JS_DELAY_MS="50") as port:
+        settings = _settings(name, folder, f"127.0.0.1:{port}")
+        with Front(settings).running(lambda command, log: Process(name, command, log)) as process:
+            yield settings, process
+
+
+@pytest.mark.parametrize("name", ["nginx", "h2o"])
+def test_a_front_serves_the_plan_over_http2(name: str, tmp_path: Path) -> None:
+    """Ready by a real request; the client's three streams arrive whole, in both loads, on one connection."""
+    with _front(name, tmp_path) as (settings, process):
+        plan = maps_plan(
+            address=settings.address,
+            port=settings.port,
+            server_name=_NAME,
+            priorities=Priorities.SPDY,
+            reloads=1,
+            window_bytes=2**20,
+            load_deadline_ns=10 * 10**9,
+        )
+        run_client(plan, settings.certificates.ca, tmp_path)
+        process.check_alive()
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert sum(event["kind"] == "connected" for event in events) == 1
+    for load in (1, 2):
+        for resource in ("image", "script"):
+            own = [event for event in events if (event["load"], event.get("resource")) == (load, resource)]
+            assert sum(event["size_bytes"] for event in own if event["kind"] == "data") == _SIZE
+            kinds = [event["kind"] for event in own]
+            assert kinds[0] == "request-sent"
+            assert kinds[-1] == "ended"
+            assert kinds.index("headers") >= 1
+    assert "CLIENT_TRAFFIC_SECRET_0" in (tmp_path / "keys.log").read_text()
+
+
+@pytest.mark.parametrize("name", ["nginx", "h2o"])
+def test_the_live_socket_can_be_read(name: str, tmp_path: Path) -> None:
+    """The front's own side of a connection shows its congestion control and send buffer; afterwards it is gone."""
+    with _front(name, tmp_path) as (settings, process):
+        live = LiveSocket(process.pid, "127.0.0.1")
+        context = ssl.create_default_context(cafile=str(settings.certificates.ca))
+        with (
+            socket.create_connection((settings.address, settings.port), timeout=5) as plain,
+            context.wrap_socket(plain, server_hostname=_NAME),
+        ):
+            sample = live.sample()
+            assert sample is not None
+            assert sample.congestion_control in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
+            assert sample.sndbuf_bytes > 0
+            assert sample.mss_bytes > 500
+            assert sample.lowat_bytes == 0
+
+
+@pytest.mark.parametrize("name", ["nginx", "h2o"])
+def test_the_certificate_is_verified(name: str, tmp_path: Path) -> None:
+    """A client that trusts another run's authority refuses the front."""
+    other = tmp_path / "other"
+    other.mkdir()
+    with _front(name, tmp_path) as (settings, _), pytest.raises(ssl.SSLCertVerificationError):
+        ask((settings.address, settings.port), _NAME, issue(other, _NAME).ca, "/ready", timeout_s=5)
+
+
+def test_a_front_that_cannot_start_says_why(tmp_path: Path) -> None:
+    """The server's own message and its log, not a timeout."""
+    settings = _settings("nginx", tmp_path, "127.0.0.1:1")
+    with socket.socket() as taken:
+        taken.bind((settings.address, settings.port))
+        taken.listen()
+        front = Front(settings)
+        with (
+            pytest.raises(StepFailed, match="Address already in use"),
+            front.running(lambda command, log: Process("nginx", command, log)),
+        ):
+            pytest.fail("it became ready on a port that was taken")
+
+
+def test_readiness_gives_up_after_its_deadline(tmp_path: Path) -> None:
+    """Nobody listens: the reason of the last try is told."""
+    ca = issue(tmp_path, _NAME).ca
+    with pytest.raises(NotReady, match=r"not ready after 0\.2 s: .*refused"):
+        wait_until_ready(("127.0.0.1", _free_port()), _NAME, ca, deadline_s=0.2, check_alive=lambda: None)

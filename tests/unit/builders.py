@@ -1,0 +1,130 @@
+"""Small evidence made by hand: page loads, run.json documents, experiments."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis.load import ClientEvent, Evidence, Experiment, OriginRequest, Run
+from analysis.metrics import PageLoad, Piece, ResourceTimes
+from experiments.scenario import as_document, scenario_from
+
+MS = 10**6
+
+Pieces = Sequence[tuple[int, int]]
+"""(milliseconds, bytes) of each piece of payload."""
+
+
+def resource(pieces: Pieces, *, requested_ms: int = 0, headers_ms: int = 0) -> ResourceTimes:
+    """A resource whose payload arrived like this."""
+    return ResourceTimes(
+        requested_ns=requested_ms * MS,
+        headers_ns=headers_ms * MS,
+        first_byte_ns=pieces[0][0] * MS,
+        last_byte_ns=pieces[-1][0] * MS,
+        pieces=tuple(Piece(t_ns=t_ms * MS, size_bytes=size_bytes) for t_ms, size_bytes in pieces),
+    )
+
+
+def page_load(image: Pieces, script: Pieces, *, available_ms: int = 200) -> PageLoad:
+    """A load that started at 0."""
+    return PageLoad(
+        number=1,
+        started_ns=0,
+        script_available_ns=available_ms * MS,
+        image=resource(image),
+        script=resource(script),
+    )
+
+
+def load_events(
+    number: int, start_ms: int, image: Pieces, script: Pieces, *, finished: bool = True
+) -> list[ClientEvent]:
+    """What the client writes down about one load; milliseconds count from its start."""
+
+    def event(t_ms: int, kind: str, name: str | None = None, size_bytes: int | None = None) -> ClientEvent:
+        return ClientEvent(t_ns=(start_ms + t_ms) * MS, kind=kind, load=number, resource=name, size_bytes=size_bytes)
+
+    events = [event(0, "load-started"), event(0, "request-sent", "page")]
+    events += [event(50, "request-sent", "image"), event(50, "request-sent", "script")]
+    for name, pieces in (("image", image), ("script", script)):
+        events.append(event(60, "headers", name))
+        # The frame's header comes first and is no payload.
+        events.append(event(pieces[0][0] - 1, "data-header", name, sum(size for _, size in pieces)))
+        events += [event(t_ms, "data", name, size_bytes) for t_ms, size_bytes in pieces]
+        events.append(event(pieces[-1][0], "ended", name))
+    if finished:
+        events.append(event(max(image[-1][0], script[-1][0]), "load-finished"))
+    return sorted(events, key=lambda event: event.t_ns)
+
+
+def script_request(received_ms: int, available_ms: int | None) -> OriginRequest:
+    """The script, as the origin's access log tells of it."""
+    available_ns = None if available_ms is None else available_ms * MS
+    return OriginRequest(
+        path="/script.js", received_ns=received_ms * MS, available_ns=available_ns, handed_over_ns=available_ns
+    )
+
+
+def evidence(
+    loads: Iterable[list[ClientEvent]], requests: Iterable[OriginRequest], *, favoured: str | None = "script"
+) -> Evidence:
+    """Evidence of a connection with these loads."""
+    connected = [ClientEvent(t_ns=0, kind="connected", load=0), ClientEvent(t_ns=1, kind="secured", load=0)]
+    events = connected + [event for load in loads for event in load]
+    return Evidence(events=tuple(events), requests=tuple(requests), favoured=favoured)
+
+
+def observed(**changes: Any) -> dict[str, Any]:
+    """What a run observes where every knob did what it says."""
+    return {
+        "sndbuf_most_bytes": 4 * 2**20,
+        "notsent_most_bytes": 131_072,
+        "socket_lowat": [0],
+    } | changes
+
+
+def load_document(script_ms: tuple[float, float], image_ms: tuple[float, float], before: int = 0) -> dict[str, Any]:
+    """A load as run.json keeps it; times are those of the first and the last byte."""
+    return {
+        "load": 1,
+        "script_available_ms": 200.0,
+        "script": {"headers_ms": 1.0, "first_byte_ms": script_ms[0], "last_byte_ms": script_ms[1]},
+        "image": {"headers_ms": 1.0, "first_byte_ms": image_ms[0], "last_byte_ms": image_ms[1]},
+        "image_bytes_before_script": before,
+        "image_bytes_during_script": 0,
+    }
+
+
+def run(
+    arm: str = "control",
+    *,
+    status: str = "ok",
+    verdict: str | None = "kept",
+    loads: Sequence[dict[str, Any]] = (),
+    knobs: dict[str, str] | None = None,
+    wall_s: float = 1.0,
+    **saw: Any,
+) -> Run:
+    """One arm's run.json, not in any folder."""
+    good = status == "ok"
+    return Run(
+        path=Path(f"{arm}.1"),
+        document={
+            "format": 1,
+            "arm": arm,
+            "status": status,
+            "reason": None if good else f"the reason of {arm}",
+            "scenario": as_document(scenario_from(knobs or {})),
+            "observed": observed(**saw) if good else {},
+            "verdict": verdict if good else None,
+            "verdict_reason": f"{verdict}, because" if good else None,
+            "loads": list(loads) if good else [],
+            "wall_s": wall_s,
+        },
+    )
+
+
+def experiment(*runs: Run) -> Experiment:
+    """An experiment of these runs."""
+    document = {"format": 1, "experiment": "maps-20260101-000000-abcd", "fabric": "virtual", "runs": []}
+    return Experiment(path=Path("results/maps"), document=document, runs=runs)

@@ -1,0 +1,81 @@
+"""A client engine and a server made of h2, back to back, in memory."""
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import Event as H2Event
+from h2.events import RequestReceived
+
+from client.engine import Engine
+from client.events import Event
+from client.plan import maps_plan
+from client.priorities import Priorities
+
+PAGE, IMAGE, SCRIPT = 1, 3, 5
+"""Streams of the first load."""
+OK = [(":status", "200")]
+
+
+class Pair:
+    """Both ends, joined by method calls; every exchange advances the time by one nanosecond.
+
+    events: what the engine told. at_server: what the server saw.
+    """
+
+    def __init__(
+        self, priorities: Priorities = Priorities.SPDY, *, window_bytes: int = 2**24, reloads: int = 0
+    ) -> None:
+        self.engine = Engine(
+            maps_plan(
+                address="198.18.1.2",
+                port=443,
+                server_name="maps.test",
+                priorities=priorities,
+                reloads=reloads,
+                window_bytes=window_bytes,
+                load_deadline_ns=1,
+            )
+        )
+        self.server = H2Connection(H2Configuration(client_side=False))
+        self.server.initiate_connection()
+        self.now_ns = 0
+        self.events: list[Event] = []
+        self.at_server: list[H2Event] = []
+
+    def begin_load(self) -> None:
+        self.now_ns += 1
+        self.events += self.engine.begin_load(self.now_ns)
+        self.up()
+
+    def up(self) -> None:
+        self.at_server += self.server.receive_data(self.engine.data_to_send())
+
+    def down(self) -> None:
+        self.feed(self.server.data_to_send())
+
+    def feed(self, data: bytes) -> None:
+        self.now_ns += 1
+        self.events += self.engine.receive(data, self.now_ns)
+        self.up()
+
+    def answer(self, stream_id: int, payload: bytes = b"x") -> None:
+        self.server.send_headers(stream_id, OK)
+        self.server.send_data(stream_id, payload, end_stream=True)
+        self.down()
+
+    def requests(self) -> list[RequestReceived]:
+        return [event for event in self.at_server if isinstance(event, RequestReceived)]
+
+
+def page_asked() -> Pair:
+    """The page is asked for."""
+    pair = Pair()
+    pair.begin_load()
+    return pair
+
+
+def resources_asked() -> Pair:
+    """The page has come, image and script are asked for."""
+    pair = page_asked()
+    pair.answer(PAGE)
+    pair.events.clear()
+    return pair

@@ -1,0 +1,85 @@
+"""Sentences for knobs that did nothing, or not what their name says."""
+
+from typing import Any
+
+import pytest
+
+from analysis.advice import advice
+from tests.unit.builders import run
+
+
+def sentences(knobs: dict[str, str], **saw: Any) -> list[str]:
+    return advice(run(knobs=knobs, **saw).document)
+
+
+def test_the_maps_case_needs_no_advice() -> None:
+    """Where every knob does what it says, nothing is said, in the control neither."""
+    assert sentences({}) == []
+    assert sentences({"LOWAT": "none"}, notsent_most_bytes=3_000_000) == []
+
+
+def test_stock_send_buffer() -> None:
+    """A send buffer that never grew beyond four times LOWAT is told, with SNDBUF as the remedy."""
+    stock = {"SNDBUF": "stock"}
+    (sentence,) = sentences(stock, sndbuf_most_bytes=4 * 131_072 - 1)
+    assert sentence.startswith("SNDBUF=stock: LOWAT=131072")
+    assert "524287 bytes" in sentence
+    assert "SNDBUF=4M" in sentence
+    assert sentences(stock, sndbuf_most_bytes=4 * 131_072) == []
+    assert sentences(stock | {"LOWAT": "none"}, sndbuf_most_bytes=1) == []
+
+
+def test_one_offload_packet() -> None:
+    """A LOWAT that one offload packet overshot is told, with GSO as the remedy, unless GSO was set."""
+    small = {"LOWAT": "16384"}
+    (sentence,) = sentences(small, notsent_most_bytes=65_000)
+    assert sentence.startswith("LOWAT=16384 let up to 65000 bytes stand unsent")
+    assert "GSO=2" in sentence
+    assert sentences(small, notsent_most_bytes=16_384) == []
+    assert sentences(small | {"GSO": "2"}, notsent_most_bytes=65_000) == []
+    assert sentences({"LOWAT": "65536"}, notsent_most_bytes=130_000) == []
+
+
+def test_lowat_larger_than_the_buffer() -> None:
+    """A LOWAT beyond the send buffer limits nothing; SNDBUF is named."""
+    (sentence,) = sentences({"LOWAT": "4M"})
+    assert sentence.startswith("LOWAT=4194304 is no limit: the send buffer of 4194304 bytes")
+    assert "SNDBUF" in sentence
+    assert sentences({"LOWAT": "4194303"}) == []
+
+
+def test_small_window() -> None:
+    """A window smaller than the image is a limit of its own; WINDOW is named."""
+    (sentence,) = sentences({"WINDOW": "65535"})
+    assert sentence.startswith("WINDOW=65535 is smaller than the image")
+    assert "WINDOW=16M" in sentence
+    assert sentences({"WINDOW": "716800"}) == []
+
+
+@pytest.mark.parametrize(
+    ("knobs", "told"),
+    [({"QUEUE": "84"}, False), ({"QUEUE": "85"}, True), ({"QUEUE": "100000", "RATE": "unlimited"}, False)],
+)
+def test_deep_bottleneck(knobs: dict[str, str], told: bool) -> None:  # noqa: FBT001
+    """A bottleneck that holds a second or more is told; one without a rate holds nothing."""
+    assert [sentence.split(":")[0] for sentence in sentences(knobs)] == (["QUEUE=85"] if told else [])
+
+
+def test_own_mechanism() -> None:
+    """A server that sets the socket option itself is told, with the values seen."""
+    (sentence,) = sentences({"SERVER": "h2o", "NATIVE": "on"}, socket_lowat=[0, 1460])
+    assert sentence.startswith("NATIVE=on: ")
+    assert "seen: 0, 1460" in sentence
+
+
+def test_loss_is_random() -> None:
+    """With loss, repetitions are advised."""
+    (sentence,) = sentences({"LOSS": "1%"})
+    assert sentence.startswith("LOSS=")
+    assert "REPEAT=5" in sentence
+
+
+def test_several_at_once() -> None:
+    """Each rule speaks for itself."""
+    found = sentences({"WINDOW": "65535", "LOSS": "1%", "QUEUE": "1000"})
+    assert [sentence.split("=")[0] for sentence in found] == ["WINDOW", "QUEUE", "LOSS"]

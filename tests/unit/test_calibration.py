@@ -1,0 +1,89 @@
+"""What is expected of a link, and which measurements disagree with it."""
+
+import pytest
+
+from netem.calibration import Calibration, Tolerance, disagreements, expected_round_trip_ns
+from netem.link import Link
+
+MS = 10**6
+MAPS = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, queue_packets=25)
+TOLERANCE = Tolerance(rate=0.03, round_trip_ns=3 * MS)
+
+
+def saw(
+    round_trip_ns: int | None = 300 * MS,
+    rate_bit_s: int | None = 1_024_000,
+    queue_packets: int | None = 25,
+    reordered_packets: int | None = 0,
+) -> Calibration:
+    return Calibration(
+        round_trip_ns=round_trip_ns,
+        rate_bit_s=rate_bit_s,
+        queue_packets=queue_packets,
+        reordered_packets=reordered_packets,
+    )
+
+
+def names(link: Link, measured: Calibration) -> list[str]:
+    return [what for what, _, _ in disagreements(link, measured, TOLERANCE)]
+
+
+def test_expected_round_trip_holds_both_delays_and_the_datagram_itself() -> None:
+    """The smallest frame, 60 bytes, takes 468,750 ns at 1,024 kbit/s on top of the delays."""
+    assert expected_round_trip_ns(MAPS) == 300 * MS + 468_750
+    assert expected_round_trip_ns(Link(rate_bit_s=None, delay_ns=5 * MS, delay_up_ns=2 * MS)) == 7 * MS
+
+
+def test_a_link_as_asked_agrees() -> None:
+    """Nothing is reported when everything is as asked, or within tolerance."""
+    assert names(MAPS, saw(300 * MS + 468_750)) == []
+    assert names(MAPS, saw(round_trip_ns=303 * MS, rate_bit_s=1_054_000)) == []
+
+
+@pytest.mark.parametrize("round_trip_ns", [None, 297 * MS, 304 * MS])
+def test_round_trip_out_of_tolerance(round_trip_ns: int | None) -> None:
+    """A round trip too short, too long or never measured is reported with asked and measured."""
+    measured = saw(round_trip_ns=round_trip_ns)
+    assert disagreements(MAPS, measured, TOLERANCE) == [("round_trip_ns", 300_468_750, round_trip_ns)]
+
+
+@pytest.mark.parametrize("rate_bit_s", [None, 128_000, 993_000, 1_055_000])
+def test_rate_out_of_tolerance(rate_bit_s: int | None) -> None:
+    """Kilobits in place of kilobytes, three percent off, or no rate at all is reported."""
+    measured = saw(rate_bit_s=rate_bit_s)
+    assert disagreements(MAPS, measured, TOLERANCE) == [("rate_bit_s", 1_024_000, rate_bit_s)]
+
+
+def test_queue_must_match_exactly() -> None:
+    """A queue that is one packet off is reported; one that could not be measured is not."""
+    assert names(MAPS, saw(queue_packets=24)) == ["queue_packets"]
+    assert names(MAPS, saw(queue_packets=None)) == []
+
+
+def test_loss_makes_the_queue_unknowable() -> None:
+    """On a lossy link the number of packets that came through says nothing about the queue."""
+    lossy = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, loss=0.1)
+    assert names(lossy, saw(queue_packets=19)) == []
+
+
+def test_jitter_widens_the_round_trip_alone() -> None:
+    """Jitter allows that much more for the round trip, and nothing for the rate."""
+    jittery = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, jitter_ns=20 * MS)
+    assert names(jittery, saw(round_trip_ns=280 * MS)) == []
+    assert names(jittery, saw(round_trip_ns=276 * MS, rate_bit_s=900_000)) == [
+        "round_trip_ns",
+        "rate_bit_s",
+    ]
+
+
+def test_an_unlimited_link_has_no_rate_and_no_queue_to_check() -> None:
+    """Without a rate only the round trip is compared."""
+    link = Link(rate_bit_s=None, delay_ns=0)
+    assert names(link, saw(MS, rate_bit_s=None, queue_packets=None, reordered_packets=None)) == []
+    assert names(link, saw(round_trip_ns=4 * MS, rate_bit_s=None, queue_packets=None)) == ["round_trip_ns"]
+
+
+def test_order_must_be_kept() -> None:
+    """A link that lets a packet overtake another is not the one asked for; where nobody looked, nothing is said."""
+    assert disagreements(MAPS, saw(reordered_packets=2), TOLERANCE) == [("reordered_packets", 0, 2)]
+    assert names(MAPS, saw(reordered_packets=None)) == []

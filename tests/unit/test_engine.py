@@ -1,0 +1,161 @@
+"""The client engine: what it asks for, and what it tells of the answers."""
+
+from collections.abc import Iterable
+
+import pytest
+from h2.events import RemoteSettingsChanged, WindowUpdated
+from h2.settings import SettingCodes
+
+from client.events import Event, Kind
+from client.priorities import Priorities
+from tests.unit.pair import IMAGE, OK, PAGE, SCRIPT, Pair, page_asked, resources_asked
+
+
+def seen(events: Iterable[Event]) -> list[tuple[Kind, str | None]]:
+    return [(event.kind, event.resource) for event in events]
+
+
+@pytest.fixture
+def pair() -> Pair:
+    """The page is asked for."""
+    return page_asked()
+
+
+@pytest.fixture
+def resources() -> Pair:
+    """The page has come, image and script are asked for."""
+    return resources_asked()
+
+
+def test_page_first_then_image_and_script(pair: Pair) -> None:
+    """The page is asked for alone; image and script follow in this order once it is complete."""
+
+    def paths() -> list[str]:
+        return [dict(event.headers)[b":path"].decode() for event in pair.requests()]
+
+    assert paths() == ["/"]
+    pair.server.send_headers(PAGE, OK)
+    pair.down()
+    assert paths() == ["/"]
+    pair.server.send_data(PAGE, b"page", end_stream=True)
+    pair.down()
+    assert paths() == ["/", "/image.jpg", "/script.js"]
+
+
+@pytest.mark.parametrize(
+    ("priorities", "weights"),
+    [
+        (Priorities.SPDY, [256, 147, 183]),
+        (Priorities.SWAP, [256, 183, 147]),
+        (Priorities.NONE, [None, None, None]),
+    ],
+)
+def test_weights_as_the_server_sees_them(priorities: Priorities, weights: list[int | None]) -> None:
+    """Page, image and script carry the plan's weights, none of them exclusive or dependent on another."""
+    pair = Pair(priorities)
+    pair.begin_load()
+    pair.answer(PAGE)
+    orders = [event.priority_updated for event in pair.requests()]
+    assert [order.weight if order else None for order in orders] == weights
+    assert all(not order.exclusive and order.depends_on == 0 for order in orders if order)
+
+
+def test_events_of_a_load_in_order(pair: Pair) -> None:
+    """A load is told from its start to its finish, each event with the time it was given."""
+    pair.answer(PAGE)
+    pair.answer(SCRIPT, b"script")
+    pair.answer(IMAGE, b"image")
+    answered = [Kind.HEADERS, Kind.ENDED]
+    assert [kind for kind, name in seen(pair.events) if name == "script" and kind in answered] == answered
+    assert pair.events[:2] == [
+        Event(t_ns=1, kind=Kind.LOAD_STARTED, load=1),
+        Event(t_ns=1, kind=Kind.REQUEST_SENT, load=1, stream_id=PAGE, resource="page", detail="weight=256"),
+    ]
+    assert seen(pair.events[-5:]) == [
+        (Kind.DATA_HEADER, "image"),
+        (Kind.DATA, "image"),
+        (Kind.HEADERS, "image"),
+        (Kind.ENDED, "image"),
+        (Kind.LOAD_FINISHED, None),
+    ]
+    assert [event.t_ns for event in pair.events] == sorted(event.t_ns for event in pair.events)
+
+
+def test_a_load_ends_with_its_last_stream(resources: Pair) -> None:
+    """A load goes on until each of its streams has ended; what is missing has a name."""
+    assert resources.engine.unfinished == ["image", "script"]
+    resources.answer(SCRIPT)
+    assert resources.engine.loading
+    assert resources.engine.unfinished == ["image"]
+    resources.answer(IMAGE)
+    assert not resources.engine.loading
+    assert resources.events[-1].kind == Kind.LOAD_FINISHED
+
+
+def test_reload_on_the_same_connection() -> None:
+    """The next load asks anew on the same connection and is counted."""
+    pair = Pair(reloads=1)
+    for first in (1, 7):
+        pair.begin_load()
+        for stream_id in (first, first + 2, first + 4):
+            pair.answer(stream_id)
+    starts = [event.load for event in pair.events if event.kind == Kind.LOAD_STARTED]
+    ends = [(event.stream_id, event.load) for event in pair.events if event.kind == Kind.ENDED]
+    assert starts == [1, 2]
+    assert ends == [(1, 1), (3, 1), (5, 1), (7, 2), (9, 2), (11, 2)]
+
+
+def test_payload_of_an_unfinished_frame_is_reported(resources: Pair) -> None:
+    """The first byte of a DATA frame is an event of its own, long before the frame is complete."""
+    resources.server.send_headers(SCRIPT, OK)
+    resources.down()
+    resources.server.send_data(SCRIPT, bytes(10_000))
+    wire = resources.server.data_to_send()
+    resources.events.clear()
+    resources.feed(wire[:10])
+    first_ns = resources.now_ns
+    assert resources.events == [
+        Event(t_ns=first_ns, kind=Kind.DATA_HEADER, load=1, stream_id=SCRIPT, resource="script", size_bytes=10_000),
+        Event(t_ns=first_ns, kind=Kind.DATA, load=1, stream_id=SCRIPT, resource="script", size_bytes=1),
+    ]
+    resources.feed(wire[10:])
+    assert (resources.events[-1].t_ns, resources.events[-1].size_bytes) == (first_ns + 1, 9_999)
+
+
+def test_early_hints_are_no_answer(pair: Pair) -> None:
+    """An informational response before the real one changes nothing."""
+    pair.server.send_headers(PAGE, [(":status", "103")])
+    pair.answer(PAGE)
+    assert [event.detail for event in pair.events if event.kind == Kind.HEADERS] == ["200"]
+
+
+@pytest.mark.parametrize("window_bytes", [65_535, 2**24, 2**31 - 1])
+def test_windows_announced(window_bytes: int) -> None:
+    """The plan's window is offered for each stream by SETTINGS and for the connection by WINDOW_UPDATE."""
+    pair = Pair(window_bytes=window_bytes)
+    pair.begin_load()
+    settings = next(event for event in pair.at_server if isinstance(event, RemoteSettingsChanged))
+    offered = {code: change.new_value for code, change in settings.changed_settings.items()}
+    assert offered[SettingCodes.INITIAL_WINDOW_SIZE] == window_bytes
+    assert offered[SettingCodes.ENABLE_PUSH] == 0
+    updates = [(event.stream_id, event.delta) for event in pair.at_server if isinstance(event, WindowUpdated)]
+    assert updates == ([(0, window_bytes - 65_535)] if window_bytes > 65_535 else [])
+    assert pair.server.local_flow_control_window(PAGE) == window_bytes
+
+
+def test_window_is_given_back() -> None:
+    """A response larger than the window arrives whole: what was received is acknowledged."""
+    pair = Pair(window_bytes=65_535)
+    pair.begin_load()
+    pair.answer(PAGE)
+    pair.server.send_headers(IMAGE, OK)
+    left = 1_000_000
+    while left:
+        size = min(left, pair.server.local_flow_control_window(IMAGE), 16_384)
+        assert size > 0
+        pair.server.send_data(IMAGE, bytes(size), end_stream=size == left)
+        left -= size
+        pair.down()
+    image = [event.size_bytes or 0 for event in pair.events if seen([event]) == [(Kind.DATA, "image")]]
+    assert sum(image) == 1_000_000
+    assert pair.engine.unfinished == ["script"]

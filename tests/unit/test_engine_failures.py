@@ -1,0 +1,85 @@
+"""The client engine when the front misbehaves, or gives up."""
+
+import contextlib
+
+import pytest
+from h2.errors import ErrorCodes
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.engine import LoadFailed
+from client.events import Event, Kind
+from tests.unit.pair import IMAGE, PAGE, SCRIPT, Pair, page_asked, resources_asked
+
+
+@pytest.fixture
+def pair() -> Pair:
+    """The page is asked for."""
+    return page_asked()
+
+
+@pytest.fixture
+def resources() -> Pair:
+    """The page has come, image and script are asked for."""
+    return resources_asked()
+
+
+def test_reset_stream_fails_the_load(resources: Pair) -> None:
+    """A stream reset by the front fails the load, with the resource and the code."""
+    resources.server.reset_stream(SCRIPT, ErrorCodes.REFUSED_STREAM)
+    with pytest.raises(LoadFailed, match="reset the stream of script: REFUSED_STREAM"):
+        resources.down()
+
+
+def test_goaway_with_open_streams_fails_the_load(resources: Pair) -> None:
+    """A GOAWAY while streams are open fails the load and names them."""
+    resources.server.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
+    with pytest.raises(LoadFailed, match=r"GOAWAY \(ENHANCE_YOUR_CALM\) with image, script unfinished"):
+        resources.down()
+
+
+def test_goaway_between_loads_is_an_event(resources: Pair) -> None:
+    """A GOAWAY after everything has ended is written down, no more."""
+    resources.answer(IMAGE)
+    resources.answer(SCRIPT)
+    resources.server.close_connection()
+    resources.events += resources.engine.receive(resources.server.data_to_send(), 99)
+    assert resources.events[-1] == Event(t_ns=99, kind=Kind.GOAWAY, load=1, detail="NO_ERROR")
+
+
+@pytest.mark.parametrize("status", ["404", "502", "204"])
+def test_other_status_fails_the_load(resources: Pair, status: str) -> None:
+    """Only 200 is an answer; any other status fails the load and is named."""
+    resources.server.send_headers(IMAGE, [(":status", status)], end_stream=True)
+    with pytest.raises(LoadFailed, match=f"answered image with status {status}"):
+        resources.down()
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        pytest.param(bytes(9), id="DATA on stream 0"),
+        pytest.param(b"\0\0\5\4\0\0\0\0\0" + bytes(5), id="SETTINGS of five bytes"),
+        pytest.param(b"\0\0\1\0\x08\0\0\0\1\xff", id="more padding than frame"),
+        pytest.param(b"\0\0\3\1\4\0\0\0\1\xff\xff\xff", id="HEADERS that do not decode"),
+        pytest.param(b"\0\0\1\0\0\0\0\0\1x", id="DATA before HEADERS"),
+    ],
+)
+def test_garbage_fails_the_load(pair: Pair, garbage: bytes) -> None:
+    """Whatever breaks the protocol is a failed load."""
+    pair.down()
+    with pytest.raises(LoadFailed, match="the front broke HTTP/2"):
+        pair.feed(garbage)
+
+
+@given(kind=st.integers(min_value=0, max_value=10), flags=st.integers(min_value=0, max_value=255), body=st.binary())
+def test_no_frame_raises_anything_else(kind: int, flags: int, body: bytes) -> None:
+    """Any single frame on the page's stream is survived, or is a failed load."""
+    pair = Pair()
+    pair.begin_load()
+    pair.down()
+    wire = len(body).to_bytes(3, "big") + bytes([kind, flags, 0, 0, 0, PAGE]) + body
+    events: list[Event] = []
+    with contextlib.suppress(LoadFailed):
+        events = pair.engine.receive(wire, 9)
+    assert all((event.t_ns, event.load) == (9, 1) for event in events)

@@ -1,0 +1,129 @@
+"""What words on a command line ask for."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.errors import ScenarioError
+from experiments.experiment import arms_for
+from experiments.invocation import read_entry, request_from, split_words
+
+
+def test_split_words() -> None:
+    """NAME=VALUE sets a knob, a bare word names a scenario, and the last one counts."""
+    words = ["swap", "LOWAT=16384", "CONTROL=no", "RESULTS=a=b", "LOWAT=none"]
+    assert split_words(words) == {"SCENARIO": "swap", "LOWAT": "none", "CONTROL": "no", "RESULTS": "a=b"}
+    assert split_words([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("word", "near"), [("LOWATT=1", "LOWAT"), ("lowat=1", "LOWAT"), ("repeat=3", "REPEAT"), ("JSDELAY=1s", "JS_DELAY")]
+)
+def test_did_you_mean(word: str, near: str) -> None:
+    """A name that is nearly a knob's is answered with that knob."""
+    with pytest.raises(ScenarioError, match=rf"^{word.split('=')[0]}\b.*did you mean .*\b{near}\b"):
+        split_words([word])
+
+
+def test_a_name_like_no_other_is_answered_with_all() -> None:
+    """A name far from every knob's is answered with the list of knobs, those of the run included."""
+    with pytest.raises(ScenarioError, match=r"^QQQQ\b.*LOWAT.*REPEAT"):
+        split_words(["QQQQ=1"])
+
+
+def test_request_of_no_words() -> None:
+    """Without words it is the Maps case, control and treatment, once, in the virtual fabric."""
+    request = request_from({})
+    assert (request.name, request.repeat, request.fabric.name) == ("maps", 1, "virtual")
+    assert (request.results, request.load_deadline_ns) == (Path("results"), None)
+    assert [(arm.name, arm.scenario.lowat_bytes) for arm in request.arms] == [
+        ("control", None),
+        ("lowat-131072", 131_072),
+    ]
+
+
+def test_words_go_over_the_named_scenario() -> None:
+    """A knob on the command line wins over the named scenario's, which wins over the default."""
+    request = request_from(split_words(["maps-16384", "DELAY=10ms"]))
+    scenario = request.arms[-1].scenario
+    assert (scenario.lowat_bytes, scenario.link.delay_ns) == (16_384, 10_000_000)
+    assert request_from(split_words(["maps-16384", "LOWAT= 1k "])).arms[-1].scenario.lowat_bytes == 1024
+
+
+def test_how_to_run() -> None:
+    """Words of the run say how often, where, how long and into which folder."""
+    words = ["REPEAT=3", "FABRIC=netns", "DEADLINE=90s", "RESULTS=/tmp/somewhere", "CONTROL=no"]
+    request = request_from(split_words(words))
+    assert (request.repeat, request.fabric.name, request.load_deadline_ns) == (3, "netns", 90 * 10**9)
+    assert request.results == Path("/tmp/somewhere")
+    assert [arm.name for arm in request.arms] == ["lowat-131072"]
+
+
+@pytest.mark.parametrize(
+    ("word", "allowed"),
+    [
+        ("REPEAT=0", "1 to 1000"),
+        ("REPEAT=1001", "1 to 1000"),
+        ("REPEAT=two", "1 to 1000"),
+        ("CONTROL=maybe", "yes, no"),
+        ("FABRIC=docker", "virtual"),
+        ("DEADLINE=0", "a time such as 90s, or auto"),
+        ("DEADLINE=90", "a time such as 90s, or auto"),
+        ("RESULTS=", "a folder that can be written"),
+        ("SCENARIO=mops", "maps"),
+        ("SCENARIO=/nowhere/mine.toml", "a readable TOML file"),
+        ("LOWAT=0", "1 to 4294967295 bytes, or none"),
+    ],
+)
+def test_bad_words(word: str, allowed: str) -> None:
+    """A value that cannot be is refused with the word as given and what is allowed."""
+    with pytest.raises(ScenarioError) as caught:
+        request_from(split_words([word]))
+    assert str(caught.value).startswith(f"{word} is not allowed; allowed: ")
+    assert allowed in str(caught.value)
+
+
+def test_control_is_the_same_with_lowat_unset() -> None:
+    """Control and treatment differ in LOWAT alone, and the control comes first."""
+    control, treatment = arms_for({"LOWAT": "16k", "CC": "bbr"}, control=True)
+    assert (control.name, treatment.name) == ("control", "lowat-16384")
+    assert dict(treatment.knobs) | {"LOWAT": "none"} == dict(control.knobs)
+    assert control.scenario.congestion_control == "bbr"
+
+
+@pytest.mark.parametrize("control", [True, False])
+def test_lowat_none_is_the_control_alone(control: bool) -> None:  # noqa: FBT001
+    """Where LOWAT is unset there is nothing to compare the control with."""
+    assert [(arm.name, arm.scenario.lowat_bytes) for arm in arms_for({"LOWAT": "none"}, control=control)] == [
+        ("control", None)
+    ]
+
+
+def test_own_scenario_file(tmp_path: Path) -> None:
+    """A scenario can be a file of one's own, its numbers with or without quotes."""
+    path = tmp_path / "mine.toml"
+    path.write_text('title = "Mine"\nexpect = "much"\n[knobs]\nLOWAT = 4096\nSERVER = "h2o"\n')
+    entry = read_entry(path)
+    assert (entry.name, entry.title, entry.expect) == ("mine", "Mine", "much")
+    request = request_from({"SCENARIO": str(path)})
+    assert (request.name, request.arms[-1].scenario.server) == ("mine", "h2o")
+    assert request.arms[-1].scenario.lowat_bytes == 4096
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("title = ", "a readable TOML file"),
+        ('titel = "x"', "titel"),
+        ("[knobs]\nLOWAT = 0\n", "LOWAT=0"),
+        ("[knobs]\nLOWATT = 1\n", "LOWATT"),
+        ("[knobs]\nREPEAT = 5\n", "REPEAT"),
+    ],
+)
+def test_bad_scenario_file(tmp_path: Path, text: str, named: str) -> None:
+    """A file that is not TOML, has a foreign key, or a knob that cannot be, is refused by name."""
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        read_entry(path)
+    assert named in str(caught.value)

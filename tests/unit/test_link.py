@@ -1,0 +1,72 @@
+"""The Link as a value: what is valid, and what follows from it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netem.link import PACKET_BYTES, Link
+
+MODEM = Link(rate_bit_s=128_000, delay_ns=300_000_000)
+
+
+def test_default_queue() -> None:
+    """A link that names rate and delay alone holds 25 packets, loses none, and delays nothing upward."""
+    assert (MODEM.queue_packets, MODEM.loss, MODEM.jitter_ns, MODEM.delay_up_ns) == (25, 0.0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"rate_bit_s": 999}, "rate: allowed are 1kbit to 100gbit, or unlimited"),
+        ({"rate_bit_s": 0}, "rate: "),
+        ({"rate_bit_s": 100 * 10**9 + 1}, "rate: "),
+        ({"delay_ns": -1}, "delay: allowed are 0ms to 60s"),
+        ({"delay_up_ns": 60 * 10**9 + 1}, "delay_up: allowed are 0ms to 60s"),
+        ({"queue_packets": 0}, "queue: allowed are 1 to 100000 packets of 1514 bytes"),
+        ({"queue_packets": 100_001}, "queue: "),
+        ({"loss": 0.51}, "loss: allowed are 0% to 50%"),
+        ({"loss": -0.01}, "loss: "),
+        ({"loss": float("nan")}, "loss: "),
+        ({"jitter_ns": 300_000_001}, "jitter: allowed are 0ms to the delay"),
+    ],
+)
+def test_invalid(fields: dict[str, int], text: str) -> None:
+    """A value out of range makes no link; the error begins with the field and says what is allowed."""
+    with pytest.raises(ValueError, match=f"^{text}"):
+        Link(**{"rate_bit_s": 128_000, "delay_ns": 300_000_000} | fields)
+
+
+@pytest.mark.parametrize(
+    ("link", "shaped"),
+    [
+        (Link(rate_bit_s=None, delay_ns=0), False),
+        (Link(rate_bit_s=None, delay_ns=0, queue_packets=1), False),
+        (Link(rate_bit_s=1000, delay_ns=0), True),
+        (Link(rate_bit_s=None, delay_ns=1), True),
+        (Link(rate_bit_s=None, delay_ns=0, delay_up_ns=1), True),
+        (Link(rate_bit_s=None, delay_ns=0, loss=0.01), True),
+    ],
+)
+def test_shaped(link: Link, shaped: bool) -> None:  # noqa: FBT001
+    """A link is shaped if rate, delay or loss touch a packet; a queue without a rate never fills."""
+    assert link.shaped is shaped
+
+
+def test_round_trip_adds_both_directions() -> None:
+    """The round trip is the delay down and the delay up."""
+    assert Link(rate_bit_s=None, delay_ns=300, delay_up_ns=20).round_trip_ns == 320
+
+
+def test_transmission_time() -> None:
+    """A full-size packet takes 94.6 ms on the modem link and no time at all without a rate."""
+    assert MODEM.transmission_ns(PACKET_BYTES) == 94_625_000
+    assert Link(rate_bit_s=None, delay_ns=0).transmission_ns(PACKET_BYTES) == 0
+
+
+@given(
+    rate_bit_s=st.integers(min_value=1000, max_value=100 * 10**9), size_bytes=st.integers(min_value=0, max_value=2**30)
+)
+def test_transmission_time_is_rounded_down(rate_bit_s: int, size_bytes: int) -> None:
+    """In the time given for so many bytes the link moves no more than them, and in a nanosecond more no fewer."""
+    time_ns = Link(rate_bit_s=rate_bit_s, delay_ns=0).transmission_ns(size_bytes)
+    assert time_ns * rate_bit_s <= size_bytes * 8 * 10**9 < (time_ns + 1) * rate_bit_s

@@ -1,0 +1,139 @@
+"""From knobs to a scenario, and to the document that results record."""
+
+import json
+
+import pytest
+
+from client.priorities import Priorities
+from experiments.errors import ScenarioError
+from experiments.scenario import KNOBS, CongestionControl, Scenario, as_document, scenario_from
+from netem.link import Link
+
+
+def test_defaults_are_the_maps_case() -> None:
+    """Without knobs the scenario is the Google Maps case."""
+    assert scenario_from({}) == Scenario(
+        server="nginx",
+        native="off",
+        lowat_bytes=131_072,
+        sndbuf_bytes=4 * 2**20,
+        congestion_control=CongestionControl.CUBIC,
+        gso_segments=None,
+        link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
+        priorities=Priorities.SPDY,
+        size_bytes=716_800,
+        script_delay_ns=200_000_000,
+        reloads=2,
+        window_bytes=2**24,
+    )
+
+
+def test_each_default_is_allowed() -> None:
+    """Writing out every default changes nothing."""
+    assert scenario_from({name: knob.default for name, knob in KNOBS.items()}) == scenario_from({})
+
+
+@pytest.mark.parametrize(
+    ("knobs", "field", "value"),
+    [
+        ({"LOWAT": "none"}, "lowat", None),
+        ({"LOWAT": "16k"}, "lowat", 16_384),
+        ({"LOWAT": "4294967295"}, "lowat", 4_294_967_295),
+        ({"SNDBUF": "stock"}, "sndbuf_bytes", None),
+        ({"SNDBUF": "4k"}, "sndbuf_bytes", 4096),
+        ({"GSO": "2"}, "gso_segments", 2),
+        ({"RATE": "128kbit"}, "rate_bit_s", 128_000),
+        ({"RATE": "unlimited"}, "rate_bit_s", None),
+        ({"DELAY": "0.2s"}, "delay_ns", 200_000_000),
+        ({"DELAY_UP": "20ms"}, "delay_up_ns", 20_000_000),
+        ({"QUEUE": "30kb"}, "queue_packets", 20),
+        ({"QUEUE": "7"}, "queue_packets", 7),
+        ({"LOSS": "1%"}, "loss", 0.01),
+        ({"JITTER": "300ms"}, "jitter_ns", 300_000_000),
+        ({"SERVER": "h2o", "NATIVE": "on"}, "native", "on"),
+        ({"CC": " bbr "}, "congestion_control", "bbr"),
+        ({"PRIORITY": "swap"}, "priorities", "swap"),
+        ({"SIZE": "64M"}, "size_bytes", 2**26),
+        ({"JS_DELAY": "0ms"}, "script_delay_ns", 0),
+        ({"RELOADS": "0"}, "reloads", 0),
+        ({"WINDOW": "65535"}, "window_bytes", 65_535),
+    ],
+)
+def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: object) -> None:
+    """Each knob sets its own field, and nothing else changes."""
+    document = as_document(scenario_from(knobs))
+    assert document[field] == value
+    defaults = as_document(scenario_from({}))
+    others = {"server"} if "SERVER" in knobs else set()
+    assert {name for name in document if document[name] != defaults[name]} == {field} | others
+
+
+@pytest.mark.parametrize(
+    ("knobs", "culprit", "allowed"),
+    [
+        ({"LOWAT": "abc"}, "LOWAT=abc", "1 to 4294967295 bytes, or none"),
+        ({"LOWAT": "-1"}, "LOWAT=-1", "1 to 4294967295 bytes, or none"),
+        ({"LOWAT": "0"}, "LOWAT=0", "1 to 4294967295 bytes, or none"),
+        ({"LOWAT": "5e9"}, "LOWAT=5e9", "1 to 4294967295 bytes, or none"),
+        ({"LOWAT": "4294967296"}, "LOWAT=4294967296", "1 to 4294967295 bytes, or none"),
+        ({"LOWAT": ""}, "LOWAT=", "1 to 4294967295 bytes, or none"),
+        ({"RATE": "fast"}, "RATE=fast", "128kbps (kilobytes) or 128kbit (kilobits)"),
+        ({"RATE": "0"}, "RATE=0", "from 1kbit to 100gbit; or unlimited"),
+        ({"RATE": "128"}, "RATE=128", "a tc rate"),
+        ({"SERVER": "iis"}, "SERVER=iis", "h2o, nginx"),
+        ({"QUEUE": "0"}, "QUEUE=0", "1 to 100000 packets"),
+        ({"QUEUE": "100001"}, "QUEUE=100001", "1 to 100000 packets"),
+        ({"DELAY": "300"}, "DELAY=300", "a tc time such as 300ms or 0.3s"),
+        ({"DELAY": "61s"}, "DELAY=61s", "from 0ms to 60s"),
+        ({"NATIVE": "on"}, "NATIVE=on", "off with SERVER=nginx"),
+        ({"NATIVE": "maybe"}, "NATIVE=maybe", "on, off"),
+        ({"JITTER": "400ms"}, "JITTER=400ms", "at most DELAY"),
+        ({"DELAY": "10ms", "JITTER": "11ms"}, "JITTER=11ms", "at most DELAY"),
+        ({"LOSS": "1"}, "LOSS=1", "0% to 50%, with the percent sign"),
+        ({"LOSS": "51%"}, "LOSS=51%", "0% to 50%"),
+        ({"SNDBUF": "4095"}, "SNDBUF=4095", "4k to 1024M bytes, or stock"),
+        ({"CC": "vegas"}, "CC=vegas", "cubic, bbr, reno"),
+        ({"GSO": "65536"}, "GSO=65536", "1 to 65535 segments, or stock"),
+        ({"PRIORITY": "high"}, "PRIORITY=high", "spdy, swap, none"),
+        ({"SIZE": "2047"}, "SIZE=2047", "2048 bytes to 64M"),
+        ({"JS_DELAY": "200"}, "JS_DELAY=200", "whole milliseconds such as 200ms"),
+        ({"JS_DELAY": "0.5ms"}, "JS_DELAY=0.5ms", "whole milliseconds such as 200ms"),
+        ({"QUEUE": "1kb"}, "QUEUE=1kb", "at least one packet"),
+        ({"RELOADS": "101"}, "RELOADS=101", "0 to 100"),
+        ({"WINDOW": "2g"}, "WINDOW=2g", "65535 bytes to 2047M"),
+    ],
+)
+def test_bad_input(knobs: dict[str, str], culprit: str, allowed: str) -> None:
+    """What cannot be is refused with the knob, the value given and what is allowed."""
+    with pytest.raises(ScenarioError) as caught:
+        scenario_from(knobs)
+    text = str(caught.value)
+    assert text.startswith(f"{culprit} is not allowed; allowed: ")
+    assert allowed in text
+
+
+@pytest.mark.parametrize("name", ["LOWATT", "lowat", "CONTROL", ""])
+def test_unknown_knob(name: str) -> None:
+    """A name that is no knob of a scenario is refused with the names of all there are."""
+    with pytest.raises(ScenarioError) as caught:
+        scenario_from({name: "1"})
+    assert str(caught.value).startswith(name)
+    assert all(known in str(caught.value) for known in KNOBS)
+
+
+@pytest.mark.parametrize(("lowat", "recorded"), [("131072", 131_072), ("none", None)])
+def test_document_is_flat_json(lowat: str, recorded: int | None) -> None:
+    """Results record plain values only: no nesting, `lowat` in bytes or null."""
+    document = as_document(scenario_from({"LOWAT": lowat}))
+    assert json.loads(json.dumps(document)) == document
+    assert all(value is None or isinstance(value, str | int | float) for value in document.values())
+    assert document["lowat"] == recorded
+    assert {"server", "rate_bit_s", "delay_ns", "queue_packets", "congestion_control"} <= set(document)
+    assert not {"link", "lowat_bytes"} & set(document)
+
+
+def test_document_leaves_the_scenario_alone() -> None:
+    """Making the document changes nothing in the scenario."""
+    scenario = scenario_from({})
+    as_document(scenario)
+    assert scenario == scenario_from({})

@@ -1,0 +1,111 @@
+"""The summary of an experiment."""
+
+import json
+
+import pytest
+
+from analysis.load import Run
+from analysis.summary import measured, summarize, typical
+from tests.unit.builders import experiment, load_document, run
+
+
+def timed(first_byte_ms: float, **more: str) -> Run:
+    """A run whose script began then."""
+    loads = [load_document((5.0, 6.0), (1.0, 2.0)), load_document((first_byte_ms, 9000.0), (400.0, 8000.0), before=70)]
+    return run(loads=loads, **more)  # type: ignore[arg-type]
+
+
+def test_measured_is_the_last_load() -> None:
+    """Reloads come first; the last load is the one that counts."""
+    assert measured(timed(800.0))["script"]["first_byte_ms"] == 800.0
+
+
+def test_typical_is_the_median_of_the_good() -> None:
+    """The run with the median first byte stands for its arm, the earlier of two; failed ones are left out."""
+    runs = [timed(900.0), timed(700.0), run(status="failed"), timed(800.0)]
+    assert typical(runs) is runs[3]
+    assert typical(runs[:2]) is runs[1]
+    assert typical([run(status="failed")]) is None
+
+
+def test_one_run() -> None:
+    """A single run's figures are its measured load's, and there are no repetitions."""
+    summary = summarize(experiment(timed(800.0)))
+    assert (summary["format"], summary["fabric"], summary["status"]) == (1, "virtual", "ok")
+    assert summary["experiment"] == "maps-20260101-000000-abcd"
+    (arm,) = summary["arms"]
+    assert arm["name"] == "control"
+    assert arm["script"] == {"first_byte_ms": 800.0, "last_byte_ms": 9000.0}
+    assert arm["image"] == {"first_byte_ms": 400.0, "last_byte_ms": 8000.0}
+    assert arm["image_bytes_before_script"] == 70
+    assert (arm["verdict"], arm["verdict_reason"], arm["reason"]) == ("kept", "kept, because", None)
+    assert len(arm["loads"]) == 2
+    assert "repetitions" not in arm
+
+
+def test_repetitions_are_medians() -> None:
+    """Figures of repetitions are medians over the good ones; each repetition is listed."""
+    (arm,) = summarize(experiment(timed(900.0), timed(700.0), run(status="failed", wall_s=3.0)))["arms"]
+    assert arm["script"]["first_byte_ms"] == 800.0
+    assert arm["wall_s"] == 1.0
+    assert [(one["status"], one["script"]["first_byte_ms"]) for one in arm["repetitions"]] == [
+        ("ok", 900.0),
+        ("ok", 700.0),
+        ("failed", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "worst"),
+    [
+        (["ok", "ok"], "ok"),
+        (["ok", "unsupported"], "unsupported"),
+        (["unsupported", "invalid", "ok"], "invalid"),
+        (["invalid", "failed"], "failed"),
+    ],
+)
+def test_the_worst_status_counts(statuses: list[str], worst: str) -> None:
+    """An experiment is as good as its worst run, and the reason of a run that is not ok is told."""
+    runs = [timed(1.0) if status == "ok" else run(status=status) for status in statuses]
+    summary = summarize(experiment(*runs))
+    assert summary["status"] == summary["arms"][0]["status"] == worst
+    assert summary["arms"][0]["reason"] == (None if worst == "ok" else "the reason of control")
+
+
+def test_an_arm_without_a_good_run_has_no_figures() -> None:
+    """Numbers of failed runs are not shown as results."""
+    (arm,) = summarize(experiment(run(status="invalid")))["arms"]
+    assert arm["script"] == {"first_byte_ms": None, "last_byte_ms": None}
+    assert (arm["verdict"], arm["image_bytes_before_script"], arm["loads"], arm["warnings"]) == (None, None, [], [])
+
+
+def test_repetitions_that_disagree_are_undecided() -> None:
+    """Different verdicts of an arm are counted, not averaged away."""
+    runs = [timed(1.0, verdict="kept"), timed(2.0, verdict="inverted"), timed(3.0, verdict="kept")]
+    (arm,) = summarize(experiment(*runs))["arms"]
+    assert (arm["verdict"], arm["verdict_reason"]) == (
+        "undecided",
+        "the repetitions disagree: 2 kept, 1 inverted",
+    )
+
+
+def test_arms_stay_in_order() -> None:
+    """Arms come as they were run, control first, also when repetitions alternate."""
+    loads = [load_document((1.0, 2.0), (3.0, 4.0))]
+    names = ["control", "lowat-131072", "control", "lowat-131072"]
+    summary = summarize(experiment(*(run(name, loads=loads) for name in names)))
+    assert [arm["name"] for arm in summary["arms"]] == ["control", "lowat-131072"]
+    assert [len(arm["repetitions"]) for arm in summary["arms"]] == [2, 2]
+
+
+def test_warnings_are_the_typical_runs_advice() -> None:
+    """Advice on the run that stands for its arm is part of the summary."""
+    loads = [load_document((1.0, 2.0), (3.0, 4.0))]
+    (arm,) = summarize(experiment(run(loads=loads, knobs={"LOWAT": "4M"})))["arms"]
+    assert [warning.split(":")[0] for warning in arm["warnings"]] == ["LOWAT=4194304 is no limit"]
+
+
+def test_summary_is_json() -> None:
+    """Scripts read the summary as JSON, and lose nothing by it."""
+    summary = summarize(experiment(timed(1.0), timed(2.0, verdict="inverted")))
+    assert json.loads(json.dumps(summary)) == summary

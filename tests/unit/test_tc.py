@@ -1,0 +1,99 @@
+"""A Link as argument lists of tc."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netem import tc
+from netem.link import PACKET_BYTES, Link
+
+ADD = ("tc", "qdisc", "add", "dev", "to-client")
+FAR = ("netem", "limit", "1000000")
+
+
+def test_default_link_is_a_delay_line_and_then_a_bottleneck() -> None:
+    """Rate and delay become two stages, so that packets on their way never count against the queue."""
+    assert tc.down(Link(rate_bit_s=1_024_000, delay_ns=300_000_000), "to-client") == [
+        (*ADD, "root", "handle", "1:", *FAR, "delay", "300000us"),
+        (*ADD, "parent", "1:", "handle", "2:", "netem", "limit", "25", "rate", "1024000bit"),
+    ]
+
+
+def test_rate_only() -> None:
+    """Without a delay the bottleneck is the root and its limit the queue."""
+    assert tc.down(Link(rate_bit_s=128_000, delay_ns=0, queue_packets=7), "to-client") == [
+        (*ADD, "root", "handle", "1:", "netem", "limit", "7", "rate", "128000bit"),
+    ]
+
+
+def test_delay_only() -> None:
+    """Without a rate there is the delay line alone, its limit out of reach."""
+    assert tc.down(Link(rate_bit_s=None, delay_ns=20_000_000), "to-client") == [
+        (*ADD, "root", "handle", "1:", *FAR, "delay", "20000us"),
+    ]
+
+
+def test_unlimited_without_delay_needs_no_command() -> None:
+    """A link that leaves packets alone is no command at all, in neither direction."""
+    link = Link(rate_bit_s=None, delay_ns=0)
+    assert (tc.down(link, "to-client"), tc.up(link, "to-front")) == ([], [])
+
+
+def test_jitter_keeps_order_by_a_nominal_rate() -> None:
+    """Jitter comes with a rate too high to matter: a netem with a rate never lets a packet overtake."""
+    link = Link(rate_bit_s=None, delay_ns=300_000_000, jitter_ns=20_000_000)
+    assert tc.down(link, "to-client") == [
+        (*ADD, "root", "handle", "1:", *FAR, "delay", "300000us", "20000us", "rate", "100gbit"),
+    ]
+
+
+def test_loss_stands_in_the_delay_line() -> None:
+    """Loss happens before the bottleneck and also without a delay; it is written in percent."""
+    assert tc.down(Link(rate_bit_s=128_000, delay_ns=0, loss=0.015), "to-client") == [
+        (*ADD, "root", "handle", "1:", *FAR, "loss", "1.5%"),
+        (*ADD, "parent", "1:", "handle", "2:", "netem", "limit", "25", "rate", "128000bit"),
+    ]
+
+
+def test_everything_at_once() -> None:
+    """Delay, jitter and loss share the first stage; the rate has the second."""
+    link = Link(rate_bit_s=8000, delay_ns=10**9, queue_packets=1, loss=0.5, jitter_ns=10**9)
+    assert tc.down(link, "to-client") == [
+        (*ADD, "root", "handle", "1:", *FAR, "delay", "1000000us", "1000000us", "rate", "100gbit", "loss", "50%"),
+        (*ADD, "parent", "1:", "handle", "2:", "netem", "limit", "1", "rate", "8000bit"),
+    ]
+
+
+def test_up_is_delay_alone() -> None:
+    """Toward the front packets are delayed; rate, loss and jitter of the way down do not apply."""
+    link = Link(rate_bit_s=128_000, delay_ns=10**6, delay_up_ns=20_000_000, loss=0.1, jitter_ns=10**6)
+    assert tc.up(link, "to-front") == [
+        ("tc", "qdisc", "add", "dev", "to-front", "root", "handle", "1:", *FAR, "delay", "20000us"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("delay_ns", "word"), [(1500, "1.500us"), (1, "0.001us"), (1000, "1us"), (1_000_050, "1000.050us")]
+)
+def test_times_are_microseconds_with_a_fraction(delay_ns: int, word: str) -> None:
+    """Nanoseconds survive as a fraction of microseconds, which every version of tc reads."""
+    assert tc.up(Link(rate_bit_s=None, delay_ns=0, delay_up_ns=delay_ns), "d")[0][-1] == word
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "packets"), [(0, 0), (1513, 0), (PACKET_BYTES, 1), (2 * PACKET_BYTES, 2), (30 * 1024, 20)]
+)
+def test_queue_from_bytes(size_bytes: int, packets: int) -> None:
+    """As many full-size packets as fit, none if none does."""
+    assert tc.queue_from_bytes(size_bytes) == packets
+
+
+@given(st.integers(min_value=PACKET_BYTES, max_value=2**40))
+def test_queue_never_holds_more_than_the_bytes(size_bytes: int) -> None:
+    """The queue in packets holds no more than the bytes asked for, and less by less than a packet."""
+    assert 0 <= size_bytes - tc.queue_from_bytes(size_bytes) * PACKET_BYTES < PACKET_BYTES
+
+
+def test_counters() -> None:
+    """Counters are asked for as JSON."""
+    assert tc.counters("to-client") == ("tc", "-s", "-j", "qdisc", "show", "dev", "to-client")

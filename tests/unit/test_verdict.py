@@ -1,0 +1,90 @@
+"""Was the order that was asked for kept?"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.verdict import Verdict, judge
+from tests.unit.builders import Pieces, page_load
+
+SCRIPT = [(1000, 50), (1400, 50)]
+
+
+def test_nothing_to_prioritize() -> None:
+    """Where the image was complete before the script existed, there was nothing to order, whatever was asked."""
+    load = page_load([(50, 100), (150, 900)], SCRIPT, available_ms=200)
+    for favoured in ("script", "image", None):
+        judgement = judge(load, favoured)
+        assert judgement.verdict == Verdict.NOTHING
+        assert judgement.reason == "the image was complete 50 ms before the script existed"
+
+
+def test_no_order_asked() -> None:
+    """Without priorities no order can be kept or broken."""
+    judgement = judge(page_load([(500, 100), (2000, 900)], SCRIPT), None)
+    assert (judgement.verdict, judgement.reason) == (Verdict.UNDECIDED, "no order was asked for")
+
+
+def test_kept() -> None:
+    """The script was complete first, and little of the image had come before it."""
+    judgement = judge(page_load([(500, 200), (1500, 300), (3400, 500)], SCRIPT), "script")
+    assert judgement.verdict == Verdict.KEPT
+    assert (
+        judgement.reason
+        == "20% of the image arrived before the script's first byte; the script was complete 2.0 s sooner"
+    )
+
+
+def test_inverted() -> None:
+    """The script was complete last, and nearly all of the image had come before it."""
+    judgement = judge(page_load([(500, 950), (1200, 50)], SCRIPT), "script")
+    assert judgement.verdict == Verdict.INVERTED
+    assert judgement.reason == (
+        "95% of the image arrived before the script's first byte, though it was asked to come first"
+    )
+
+
+def test_shared() -> None:
+    """Anything between is undecided, with both shares in the reason."""
+    judgement = judge(page_load([(500, 600), (1200, 300), (1300, 100)], SCRIPT), "script")
+    assert judgement.verdict == Verdict.UNDECIDED
+    assert judgement.reason == (
+        "60% of the image arrived before the script's first byte, 40% while the script was arriving: "
+        "they shared the link"
+    )
+
+
+@pytest.mark.parametrize(
+    ("image", "verdict"),
+    [
+        pytest.param([(999, 500), (1401, 500)], Verdict.KEPT, id="exactly half before"),
+        pytest.param([(999, 501), (1401, 499)], Verdict.UNDECIDED, id="more than half before"),
+        pytest.param([(999, 500), (1400, 500)], Verdict.UNDECIDED, id="complete together"),
+        pytest.param([(999, 900), (1400, 100)], Verdict.INVERTED, id="exactly nine tenths, complete together"),
+        pytest.param([(999, 899), (1399, 101)], Verdict.UNDECIDED, id="less than nine tenths"),
+        pytest.param([(999, 950), (1401, 50)], Verdict.UNDECIDED, id="nearly all before, but complete later"),
+        pytest.param([(999, 1000)], Verdict.INVERTED, id="all before"),
+    ],
+)
+def test_limits(image: Pieces, verdict: Verdict) -> None:
+    """Half and nine tenths are within; last bytes at the same instant are not sooner."""
+    assert judge(page_load(image, SCRIPT), "script").verdict == verdict
+
+
+def test_swap_judges_the_image() -> None:
+    """Where the image was asked to come first, it is the script that must wait."""
+    load = page_load([(500, 500), (900, 500)], SCRIPT)
+    assert judge(load, "image").verdict == Verdict.KEPT
+    assert judge(load, "script").verdict == Verdict.INVERTED
+
+
+@given(
+    image=st.lists(st.tuples(st.integers(0, 999), st.integers(1, 99)), min_size=1).map(sorted),
+    script=st.lists(st.tuples(st.integers(200, 999), st.integers(1, 99)), min_size=1).map(sorted),
+)
+def test_never_kept_both_ways(image: Pieces, script: Pieces) -> None:
+    """No load keeps both an order and its opposite; each has a reason."""
+    load = page_load(image, script)
+    judgements = [judge(load, "script"), judge(load, "image")]
+    assert [judgement.verdict for judgement in judgements].count(Verdict.KEPT) <= 1
+    assert all(judgement.reason for judgement in judgements)
