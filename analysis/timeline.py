@@ -262,7 +262,7 @@ def _marks(load: PageLoad, resources: dict[str, ResourceTimes]) -> Chart:
 
 def _available(load: PageLoad, scale: _Scale) -> Chart:
     seconds = load.ms(load.script_available_ns) / 1000
-    text = f"script available at the front {_seconds(seconds)}"
+    text = f"script available at the front {_seconds(seconds, scale)}"
     rows = _values([{"start": seconds, "base": 0.0, "top": _AVAILABLE_ROW, "text": text}])
     line = (
         alt.Chart(rows)
@@ -286,7 +286,7 @@ def _available(load: PageLoad, scale: _Scale) -> Chart:
 
 def _labels(name: str, times: ResourceTimes, load: PageLoad, scale: _Scale) -> Chart:
     first_s, last_s = load.ms(times.first_byte_ns) / 1000, load.ms(times.last_byte_ns) / 1000
-    first, last = f"first byte {_seconds(first_s)}", f"last byte {_seconds(last_s)}"
+    first, last = f"first byte {_seconds(first_s, scale)}", f"last byte {_seconds(last_s, scale)}"
     room_px = scale.pixels(last_s - first_s)
     if room_px < (len(first) + len(last) + 2) * _LETTER_PX:
         both = f"{first}, {last}"
@@ -303,5 +303,7 @@ def _labels(name: str, times: ResourceTimes, load: PageLoad, scale: _Scale) -> C
     return alt.layer(*layers)
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.0f} s"
+def _seconds(seconds: float, scale: _Scale) -> str:
+    """As many digits as the axis can show."""
+    digits = 3 if scale.most_s < 1 else 2 if scale.most_s < 200 else 0
+    return f"{seconds:.{digits}f} s"

@@ -12,7 +12,7 @@ Rules, the first that applies decides:
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analysis.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
 
 _KEPT_AT_MOST = 0.5
 _INVERTED_FROM = 0.9
@@ -52,7 +52,13 @@ def judge(load: PageLoad, favoured: str | None) -> Judgement:
         lead_s = (low.last_byte_ns - high.last_byte_ns) / 10**9
         return Judgement(verdict=Verdict.KEPT, reason=f"{already}; the {favoured} was complete {lead_s:.1f} s sooner")
     if high.last_byte_ns >= low.last_byte_ns and before >= _INVERTED_FROM:
-        return Judgement(verdict=Verdict.INVERTED, reason=f"{already}, though it was asked to come first")
-    during = low.bytes_until(high.last_byte_ns) - low.bytes_before(high.first_byte_ns)
-    shared = f"{already}, {during / low.size_bytes:.0%} while the {favoured} was arriving: they shared the link"
+        return Judgement(verdict=Verdict.INVERTED, reason=f"{already}, though the {favoured} was asked for first")
+    shared = f"{already}; after that they shared the link, {_share(high, low):.0%} of it the {favoured}'s"
     return Judgement(verdict=Verdict.UNDECIDED, reason=shared)
+
+
+def _share(high: ResourceTimes, low: ResourceTimes) -> float:
+    """Part of the payload that was `high`'s, from its first byte until either was complete."""
+    from_ns, until_ns = high.first_byte_ns, min(high.last_byte_ns, low.last_byte_ns)
+    own, others = (times.bytes_until(until_ns) - times.bytes_before(from_ns) for times in (high, low))
+    return own / (own + others) if own + others else 1.0

@@ -40,17 +40,17 @@ def test_inverted() -> None:
     judgement = judge(page_load([(500, 950), (1200, 50)], SCRIPT), "script")
     assert judgement.verdict == Verdict.INVERTED
     assert judgement.reason == (
-        "95% of the image arrived before the script's first byte, though it was asked to come first"
+        "95% of the image arrived before the script's first byte, though the script was asked for first"
     )
 
 
 def test_shared() -> None:
-    """Anything between is undecided, with both shares in the reason."""
+    """Anything between is undecided, with how they shared in the reason."""
     judgement = judge(page_load([(500, 600), (1200, 300), (1300, 100)], SCRIPT), "script")
     assert judgement.verdict == Verdict.UNDECIDED
     assert judgement.reason == (
-        "60% of the image arrived before the script's first byte, 40% while the script was arriving: "
-        "they shared the link"
+        "60% of the image arrived before the script's first byte; after that they shared the link, "
+        "11% of it the script's"
     )
 
 
