@@ -55,7 +55,7 @@ def _small_window(scenario: Document, observed: Document) -> str | None:
         return None
     return (
         f"WINDOW={scenario['window_bytes']} is smaller than the image: flow control limits what the front may hand to "
-        f"the kernel, with and without LOWAT. WINDOW=16M takes that limit away."
+        f"the kernel, with and without LOWAT. A WINDOW as large as SIZE takes that limit away."
     )
 
 

@@ -4,7 +4,7 @@ One declaration (Vega-Lite, through Altair) gives SVG and PNG. Text sits in rows
 above each lane its first and last byte, above both lanes the instant the script was available.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -108,8 +108,23 @@ def _headline(run: Run) -> str:
         str(scenario["congestion_control"]),
         f"send buffer {'stock' if buffer is None else f'{buffer / 2**20:g} MiB'}",
         f"page load {measured(run)['load']} on one connection",
+        *_unusual(scenario),
     ]
     return "  ·  ".join(words)
+
+
+def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """What else is not as most pictures have it, in the knobs' own words."""
+    if scenario["native"] != "off":
+        yield f"NATIVE={scenario['native']}"
+    if scenario["priorities"] != "spdy":
+        yield f"PRIORITY={scenario['priorities']}"
+    if scenario["gso_segments"] is not None:
+        yield f"GSO={scenario['gso_segments']}"
+    if scenario["loss"]:
+        yield f"LOSS={scenario['loss'] * 100:g}%"
+    if scenario["jitter_ns"]:
+        yield f"JITTER={scenario['jitter_ns'] / 10**6:g}ms"
 
 
 def _panel(run: Run, load: PageLoad, scale: _Scale, *, is_last: bool) -> Chart:

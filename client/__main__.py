@@ -31,7 +31,7 @@ class _Journal:
 
 def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: _Journal) -> None:
     print(f"@ load {number} of {plan.loads}", flush=True)
-    deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, f"load {number} of {plan.loads}")
+    deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "it")
     try:
         journal.add(engine.begin_load(time.monotonic_ns()))
         transport.send(engine.data_to_send(), deadline)
@@ -39,9 +39,9 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
             for plaintext, received_ns in transport.receive(deadline):
                 journal.add(engine.receive(plaintext, received_ns))
             transport.send(engine.data_to_send(), deadline)
-    except TransportFailed as error:
+    except (LoadFailed, TransportFailed) as error:
         waiting = ", ".join(engine.unfinished)
-        raise LoadFailed(f"{error}; unfinished in load {number} of {plan.loads}: {waiting}") from error
+        raise LoadFailed(f"load {number} of {plan.loads}: {error}; unfinished: {waiting}") from error
 
 
 def run(plan: Plan, ca_file: Path, out: Path) -> None:
@@ -72,7 +72,7 @@ def main() -> int:
     try:
         run(read_plan(plan_file), ca_file, out)
     except (LoadFailed, TransportFailed, OSError) as error:
-        print(f"client: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 1
     return 0
 

@@ -136,8 +136,7 @@ class Engine:
                 raise LoadFailed(f"the front reset the stream of {self._names.get(stream_id)}: {_code_name(code)}")
             case ConnectionTerminated(error_code=code):
                 if self._open:
-                    waiting = ", ".join(self.unfinished)
-                    raise LoadFailed(f"the front said GOAWAY ({_code_name(code)}) with {waiting} unfinished")
+                    raise LoadFailed(f"the front said GOAWAY ({_code_name(code)})")
                 return [Event(t_ns=now_ns, kind=Kind.GOAWAY, load=self._load, detail=_code_name(code))]
         return []
 

@@ -18,10 +18,10 @@ from experiments.doctor import examine
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
 from experiments.guest import kernel
-from experiments.invocation import catalogue, request_from, split_words
+from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, request_from, split_words
 from experiments.record import wrecks
 from experiments.report import Report
-from experiments.scenario import KNOBS
+from experiments.scenario import KNOBS, Knob
 
 _BAD_INPUT = 2
 _MAKE_VARIABLE = "PRIOLAB_KNOBS"
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run an experiment", allow_abbrev=False)
     run.add_argument("words", nargs="*", metavar="SCENARIO or KNOB=VALUE", help="as `priolab list` and README.md say")
-    for knob in KNOBS.values():
+    for knob in _all_knobs():
         option = "--" + knob.name.lower().replace("_", "-")
         run.add_argument(
             option, dest=knob.name, metavar="VALUE", help=f"{knob.meaning} ({knob.default})".replace("%", "%%")
@@ -90,11 +90,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _all_knobs() -> list[Knob | RunKnob]:
+    return [*KNOBS.values(), *RUN_KNOBS.values()]
+
+
 def _words(options: argparse.Namespace) -> dict[str, str]:
     words = list(options.words)
     if options.from_make:
         words += _make_overrides(os.environ.get(_MAKE_VARIABLE, ""))
-    given = {name: value for name in KNOBS if (value := getattr(options, name)) is not None}
+    given = {knob.name: value for knob in _all_knobs() if (value := getattr(options, knob.name)) is not None}
     return split_words(words) | given
 
 
@@ -136,6 +140,7 @@ def _show(options: argparse.Namespace, report: Report) -> int:
     if options.json:
         report.document(summary)
     else:
+        report.link(summary["arms"][-1]["scenario"])
         report.summary(summary)
     return 0 if summary["status"] == "ok" else 1
 

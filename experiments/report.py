@@ -16,6 +16,7 @@ from rich.text import Text
 from experiments.doctor import Finding
 from experiments.experiment import Progress, Request
 from experiments.invocation import Entry
+from experiments.scenario import as_document
 from netem import units
 
 _WIDTH_OF_A_FILE = 160
@@ -42,13 +43,17 @@ class Report:
     def announce(self, request: Request) -> None:
         """What is about to be run, the rate in both units."""
         scenario = request.arms[-1].scenario
-        link = scenario.link
-        rate = "unlimited" if link.rate_bit_s is None else units.format_rate(link.rate_bit_s)
-        delay = f"{units.format_time(link.delay_ns)} to the client, {units.format_time(link.delay_up_ns)} to the front"
         arms = ", ".join(arm.name for arm in request.arms)
         times = "" if request.repeat == 1 else f", {request.repeat} times each"
         self.say(f"{request.name}: {arms}{times}; server {scenario.server}, fabric {request.fabric.name}")
-        self.say(f"link: {rate}; delay {delay}; queue {link.queue_packets} packets")
+        self.link(as_document(scenario))
+
+    def link(self, scenario: Mapping[str, Any]) -> None:
+        """The link, its rate in both units. scenario is a flat document."""
+        rate = "unlimited" if scenario["rate_bit_s"] is None else units.format_rate(scenario["rate_bit_s"])
+        down, up = (units.format_time(scenario[name]) for name in ("delay_ns", "delay_up_ns"))
+        queue = scenario["queue_packets"]
+        self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets")
 
     @contextmanager
     def progress(self, request: Request) -> Iterator[Progress]:
@@ -100,8 +105,8 @@ class Report:
         """The table, a verdict per arm, and the warnings."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("arm", no_wrap=True)
-        table.add_column("verdict", no_wrap=True)
-        for heading in ("script first", "script last", "image first", "image last", "image before script", "wall"):
+        table.add_column("verdict")
+        for heading in ("script\nfirst", "script\nlast", "image\nfirst", "image\nlast", "image\nbefore", "wall\ntime"):
             table.add_column(heading, justify="right", no_wrap=True)
         for arm in summary["arms"]:
             table.add_row(*self._cells(arm))

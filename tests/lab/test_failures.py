@@ -74,7 +74,7 @@ def _failed(done: Done, *words: str) -> None:
 def test_a_load_that_never_ends_meets_its_deadline(lab: Lab) -> None:
     """The load and the unfinished resources are named."""
     done = lab.run("DEADLINE=2s", "CONTROL=no")
-    _failed(done, "load 1 of 3", "deadline", "script")
+    _failed(done, "load 1 of 3", "deadline", "unfinished: image, script")
     _nothing_is_left(lab)
 
 

@@ -52,7 +52,7 @@ def test_small_window() -> None:
     """A window smaller than the image is a limit of its own; WINDOW is named."""
     (sentence,) = sentences({"WINDOW": "65535"})
     assert sentence.startswith("WINDOW=65535 is smaller than the image")
-    assert "WINDOW=16M" in sentence
+    assert "as large as SIZE" in sentence
     assert sentences({"WINDOW": "716800"}) == []
 
 
