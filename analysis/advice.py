@@ -32,6 +32,16 @@ def _stock_send_buffer(scenario: Document, observed: Document) -> str | None:
     )
 
 
+def _grown_send_buffer(scenario: Document, observed: Document) -> str | None:
+    asked, most = scenario["sndbuf_bytes"], observed["sndbuf_most_bytes"]
+    if asked is None or most <= 2 * asked:
+        return None
+    return (
+        f"SNDBUF={asked} is only where the send buffer begins: the kernel let it grow to {most} bytes with the congestion "
+        f"window, up to the largest value of tcp_wmem."
+    )
+
+
 def _one_offload_packet(scenario: Document, observed: Document) -> str | None:
     lowat, most = scenario["lowat"], observed["notsent_most_bytes"]
     if lowat is None or lowat >= _GSO_BYTES or most <= lowat or scenario["gso_segments"] is not None:
@@ -91,6 +101,7 @@ def _random(scenario: Document, observed: Document) -> str | None:
 
 _RULES: tuple[Callable[[Document, Document], str | None], ...] = (
     _stock_send_buffer,
+    _grown_send_buffer,
     _one_offload_packet,
     _larger_than_buffer,
     _small_window,

@@ -17,6 +17,8 @@ from client.plan import Plan, read_plan
 from client.transport import Deadline, Transport, TransportFailed, tls_context
 
 _CONNECT_NS = 60 * 10**9
+_LINGER_S = 0.25
+"""How long the connection stays after the last load, so that even the shortest can be looked at from the front."""
 
 
 class _Journal:
@@ -59,6 +61,7 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
         host, port = transport.local_address
         for number in range(1, plan.loads + 1):
             _run_load(number, plan, engine, transport, journal)
+        time.sleep(_LINGER_S)
         socket_state = {"address": host, "port": port, "receive_buffer_bytes": transport.receive_buffer_bytes}
         (out / "socket.json").write_text(json.dumps(socket_state) + "\n")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import InvalidRun, LabError, StepFailed
+from experiments.errors import InvalidRun, LabError, StepFailed, Unavailable
 from experiments.record import RunFolder, read_json, write_json
 from experiments.run import Tools, run_arm
 from experiments.scenario import Scenario, scenario_from
@@ -62,6 +62,8 @@ def carry_out(folder: RunFolder) -> None:
         )
     except InvalidRun as error:
         status, reason = "invalid", str(error)
+    except Unavailable as error:
+        status, reason = "unsupported", str(error)
     except LabError as error:
         status, reason = "failed", str(error)
     except Exception as error:  # a fault of the lab's own: the trace goes to the log, the run is marked

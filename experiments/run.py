@@ -18,7 +18,7 @@ from experiments.processes import Process
 from experiments.record import RunFolder, write_json
 from experiments.scenario import Scenario
 from experiments.topology import CLIENT_ADDRESS, FRONT_ADDRESS, ORIGIN_ADDRESS, Places, four_places
-from experiments.tuning import check_live_socket, tune, tune_front_process
+from experiments.tuning import check_live_socket, check_settings, live_socket_state, tune, tune_front_process
 from netem import calibration
 from proxy.certificates import certificates_in
 from proxy.front import Front, FrontSettings
@@ -58,6 +58,7 @@ def run_arm(
         _record_environment(folder, tools)
         places = stack.enter_context(four_places())
         observed |= tune(places, scenario)
+        check_settings(scenario, observed)
 
         tell("origin and front")
         origin = stack.enter_context(_running_origin(places, scenario, folder, tools))
@@ -67,10 +68,14 @@ def run_arm(
         tell("link")
         commands = places.apply_link(scenario.link)
         write_json(folder.asked / "tc.json", commands)
-        observed |= _calibrate(places, scenario, folder)
+        measured = _calibrate(places, scenario, folder)
+        observed |= asdict(measured)
+        for what, asked, found in calibration.disagreements(scenario.link, measured, calibration.VIRTUAL):
+            raise InvalidRun(f"calibration of {what}", asked, found)
 
         samples = _load_pages(places, scenario, folder, (front, origin), load_deadline_ns)
-        observed |= check_live_socket(scenario, samples)
+        observed |= live_socket_state(samples)
+        check_live_socket(scenario, observed)
 
         tell("counters")
         counters = {direction: json.loads(text) for direction, text in places.link_counters().items()}
@@ -138,7 +143,7 @@ def _running_front(places: Places, scenario: Scenario, folder: RunFolder, tools:
         yield cast("Process", process)
 
 
-def _calibrate(places: Places, scenario: Scenario, folder: RunFolder) -> dict[str, Any]:
+def _calibrate(places: Places, scenario: Scenario, folder: RunFolder) -> calibration.Calibration:
     with places.client.entered():
         near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with places.front.entered():
@@ -148,9 +153,7 @@ def _calibrate(places: Places, scenario: Scenario, folder: RunFolder) -> dict[st
         far.bind((FRONT_ADDRESS, 0))
         measured = calibration.calibrate(near, far, scenario.link)
     write_json(folder.link / "calibration.json", asdict(measured))
-    for what, asked, found in calibration.disagreements(scenario.link, measured, calibration.VIRTUAL):
-        raise InvalidRun(f"calibration of {what}", asked, found)
-    return asdict(measured)
+    return measured
 
 
 def _load_pages(

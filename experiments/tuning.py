@@ -1,6 +1,7 @@
 """Kernel settings of a scenario: set, and read back from where they take effect."""
 
 import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.errors import InvalidRun, StepFailed
@@ -19,7 +20,7 @@ _CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 
 
 def tune(places: Places, scenario: Scenario) -> dict[str, Any]:
-    """Set send buffer, congestion control, LOWAT and GSO of the front; what was read back. Raises InvalidRun."""
+    """Set send buffer, congestion control, LOWAT and GSO of the front; what was read back. Raises StepFailed."""
     places.client.write_sysctl(_RMEM, _CLIENT_RMEM)
     front = places.front
     if scenario.sndbuf_bytes is not None:
@@ -31,17 +32,20 @@ def tune(places: Places, scenario: Scenario) -> dict[str, Any]:
     if scenario.gso_segments is not None:
         places.limit_gso(scenario.gso_segments)
 
-    observed: dict[str, Any] = {
+    return {
         "lowat": int(front.read_sysctl(LOWAT)),
         "tcp_wmem": front.read_sysctl(_WMEM),
         "gso_segments": places.gso_segments(),
     }
+
+
+def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
+    """Compare the scenario with what `tune` read back. Raises InvalidRun."""
     _agree(LOWAT, scenario.lowat_bytes or LOWAT_MOST, observed["lowat"])
     if scenario.sndbuf_bytes is not None:
         _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
     if scenario.gso_segments is not None:
         _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
-    return observed
 
 
 def _choose_congestion_control(front: Place, scenario: Scenario) -> None:
@@ -60,28 +64,30 @@ def tune_front_process(front: Place, scenario: Scenario, front_pid: int) -> None
         raise StepFailed(f"choosing CC={scenario.congestion_control}", error.strerror or str(error)) from error
 
 
-def check_live_socket(scenario: Scenario, samples: list[SocketSample]) -> dict[str, Any]:
-    """Compare the scenario with the live connection of the front; what was seen there. Raises InvalidRun.
-
-    The effective LOWAT is the socket's own, or the sysctl's where the socket has none. A server's own mechanism may
-    set the socket's; without one it must stay unset.
-    """
+def live_socket_state(samples: Sequence[SocketSample]) -> dict[str, Any]:
+    """What was seen of the live connection of the front. Raises InvalidRun if nothing was."""
     if not samples:
         raise InvalidRun("the front's side of the connection", "a socket to look at", None)
-    own = sorted({sample.lowat_bytes for sample in samples})
-    observed: dict[str, Any] = {
-        "socket_lowat": own,
+    return {
+        "socket_lowat": sorted({sample.lowat_bytes for sample in samples}),
         "sndbuf_bytes": samples[0].sndbuf_bytes,
         "sndbuf_most_bytes": max(sample.sndbuf_bytes for sample in samples),
         "notsent_most_bytes": max(sample.notsent_bytes for sample in samples),
         "congestion_control": samples[-1].congestion_control,
     }
+
+
+def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
+    """Compare the scenario with the live connection of the front. Raises InvalidRun.
+
+    The effective LOWAT is the socket's own, or the sysctl's where the socket has none. A server's own mechanism may
+    set the socket's; without one it must stay unset. The send buffer begins as asked and only ever grows.
+    """
     _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
     if scenario.native == "off":
-        _agree("TCP_NOTSENT_LOWAT of the live socket", [0], own)
-    if scenario.sndbuf_bytes is not None:
-        _agree("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
-    return observed
+        _agree("TCP_NOTSENT_LOWAT of the live socket", [0], observed["socket_lowat"])
+    if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
+        raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
 
 
 def _agree(check: str, asked: object, found: object) -> None:
