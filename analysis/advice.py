@@ -37,8 +37,8 @@ def _grown_send_buffer(scenario: Document, observed: Document) -> str | None:
     if asked is None or most <= 2 * asked:
         return None
     return (
-        f"SNDBUF={asked} is only where the send buffer begins: the kernel let it grow to {most} bytes with the congestion "
-        f"window, up to the largest value of tcp_wmem."
+        f"SNDBUF={asked} is only where the send buffer begins: with the congestion window the kernel let it grow to "
+        f"{most} bytes, within the largest value of tcp_wmem."
     )
 
 

@@ -3,12 +3,15 @@
 import json
 import os
 import platform
+import shutil
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from client.plan import maps_plan
@@ -126,13 +129,15 @@ def _running_front(places: Places, scenario: Scenario, folder: RunFolder, tools:
             size_bytes=scenario.size_bytes,
             certificates=certificates_in(folder.asked),
             config=folder.asked / server.template.name,
-            state=folder.front / "state",
+            # A server started as root gives these files to its worker's user, which a results folder may not allow.
+            state=Path(tempfile.mkdtemp(prefix="front-")),
             log=folder.front / "error.log",
             output=folder.front / "output.log",
         )
     )
     write_json(folder.asked / "front.json", front.command)
     with ExitStack() as stack:
+        stack.callback(shutil.rmtree, front.settings.state, ignore_errors=True)
         try:
             with places.front.entered():
                 process = stack.enter_context(

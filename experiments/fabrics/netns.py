@@ -32,9 +32,9 @@ class Netns:
 
     def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
         """unshare(1) makes the PID namespace and mounts its /proc."""
-        del scenario, scratch
+        del scenario
         arm = [sys.executable, "-m", "experiments.arm", str(folder.path)]
-        return ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *arm]
+        return ["env", f"TMPDIR={scratch}", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *arm]
 
 
 def _has_netem() -> bool:

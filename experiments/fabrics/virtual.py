@@ -39,6 +39,7 @@ class Virtual:
             "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
+            "TMPDIR": "/run",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
