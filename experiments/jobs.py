@@ -7,6 +7,7 @@ Rules:
 """
 
 import os
+import random
 import selectors
 import shutil
 import subprocess
@@ -126,9 +127,7 @@ def run_all(tasks: Iterable[Task], side_by_side: int, progress: Callable[[str, s
         running: set[_Job] = set()
         while waiting or running:
             while waiting and len(running) < side_by_side:
-                taken = [job.cpu for job in running]
-                cpu = min(sorted(os.sched_getaffinity(0)), key=taken.count)
-                job = stack.enter_context(_Job(waiting.pop(0), cpu))
+                job = stack.enter_context(_Job(waiting.pop(0), _free_cpu([job.cpu for job in running])))
                 running.add(job)
                 selector.register(job, selectors.EVENT_READ)
             for key, _ in selector.select(timeout=0.5):
@@ -145,6 +144,12 @@ def run_all(tasks: Iterable[Task], side_by_side: int, progress: Callable[[str, s
                 running.remove(job)
                 limit = f"it took longer than {job.task.timeout_s:g} s of wall time"
                 _finish(job, str(StepFailed(job.task.name, limit, job.task.log)))
+
+
+def _free_cpu(taken: list[int]) -> int:
+    """The processor that the fewest running jobs have; any of those, so that two labs do not meet on the first."""
+    allowed = list(os.sched_getaffinity(0))
+    return min(random.sample(allowed, len(allowed)), key=taken.count)
 
 
 def _finish(job: _Job, trouble: str | None) -> None:
