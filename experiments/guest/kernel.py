@@ -91,8 +91,11 @@ def build(tell: Callable[[str, float], None]) -> Path:
     cache_folder().mkdir(parents=True, exist_ok=True)
     log = cache_folder() / "kernel-build.log"
     with (cache_folder() / "build.lock").open("w") as lock:
-        tell("waiting for another build", 0.0)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another build", 0.0)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         if target.exists():
             return target
         for wreck in cache_folder().glob(".build-*"):
