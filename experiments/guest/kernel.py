@@ -31,10 +31,37 @@ class _Edit:
     new: str
 
 
-# A host with AMX has 11,008 bytes of floating-point state, and PTRACE_SETREGSET takes all of it or fails with EFAULT;
-# the kernel sets 2,696 aside. Kernels from 6.13 on ask the host for the size.
 _EDITS = (
+    # A host with AMX has 11,008 bytes of floating-point state, and PTRACE_SETREGSET takes all of it or fails with
+    # EFAULT; the kernel sets 2,696 aside. Kernels from 6.13 on ask the host for the size.
     _Edit("arch/x86/um/user-offsets.c", "DEFINE_LONGS(HOST_FP_SIZE, 2696);", "DEFINE_LONGS(HOST_FP_SIZE, 12288);"),
+    # While the clock stands still, sched_yield(2) gives the processor back to whoever yielded, and a thread that yields
+    # until another has got on (libuv does, when it closes a handle) waits for ever. Let the scheduler's clock, and no
+    # other, move a tick with each call. Kernels from 6.15 on do the like.
+    _Edit(
+        "arch/um/kernel/time.c",
+        "EXPORT_SYMBOL_GPL(time_travel_mode);\n",
+        """EXPORT_SYMBOL_GPL(time_travel_mode);
+
+unsigned long priolab_yields;
+
+notrace unsigned long long sched_clock(void)
+{
+	return (unsigned long long)(jiffies - INITIAL_JIFFIES + priolab_yields) * (NSEC_PER_SEC / HZ);
+}
+""",
+    ),
+    _Edit(
+        "arch/um/kernel/skas/syscall.c",
+        "		unsigned long ret = EXECUTE_SYSCALL(syscall, regs);\n",
+        """		extern unsigned long priolab_yields;
+		unsigned long ret;
+
+		if (time_travel_mode == TT_MODE_INFCPU && syscall == __NR_sched_yield)
+			priolab_yields++;
+		ret = EXECUTE_SYSCALL(syscall, regs);
+""",
+    ),
 )
 
 
