@@ -1,7 +1,8 @@
 """Was the order that the client asked for the order in which bytes arrived?
 
 Rules, the first that applies decides:
-1. nothing-to-prioritize: the image was complete at the client before the origin had the script to give.
+1. nothing-to-prioritize: when the origin had the script to give, the image had left: no more than a twentieth of it
+   arrived later than a byte sent at that instant could have.
 2. undecided: no order was asked for.
 3. kept: of the resource asked to come first, the last byte came before the other's last byte, and at its first byte
    at most half of the other had arrived.
@@ -14,6 +15,7 @@ from enum import StrEnum
 
 from analysis.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
 
+_STILL_THERE_AT_MOST = 0.05
 _KEPT_AT_MOST = 0.5
 _INVERTED_FROM = 0.9
 
@@ -35,11 +37,15 @@ class Judgement:
     reason: str
 
 
-def judge(load: PageLoad, favoured: str | None) -> Judgement:
-    """Judge one load; favoured is the resource that was asked to come first."""
+def judge(load: PageLoad, favoured: str | None, one_way_ns: int) -> Judgement:
+    """Judge one load. favoured: the resource asked to come first. one_way_ns: delay from the front to the client."""
     if load.image.last_byte_ns <= load.script_available_ns:
         early_ms = (load.script_available_ns - load.image.last_byte_ns) / 10**6
         reason = f"the image was complete {early_ms:.0f} ms before the script existed"
+        return Judgement(verdict=Verdict.NOTHING, reason=reason)
+    had_left = load.image.bytes_until(load.script_available_ns + one_way_ns)
+    if load.image.size_bytes - had_left <= _STILL_THERE_AT_MOST * load.image.size_bytes:
+        reason = f"{had_left / load.image.size_bytes:.0%} of the image had left before the script existed"
         return Judgement(verdict=Verdict.NOTHING, reason=reason)
     if favoured is None:
         return Judgement(verdict=Verdict.UNDECIDED, reason="no order was asked for")

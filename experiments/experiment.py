@@ -178,7 +178,7 @@ def _end_run(
     judged: dict[str, Any] = {"verdict": None, "verdict_reason": None, "loads": []}
     if outcome["status"] == "ok":
         try:
-            judged = _judge(folder, arm.scenario.reloads + 1)
+            judged = _judge(folder, arm.scenario)
         except (LabError, FolderError, StopIteration, IndexError) as error:
             outcome |= {"status": "failed", "reason": f"the record is incomplete: {error}"}
     write_json(
@@ -210,12 +210,13 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
     return {"status": "failed", "reason": reason, "observed": {}}
 
 
-def _judge(folder: RunFolder, expected_loads: int) -> dict[str, Any]:
+def _judge(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
+    expected_loads = scenario.reloads + 1
     evidence = load_evidence(folder.path)
     loads = page_loads(evidence)
     if len(loads) != expected_loads:
         raise StepFailed("the client", f"{len(loads)} of {expected_loads} loads are complete", folder.client)
-    judgement = judge(loads[-1], evidence.favoured)
+    judgement = judge(loads[-1], evidence.favoured, scenario.link.delay_ns)
     return {
         "verdict": judgement.verdict,
         "verdict_reason": judgement.reason,
