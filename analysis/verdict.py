@@ -18,6 +18,7 @@ from analysis.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
 _STILL_THERE_AT_MOST = 0.05
 _KEPT_AT_MOST = 0.5
 _INVERTED_FROM = 0.9
+_ALL_BUT_ALONE = 0.95
 
 
 class Verdict(StrEnum):
@@ -45,7 +46,7 @@ def judge(load: PageLoad, favoured: str | None, one_way_ns: int) -> Judgement:
         return Judgement(verdict=Verdict.NOTHING, reason=reason)
     had_left = load.image.bytes_until(load.script_available_ns + one_way_ns)
     if load.image.size_bytes - had_left <= _STILL_THERE_AT_MOST * load.image.size_bytes:
-        reason = f"{had_left / load.image.size_bytes:.0%} of the image had left before the script existed"
+        reason = f"{_percent(had_left, load.image.size_bytes)} of the image had left before the script existed"
         return Judgement(verdict=Verdict.NOTHING, reason=reason)
     if favoured is None:
         return Judgement(verdict=Verdict.UNDECIDED, reason="no order was asked for")
@@ -53,14 +54,24 @@ def judge(load: PageLoad, favoured: str | None, one_way_ns: int) -> Judgement:
     times = {IMAGE: load.image, SCRIPT: load.script}
     high, low = times[favoured], times[other]
     before = low.bytes_before(high.first_byte_ns) / low.size_bytes
-    already = f"{before:.0%} of the {other} arrived before the {favoured}'s first byte"
+    arrived = _percent(low.bytes_before(high.first_byte_ns), low.size_bytes)
+    already = f"{arrived} of the {other} arrived before the {favoured}'s first byte"
     if high.last_byte_ns < low.last_byte_ns and before <= _KEPT_AT_MOST:
         lead_s = (low.last_byte_ns - high.last_byte_ns) / 10**9
         return Judgement(verdict=Verdict.KEPT, reason=f"{already}; the {favoured} was complete {lead_s:.1f} s sooner")
     if high.last_byte_ns >= low.last_byte_ns and before >= _INVERTED_FROM:
         return Judgement(verdict=Verdict.INVERTED, reason=f"{already}, though the {favoured} was asked for first")
-    shared = f"{already}; after that they shared the link, {_share(high, low):.0%} of it the {favoured}'s"
-    return Judgement(verdict=Verdict.UNDECIDED, reason=shared)
+    share = _share(high, low)
+    if share >= _ALL_BUT_ALONE:
+        after = f"after that the {favoured} had the link to itself: in order, but late"
+    else:
+        after = f"after that they shared the link, {share:.0%} of it the {favoured}'s"
+    return Judgement(verdict=Verdict.UNDECIDED, reason=f"{already}; {after}")
+
+
+def _percent(part: int, whole: int) -> str:
+    """Rounded down: 100 % means all of it."""
+    return f"{100 * part // whole}%"
 
 
 def _share(high: ResourceTimes, low: ResourceTimes) -> float:

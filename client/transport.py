@@ -3,8 +3,11 @@
 Rules:
 1. Plaintext carries the receive time of the last packet that was needed to decrypt it. A TLS record cannot be read
    before its last byte is here; that is part of what is measured.
-2. Times are CLOCK_MONOTONIC. The kernel stamps packets with CLOCK_REALTIME; the difference is taken at each read.
-3. Where the kernel gives no stamp, the time after the read is used.
+2. Times are CLOCK_MONOTONIC and never decrease. The kernel stamps packets with CLOCK_REALTIME; the difference is taken
+   at each read.
+3. A read carries the stamp of its last packet. Where that packet had waited for a missing one before it, the stamp is
+   older than the moment the bytes became readable; so a stamp of more than a millisecond ago is not believed, and the
+   time after the read is used, as it is where there is no stamp.
 """
 
 import select
@@ -18,6 +21,7 @@ from typing import Self
 
 _SO_TIMESTAMPNS = 35  # <asm-generic/socket.h>; the socket module does not name it
 _TIMESPEC = struct.Struct("@qq")
+_OLDEST_STAMP_NS = 10**6
 _READ_BYTES = 256 * 1024
 _PLAINTEXT_BYTES = 16 * 1024  # the most a TLS record holds (RFC 8446, 5.1)
 
@@ -61,6 +65,7 @@ class Transport:
         self._socket.settimeout(0)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._received_ns = self.connected_ns
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
@@ -134,7 +139,8 @@ class Transport:
             self._incoming.write_eof()
             return None
         self._incoming.write(data)
-        return _receive_time_ns(ancillary)
+        self._received_ns = max(self._received_ns, _receive_time_ns(ancillary))
+        return self._received_ns
 
     def _flush(self, deadline: Deadline) -> None:
         pending = memoryview(self._outgoing.read())
@@ -157,5 +163,6 @@ def _receive_time_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _TIMESPEC.unpack(data)
             age_ns = time.time_ns() - (seconds * 10**9 + nanoseconds)
-            return now_ns - max(0, int(age_ns))
+            if 0 <= age_ns <= _OLDEST_STAMP_NS:
+                return now_ns - int(age_ns)
     return now_ns

@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    options.folder = None  # of results, once there is one
     report = Report()
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, _interrupt)
@@ -58,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.complain(str(error))
         return 1
     except _Interrupted as interruption:
-        report.complain(f"interrupted by {signal.Signals(interruption.number).name}; nothing was kept")
+        kept = f"{options.folder} is complete but for its picture" if options.folder else "nothing was kept"
+        report.complain(f"interrupted by {signal.Signals(interruption.number).name}; {kept}")
         return 128 + interruption.number
 
 
@@ -116,8 +118,8 @@ def _run(options: argparse.Namespace, report: Report) -> int:
         report.say(f"ignoring {wreck}: an experiment that was killed before its end; it can be removed", "yellow")
     report.announce(request)
     with report.progress(request) as progress:
-        folder = run_experiment(request, progress)
-    return _present(folder, report)
+        options.folder = run_experiment(request, progress)
+    return _present(options.folder, report)
 
 
 def _present(folder: Path, report: Report) -> int:

@@ -115,7 +115,10 @@ def build(tell: Callable[[str, float], None]) -> Path:
     if target.exists():
         return target
     tarball = source()
-    cache_folder().mkdir(parents=True, exist_ok=True)
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StepFailed("building the guest kernel", f"{cache_folder()} cannot be made: {error.strerror}") from error
     log = cache_folder() / "kernel-build.log"
     with (cache_folder() / "build.lock").open("w") as lock:
         try:
@@ -137,7 +140,7 @@ def build(tell: Callable[[str, float], None]) -> Path:
             _compile(Path(scratch), output.fileno(), log, tell)
             built = Path(scratch) / "linux"
             _run(["strip", str(built)], Path(scratch), output.fileno(), log)
-            temporary = target.with_suffix(".new")
+            temporary = target.with_name(f".{target.name}.new")
             shutil.copy(built, temporary)
             temporary.replace(target)
     return target

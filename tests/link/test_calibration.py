@@ -56,11 +56,13 @@ def test_jitter_varies_the_delay_and_keeps_the_order(lab: Lab) -> None:
 
 
 def test_loss_drops_packets(lab: Lab) -> None:
-    """Three percent of loss shows in the counters, and the load still ends."""
+    """Three percent of loss shows in the counters; the load still ends, and no event is dated before its predecessor."""
     done = lab.run("LOSS=3%", "RATE=10mbit", "DELAY=20ms", "QUEUE=200", "CONTROL=no", "RELOADS=0", "SIZE=500000")
     _observed(done)
     assert done.folder is not None
     (run,) = done.folder.glob("lowat-*")
     counters = json.loads((run / "link" / "counters.json").read_text())["down"]
     assert counters[0]["drops"] > 0
+    times = [json.loads(line)["t_ns"] for line in (run / "client" / "events.jsonl").read_text().splitlines()]
+    assert times == sorted(times)
     assert any("REPEAT=5" in sentence for sentence in done.arm("lowat-131072")["warnings"])
