@@ -56,7 +56,7 @@ def test_jitter_varies_the_delay_and_keeps_the_order(lab: Lab) -> None:
 
 
 def test_loss_drops_packets(lab: Lab) -> None:
-    """Three percent of loss shows in the counters; the load still ends, and no event is dated before its predecessor."""
+    """Three percent of loss shows in the counters; the load ends, and no event is dated before its predecessor."""
     done = lab.run("LOSS=3%", "RATE=10mbit", "DELAY=20ms", "QUEUE=200", "CONTROL=no", "RELOADS=0", "SIZE=500000")
     _observed(done)
     assert done.folder is not None
