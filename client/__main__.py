@@ -42,6 +42,8 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
                 journal.add(engine.receive(plaintext, received_ns))
             transport.send(engine.data_to_send(), deadline)
     except (LoadFailed, TransportFailed) as error:
+        if isinstance(error, LoadFailed):
+            journal.add(error.events)
         waiting = ", ".join(engine.unfinished)
         raise LoadFailed(f"load {number} of {plan.loads}: {error}; unfinished: {waiting}") from error
 

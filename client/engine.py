@@ -6,6 +6,8 @@ Rules:
 3. The peer's misbehaviour, a reset stream and a GOAWAY while streams are open are one exception: LoadFailed.
 """
 
+from collections.abc import Iterable
+
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
@@ -23,7 +25,11 @@ _HTTP_OK = "200"
 
 
 class LoadFailed(Exception):
-    """A page load came to nothing; the text says why."""
+    """A page load came to nothing; the text says why, and `events` holds what was seen up to then."""
+
+    def __init__(self, reason: str, events: Iterable[Event] = ()) -> None:
+        super().__init__(reason)
+        self.events = list(events)
 
 
 class Engine:
@@ -74,7 +80,9 @@ class Engine:
             for h2_event in self._connection.receive_data(data):
                 events += self._react(h2_event, now_ns)
         except ProtocolError as error:
-            raise LoadFailed(f"the front broke HTTP/2: {error!r}") from error
+            raise LoadFailed(f"the front broke HTTP/2: {error!r}", events) from error
+        except LoadFailed as error:
+            raise LoadFailed(str(error), events + error.events) from error
         return events
 
     def _seen(self, piece: DataHeader | DataPiece, now_ns: int) -> Event:
@@ -133,11 +141,13 @@ class Engine:
             case StreamEnded(stream_id=int(stream_id)):
                 return self._end_stream(stream_id, now_ns)
             case StreamReset(stream_id=int(stream_id), error_code=code):
-                raise LoadFailed(f"the front reset the stream of {self._names.get(stream_id)}: {_code_name(code)}")
+                reset = self._on_stream(Kind.RESET, stream_id, now_ns, detail=_code_name(code))
+                raise LoadFailed(f"the front reset the stream of {reset.resource}: {reset.detail}", [reset])
             case ConnectionTerminated(error_code=code):
+                goaway = Event(t_ns=now_ns, kind=Kind.GOAWAY, load=self._load, detail=_code_name(code))
                 if self._open:
-                    raise LoadFailed(f"the front said GOAWAY ({_code_name(code)})")
-                return [Event(t_ns=now_ns, kind=Kind.GOAWAY, load=self._load, detail=_code_name(code))]
+                    raise LoadFailed(f"the front said GOAWAY ({goaway.detail})", [goaway])
+                return [goaway]
         return []
 
     def _end_stream(self, stream_id: int, now_ns: int) -> list[Event]:

@@ -24,8 +24,6 @@ class Kind(StrEnum):
     ENDED = "ended"
     RESET = "reset"
     GOAWAY = "goaway"
-    CLOSED = "closed"
-    """The front closed the connection."""
 
 
 @dataclass(frozen=True, kw_only=True)

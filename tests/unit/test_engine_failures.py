@@ -32,10 +32,24 @@ def test_reset_stream_fails_the_load(resources: Pair) -> None:
 
 
 def test_goaway_with_open_streams_fails_the_load(resources: Pair) -> None:
-    """A GOAWAY while streams are open fails the load and names them."""
+    """A GOAWAY while streams are open fails the load, and is written down all the same."""
     resources.server.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
-    with pytest.raises(LoadFailed, match=r"GOAWAY \(ENHANCE_YOUR_CALM\)"):
+    with pytest.raises(LoadFailed, match=r"GOAWAY \(ENHANCE_YOUR_CALM\)") as failed:
         resources.down()
+    assert [(event.kind, event.detail) for event in failed.value.events] == [(Kind.GOAWAY, "ENHANCE_YOUR_CALM")]
+
+
+def test_a_reset_is_written_down_with_what_came_before_it(resources: Pair) -> None:
+    """Payload that arrived together with the reset is not lost from the record."""
+    server = resources.server
+    server.send_headers(3, [(":status", "200")])
+    server.send_data(3, b"x" * 100)
+    server.reset_stream(3, ErrorCodes.INTERNAL_ERROR)
+    with pytest.raises(LoadFailed, match="reset the stream of image: INTERNAL_ERROR") as failed:
+        resources.engine.receive(server.data_to_send(), 77)
+    kinds = [event.kind for event in failed.value.events]
+    assert kinds == [Kind.DATA_HEADER, Kind.DATA, Kind.HEADERS, Kind.RESET]
+    assert failed.value.events[-1].resource == "image"
 
 
 def test_goaway_between_loads_is_an_event(resources: Pair) -> None:
