@@ -40,9 +40,3 @@ def weight_of(resource: str, priorities: Priorities) -> int | None:
     """The weight sent with a resource's request, None if none is sent."""
     level = _SPDY_LEVELS[priorities].get(resource)
     return None if level is None else http2_weight(level)
-
-
-def favoured(priorities: Priorities) -> str | None:
-    """Which of image and script is asked to come first; None if neither is."""
-    levels = _SPDY_LEVELS[priorities]
-    return min((IMAGE, SCRIPT), key=levels.__getitem__) if levels else None

@@ -8,23 +8,11 @@ from h2.settings import SettingCodes
 
 from client.events import Event, Kind
 from client.priorities import Priorities
-from tests.unit.pair import IMAGE, OK, PAGE, SCRIPT, Pair, page_asked, resources_asked
+from tests.unit.pair import IMAGE, OK, PAGE, SCRIPT, Pair
 
 
 def seen(events: Iterable[Event]) -> list[tuple[Kind, str | None]]:
     return [(event.kind, event.resource) for event in events]
-
-
-@pytest.fixture
-def pair() -> Pair:
-    """The page is asked for."""
-    return page_asked()
-
-
-@pytest.fixture
-def resources() -> Pair:
-    """The page has come, image and script are asked for."""
-    return resources_asked()
 
 
 def test_page_first_then_image_and_script(pair: Pair) -> None:

@@ -9,19 +9,7 @@ from hypothesis import strategies as st
 
 from client.engine import LoadFailed
 from client.events import Event, Kind
-from tests.unit.pair import IMAGE, PAGE, SCRIPT, Pair, page_asked, resources_asked
-
-
-@pytest.fixture
-def pair() -> Pair:
-    """The page is asked for."""
-    return page_asked()
-
-
-@pytest.fixture
-def resources() -> Pair:
-    """The page has come, image and script are asked for."""
-    return resources_asked()
+from tests.unit.pair import IMAGE, PAGE, SCRIPT, Pair
 
 
 def test_reset_stream_fails_the_load(resources: Pair) -> None:

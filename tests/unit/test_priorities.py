@@ -1,8 +1,8 @@
-"""SPDY levels, HTTP/2 weights, and who is asked to come first."""
+"""SPDY levels, HTTP/2 weights, and the weights of resources."""
 
 import pytest
 
-from client.priorities import IMAGE, PAGE, SCRIPT, Priorities, favoured, http2_weight, weight_of
+from client.priorities import IMAGE, PAGE, SCRIPT, Priorities, http2_weight, weight_of
 
 
 def test_weights_of_all_levels() -> None:
@@ -28,15 +28,6 @@ def test_no_other_level(level: int) -> None:
 def test_weights_of_resources(priorities: Priorities, weights: dict[str, int | None]) -> None:
     """The script comes before the image, the image before the script, or no weight is sent."""
     assert {name: weight_of(name, priorities) for name in weights} == weights
-
-
-def test_favoured() -> None:
-    """The favoured resource has the larger weight; without weights there is none."""
-    assert {priorities: favoured(priorities) for priorities in Priorities} == {
-        Priorities.SPDY: SCRIPT,
-        Priorities.SWAP: IMAGE,
-        Priorities.NONE: None,
-    }
 
 
 def test_unknown_resource_has_no_weight() -> None:
