@@ -68,7 +68,7 @@ def examine() -> list[Finding]:
     )
     for fabric in FABRICS.values():
         try:
-            fabric.check(scenario_from({}))
+            fabric.probe(scenario_from({}), None)
             findings.append(Finding(name=f"fabric {fabric.name}", present=True, detail="usable", remedy=""))
         except LabError as error:
             findings.append(Finding(name=f"fabric {fabric.name}", present=False, detail=str(error), remedy="see left"))

@@ -27,6 +27,8 @@ class Unavailable(LabError):
     """It cannot be done here: the reason and the remedy."""
 
     def __init__(self, what: str, reason: str, remedy: str) -> None:
+        self.reason = reason
+        self.remedy = remedy
         super().__init__(f"{what} cannot be used here: {reason}; {remedy}")
 
 
@@ -35,6 +37,7 @@ class StepFailed(LabError):
 
     def __init__(self, step: str, reason: str, log: Path | None = None) -> None:
         self.step = step
+        self.reason = reason
         self.log = log
         super().__init__(f"{step}: {reason}" + (f" (log: {log})" if log else ""))
 

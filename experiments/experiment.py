@@ -14,14 +14,14 @@ from analysis.load import FolderError, load_evidence
 from analysis.metrics import page_loads
 from analysis.verdict import judge
 from experiments import jobs
-from experiments.arm import Order
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
+from experiments.order import Order, Tools
 from experiments.processes import tail
-from experiments.programs import tools_for
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, read_json, write_json
 from experiments.run import SERVER_NAME
 from experiments.scenario import KNOBS, Scenario, as_document, scenario_from
+from netem.shaper import Shaper
 from proxy.certificates import issue
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -58,8 +58,9 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What to do: arms, how often, in which fabric, where the folder goes.
+    """What to do: arms, how often, in which fabric and why in that one, where the folder goes.
 
+    shaper: what the link is to be made of; None leaves it to the fabric.
     load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
     """
 
@@ -67,6 +68,8 @@ class Request:
     arms: tuple[Arm, ...]
     repeat: int
     fabric: Fabric
+    fabric_reason: str
+    shaper: Shaper | None
     results: Path
     load_deadline_ns: int | None
 
@@ -89,9 +92,11 @@ def load_deadline_ns(scenario: Scenario) -> int:
 
 def run_experiment(request: Request, progress: Progress) -> Path:
     """Run all arms; the finished folder. Raises LabError, and leaves nothing if interrupted."""
-    for arm in request.arms:
-        request.fabric.check(arm.scenario)
-    orders = {arm.name: _order(arm, request) for arm in request.arms}
+    scenarios = [arm.scenario for arm in request.arms]
+    for scenario in scenarios:
+        request.fabric.probe(scenario, request.shaper)
+    request.fabric.prepare(scenarios, partial(progress.step, "preparation"))
+    tools = request.fabric.tools(scenarios[0])
     started = datetime.now(UTC)
     final = _results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     with PartialFolder(final) as partial_folder:
@@ -101,7 +106,8 @@ def run_experiment(request: Request, progress: Progress) -> Path:
             folder = RunFolder(partial_folder.path / f"{arm.name}.{repetition}")
             folder.create()
             issue(folder.asked, SERVER_NAME)
-            orders[arm.name].write(folder)
+            order = _order(arm, repetition, request, tools)
+            order.write(folder)
             ended = partial(_end_run, folder, arm, repetition, request, progress, partial_folder)
             tasks.append(
                 jobs.Task(
@@ -110,7 +116,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
                     # A guest is one processor; its threads on two of the host's wait for each other's wake-ups.
                     one_cpu=request.fabric.virtual_clock,
                     log=folder.path / "console.log",
-                    timeout_s=_wall_limit_s(orders[arm.name], arm.scenario, request.fabric),
+                    timeout_s=_wall_limit_s(order, arm.scenario, request.fabric),
                     finished=ended,
                 )
             )
@@ -143,10 +149,13 @@ def _results_folder(results: Path) -> Path:
     return results.resolve()
 
 
-def _order(arm: Arm, request: Request) -> Order:
-    tools = tools_for(arm.scenario.server)
+def _order(arm: Arm, repetition: int, request: Request, tools: Tools) -> Order:
     return Order(
         knobs=arm.knobs,
+        fabric=request.fabric.name,
+        shaper=request.shaper,
+        # The same in every arm, so that arms differ in what is asked alone.
+        seed=repetition,
         load_deadline_ns=request.load_deadline_ns or load_deadline_ns(arm.scenario),
         programs=tools.programs,
         versions=tools.versions,
@@ -189,6 +198,7 @@ def _end_run(
             "experiment": experiment_folder.final.name,
             "arm": arm.name,
             "repetition": repetition,
+            "seed": repetition,
             "fabric": request.fabric.name,
             **outcome,
             "wall_s": round(wall_s, 3),

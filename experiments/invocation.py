@@ -12,9 +12,10 @@ from typing import Any
 
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.experiment import Request, arms_for
-from experiments.fabrics.fabric import FABRICS, fabric_named
+from experiments.fabrics.fabric import AUTO, FABRICS, choose
 from experiments.scenario import KNOBS, scenario_from
 from netem import units
+from netem.shaper import Shaper
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _MOST_REPETITIONS = 1000
@@ -62,6 +63,10 @@ def _deadline(text: str) -> int | None:
     return deadline_ns
 
 
+def _shaper(text: str) -> Shaper | None:
+    return None if text == AUTO else Shaper(text)
+
+
 def _path(text: str) -> Path:
     if not text:
         raise ValueError("empty")
@@ -95,10 +100,19 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
             ),
             RunKnob(
                 name="FABRIC",
-                default="virtual",
-                parse=fabric_named,
-                allowed=", ".join(FABRICS),
-                meaning="how the places come to exist: a virtual-time guest, or namespaces of this host in real time",
+                default=AUTO,
+                parse=str,
+                allowed=", ".join([AUTO, *FABRICS]),
+                meaning="how the places come to exist: a virtual-time guest, containers, or namespaces of this host;"
+                " auto takes the first of them that can be used here",
+            ),
+            RunKnob(
+                name="SHAPER",
+                default=AUTO,
+                parse=_shaper,
+                allowed=", ".join([AUTO, *Shaper]),
+                meaning="what the link is made of: the kernel's netem, or the lab's own ferry; auto takes netem where"
+                " the kernel has it",
             ),
             RunKnob(
                 name="DEADLINE",
@@ -176,7 +190,7 @@ def _entry(text: str) -> Entry:
 
 
 def request_from(words: Mapping[str, str]) -> Request:
-    """What these words ask for. Raises ScenarioError."""
+    """What these words ask for. Raises ScenarioError, and Unavailable if no fabric can be used."""
     run: dict[str, Any] = {}
     for knob in RUN_KNOBS.values():
         text = words.get(knob.name, knob.default).strip()
@@ -186,11 +200,15 @@ def request_from(words: Mapping[str, str]) -> Request:
             raise ScenarioError(knob.name, text, knob.allowed) from None
     entry = _entry(run["SCENARIO"])
     knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}
+    arms = tuple(arms_for(knobs, control=run["CONTROL"]))
+    fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])
     return Request(
         name=entry.name,
-        arms=tuple(arms_for(knobs, control=run["CONTROL"])),
+        arms=arms,
         repeat=run["REPEAT"],
-        fabric=run["FABRIC"],
+        fabric=fabric,
+        fabric_reason=why,
+        shaper=run["SHAPER"],
         results=run["RESULTS"],
         load_deadline_ns=run["DEADLINE"],
     )

@@ -25,7 +25,7 @@ from experiments import keeper
 from experiments.errors import StepFailed
 
 _PROGRESS = "@ "
-_STOP_S = 10.0
+_STOP_S = 90.0
 
 
 def make_scratch() -> Path:

@@ -3,8 +3,10 @@
     keeper.py SCRATCH CPU COMMAND...
 
 Standard input is a pipe from the lab. When it closes, because the lab is done with the job or was itself killed, the
-job's whole session is killed. CPU is the one processor the job may use, or `any`. At the end the scratch folder is
-removed. Standalone on purpose: it starts in milliseconds and depends on nothing that could fail.
+job's whole session is killed. CPU is the one processor the job may use, or `any`. At the end a program named
+`afterwards` in the scratch folder is run, for what is not the keeper's to kill, and the folder is removed.
+
+Standalone on purpose: it starts in milliseconds and depends on nothing that could fail.
 """
 
 import contextlib
@@ -16,6 +18,7 @@ import signal
 import subprocess
 import sys
 
+_AFTERWARDS_S = 60.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None)
@@ -51,6 +54,10 @@ def main() -> int:
                 while True:
                     os.waitpid(-1, 0)
     finally:
+        afterwards = os.path.join(scratch, "afterwards")  # noqa: PTH118
+        if os.access(afterwards, os.X_OK):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run([afterwards], stdin=subprocess.DEVNULL, timeout=_AFTERWARDS_S, check=False)
         shutil.rmtree(scratch, ignore_errors=True)
     return code if code >= 0 else 128 - code
 

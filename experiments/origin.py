@@ -1,36 +1,18 @@
 """The origin as a process: Node, told everything by environment variables, asked over HTTP only."""
 
 import http.client
-import os
 import time
 from pathlib import Path
 
 from experiments.errors import StepFailed
-from experiments.namespaces import Place
 from experiments.processes import Process
 
-_PROGRAM = Path(__file__).resolve().parent.parent / "backend" / "origin.mjs"
+PROGRAM = Path(__file__).resolve().parent.parent / "backend" / "origin.mjs"
 # V8 hands hot functions to a second thread for compilation. In a guest whose clock stands still while it works that
 # thread is never given the processor, and the first stays in the interpreter: compile on the main thread instead.
-_ONE_THREAD = "--single-threaded"
+ONE_THREAD = "--single-threaded"
 _READY_S = 30.0
 _RETRY_S = 0.05
-
-
-def start_origin(
-    place: Place, node: str, *, address: str, port: int, size_bytes: int, script_delay_ns: int, folder: Path
-) -> Process:
-    """Start it in a place; its log lines go to folder/access.jsonl."""
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "TZ": "UTC",
-        "HOST": address,
-        "PORT": str(port),
-        "SIZE": str(size_bytes),
-        "JS_DELAY_MS": str(script_delay_ns // 10**6),
-        "ACCESS_LOG": str(folder / "access.jsonl"),
-    }
-    return place.start("the origin", (node, _ONE_THREAD, str(_PROGRAM)), folder / "output.log", environment=environment)
 
 
 def wait_for_origin(origin: Process, address: str, port: int) -> None:

@@ -8,7 +8,8 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,7 @@ from experiments.errors import StepFailed
 
 _STOP_S = 5.0
 _TAIL_LINES = 3
+_RETRY_S = 0.05
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -35,10 +37,19 @@ def tail(log: Path, lines: int = _TAIL_LINES) -> str:
     return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
 
 
-def run(command: Sequence[str], *, step: str, text_in: str | None = None, timeout_s: float = 30.0) -> str:
+def run(
+    command: Sequence[str],
+    *,
+    step: str,
+    text_in: str | None = None,
+    timeout_s: float = 30.0,
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """Run a short command; its standard output. Raises StepFailed."""
     try:
-        done = subprocess.run(command, input=text_in, capture_output=True, text=True, timeout=timeout_s, check=False)
+        done = subprocess.run(
+            command, input=text_in, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment
+        )
     except FileNotFoundError:
         raise StepFailed(step, f"{command[0]} is not installed") from None
     except subprocess.TimeoutExpired:
@@ -46,6 +57,16 @@ def run(command: Sequence[str], *, step: str, text_in: str | None = None, timeou
     if done.returncode != 0:
         raise StepFailed(step, f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout
+
+
+def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callable[[], None], step: str) -> None:
+    """Ask until it is so; check_alive may raise. Raises StepFailed after timeout_s seconds."""
+    end = time.monotonic() + timeout_s
+    while not ready():
+        check_alive()
+        if time.monotonic() > end:
+            raise StepFailed(step, f"not ready after {timeout_s:g} s")
+        time.sleep(_RETRY_S)
 
 
 class Process:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 from experiments.errors import Unavailable
-from experiments.run import Tools
+from experiments.order import Tools
 from proxy.server import Server, catalogue
 
 _SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
@@ -39,7 +39,6 @@ def tools_for(server_name: str) -> Tools:
         server.program: server.package,
         "ip": "iproute2",
         "tc": "iproute2",
-        "ethtool": "ethtool",
     }
     programs: dict[str, str] = {}
     for name, package in packages.items():

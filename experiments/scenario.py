@@ -13,7 +13,7 @@ from typing import Any
 
 from client.priorities import Priorities
 from experiments.errors import ScenarioError, UnknownKnob
-from netem import tc, units
+from netem import units, words
 from netem.link import Link
 from proxy.server import catalogue
 
@@ -92,36 +92,23 @@ def _size(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
-def _rate(text: str) -> int:
-    rate_bit_s = units.parse_rate_bit_s(text)
-    Link(rate_bit_s=rate_bit_s, delay_ns=0)
-    return rate_bit_s
-
-
-def _queue(text: str) -> int:
-    bare = text.isascii() and text.isdigit()
-    packets = int(text) if bare else tc.queue_from_bytes(units.parse_size_bytes(text))
-    Link(rate_bit_s=None, delay_ns=0, queue_packets=packets)
-    return packets
-
-
-def _delay(text: str) -> int:
-    delay_ns = units.parse_time_ns(text)
-    Link(rate_bit_s=None, delay_ns=delay_ns)
-    return delay_ns
-
-
 def _whole_milliseconds(text: str) -> int:
-    delay_ns = _delay(text)
+    delay_ns = words.parse_delay_ns(text)
     if delay_ns % 10**6:
         raise ValueError("the origin counts milliseconds")
     return delay_ns
 
 
-def _loss(text: str) -> float:
-    loss = units.parse_fraction(text)
-    Link(rate_bit_s=None, delay_ns=0, loss=loss)
-    return loss
+def _of_the_link(name: str, meaning: str) -> Knob:
+    word = words.WORDS[name]
+    return Knob(
+        name=name,
+        default=word.default,
+        field=f"link.{word.field}",
+        parse=word.parse,
+        allowed=word.allowed,
+        meaning=meaning,
+    )
 
 
 def _server(text: str) -> str:
@@ -184,54 +171,14 @@ _KNOBS = (
         allowed="1 to 65535 segments, or stock",
         meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs)",
     ),
-    Knob(
-        name="RATE",
-        default="128kbps",
-        field="link.rate_bit_s",
-        parse=_or("unlimited", _rate),
-        allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
-        meaning="rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit the modem",
+    _of_the_link(
+        "RATE", "rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit the modem"
     ),
-    Knob(
-        name="DELAY",
-        default="300ms",
-        field="link.delay_ns",
-        parse=_delay,
-        allowed="a tc time such as 300ms or 0.3s, from 0ms to 60s",
-        meaning="one-way delay toward the client",
-    ),
-    Knob(
-        name="DELAY_UP",
-        default="0ms",
-        field="link.delay_up_ns",
-        parse=_delay,
-        allowed="a tc time such as 20ms, from 0ms to 60s",
-        meaning="one-way delay toward the front",
-    ),
-    Knob(
-        name="QUEUE",
-        default="25",
-        field="link.queue_packets",
-        parse=_queue,
-        allowed="1 to 100000 packets, or at least one packet of 1514 bytes with a unit, such as 30kb",
-        meaning="the bottleneck's queue; packets in flight in the delay line do not count against it",
-    ),
-    Knob(
-        name="LOSS",
-        default="0%",
-        field="link.loss",
-        parse=_loss,
-        allowed="0% to 50%, with the percent sign",
-        meaning="random loss toward the client",
-    ),
-    Knob(
-        name="JITTER",
-        default="0ms",
-        field="link.jitter_ns",
-        parse=_delay,
-        allowed="a tc time such as 20ms, at most DELAY",
-        meaning="the delay toward the client varies by up to this much; order is kept",
-    ),
+    _of_the_link("DELAY", "one-way delay toward the client"),
+    _of_the_link("DELAY_UP", "one-way delay toward the front"),
+    _of_the_link("QUEUE", "the bottleneck's queue; packets in flight in the delay line do not count against it"),
+    _of_the_link("LOSS", "random loss toward the client"),
+    _of_the_link("JITTER", "the delay toward the client varies by up to this much; order is kept"),
     Knob(
         name="PRIORITY",
         default="spdy",

@@ -1,6 +1,7 @@
 """What the link turned out to be: measured with a few datagrams before every run.
 
-Both ends are UDP sockets of this process, each opened in its own place, so one clock sees both.
+The near end, in the client's place, asks; the far end, in the front's place, answers (`respond`). Only the near end's
+clock is read, so the two may be in different processes, namespaces or containers.
 
 Three figures:
 - round trip: the quickest of several small datagrams sent up and answered at once;
@@ -14,18 +15,23 @@ import socket
 import struct
 import time
 from dataclasses import dataclass
+from typing import Self
 
 from netem.link import PACKET_BYTES, Link
 
 _HEADERS_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP
 _FULL_PAYLOAD_BYTES = PACKET_BYTES - _HEADERS_BYTES
 _SMALL_PAYLOAD_BYTES = 18  # the smallest Ethernet payload, so that every shaper counts the same
-_NUMBER = struct.Struct("!I")
+_REQUEST = struct.Struct("!III")  # round, datagrams wanted, payload bytes of each
+_ANSWER = struct.Struct("!II")  # round, number of the datagram
 _ECHOES = 5
 _ROUNDS = 5
+_ATTEMPTS = 3  # a machine that is busy for a moment must not spoil a run
 _RATE_TRAIN = 20
 _SURPLUS = 8  # packets in a train beyond what the queue should hold
 _LONGEST_TRAIN_NS = 20 * 10**9
+
+Address = tuple[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +50,18 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
-    """How far measured may be from asked: a fraction of the rate, and nanoseconds of round trip."""
+    """How far measured may be from asked: a fraction of the rate, nanoseconds of round trip, packets of queue."""
 
     rate: float
     round_trip_ns: int
+    queue_packets: int
 
 
-VIRTUAL = Tolerance(rate=0.03, round_trip_ns=3_000_000)
+VIRTUAL = Tolerance(rate=0.03, round_trip_ns=3_000_000, queue_packets=0)
 """For the guest, whose clock does not move while it works."""
+
+REAL = Tolerance(rate=0.05, round_trip_ns=20_000_000, queue_packets=1)
+"""For real clocks: a busy machine wakes a process late, and may pause one in the middle of a train."""
 
 
 def expected_round_trip_ns(link: Link) -> int:
@@ -70,23 +80,114 @@ def disagreements(link: Link, measured: Calibration, tolerance: Tolerance) -> li
         rate = measured.rate_bit_s
         if rate is None or abs(rate - link.rate_bit_s) > tolerance.rate * link.rate_bit_s:
             found.append(("rate_bit_s", link.rate_bit_s, rate))
-        if link.loss == 0 and measured.queue_packets not in (None, link.queue_packets):
-            found.append(("queue_packets", link.queue_packets, measured.queue_packets))
+        queue = measured.queue_packets
+        if link.loss == 0 and queue is not None and abs(queue - link.queue_packets) > tolerance.queue_packets:
+            found.append(("queue_packets", link.queue_packets, queue))
     if measured.reordered_packets:
         found.append(("reordered_packets", 0, measured.reordered_packets))
     return found
 
 
-def calibrate(near: socket.socket, far: socket.socket, link: Link) -> Calibration:
-    """Measure a link that is otherwise idle. near and far are bound UDP sockets of the client's and front's place."""
-    round_trips = [sample for _ in range(_ECHOES) if (sample := _echo_ns(near, far, link)) is not None]
-    bottleneck = _Bottleneck() if link.rate_bit_s is None else _measure_bottleneck(near, far, link)
-    return Calibration(
-        round_trip_ns=min(round_trips, default=None),
-        rate_bit_s=bottleneck.rate_bit_s,
-        queue_packets=bottleneck.queue_packets,
-        reordered_packets=bottleneck.reordered_packets,
-    )
+def respond(far: socket.socket) -> None:
+    """Answer the near end's requests until it says that it is done. far is a bound UDP socket of the front's place."""
+    while True:
+        request, near = far.recvfrom(2048)
+        number, datagrams, size_bytes = _REQUEST.unpack_from(request)
+        if not datagrams:
+            return
+        padding = bytes(size_bytes - _ANSWER.size)
+        for datagram in range(datagrams):
+            far.sendto(_ANSWER.pack(number, datagram) + padding, near)
+
+
+class NearEnd:
+    """Measures a link that is otherwise idle.
+
+    near is a UDP socket of the client's place; far the address where `respond` listens. A context: at its end the far
+    end is told that it is done.
+    """
+
+    def __init__(self, near: socket.socket, far: Address, link: Link) -> None:
+        self._near = near
+        self._far = far
+        self._link = link
+        self._round = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._near.sendto(_REQUEST.pack(0, 0, 0), self._far)
+
+    def calibrate(self) -> Calibration:
+        """All figures."""
+        round_trips = [sample for _ in range(_ECHOES) if (sample := self._round_trip_ns(_SMALL_PAYLOAD_BYTES))]
+        bottleneck = _Bottleneck() if self._link.rate_bit_s is None else self._measure_bottleneck()
+        return Calibration(
+            round_trip_ns=min(round_trips, default=None),
+            rate_bit_s=bottleneck.rate_bit_s,
+            queue_packets=bottleneck.queue_packets,
+            reordered_packets=bottleneck.reordered_packets,
+        )
+
+    def until_within(self, tolerance: Tolerance) -> tuple[Calibration, int]:
+        """Calibrate, a few times at most, until nothing is out of tolerance: the last result, and how often."""
+        attempts = 1
+        while disagreements(self._link, measured := self.calibrate(), tolerance) and attempts < _ATTEMPTS:
+            attempts += 1
+        return measured, attempts
+
+    def _ask(self, datagrams: int, size_bytes: int) -> list[tuple[int, int]]:
+        """Have so many datagrams sent; number and arrival time of each that came."""
+        self._round += 1
+        self._near.sendto(_REQUEST.pack(self._round, datagrams, size_bytes).ljust(_SMALL_PAYLOAD_BYTES), self._far)
+        arrivals: list[tuple[int, int]] = []
+        while len(arrivals) < datagrams:
+            patience_s = self._patience_s(1 if arrivals else datagrams)
+            if not select.select([self._near], [], [], patience_s)[0]:
+                break
+            answer = self._near.recv(2048)
+            arrived_ns = time.monotonic_ns()
+            number, datagram = _ANSWER.unpack_from(answer)
+            if number == self._round:
+                arrivals.append((datagram, arrived_ns))
+        return arrivals
+
+    def _patience_s(self, packets: int) -> float:
+        """How long to wait for the next datagram: far longer than it can take."""
+        link = self._link
+        longest_ns = link.round_trip_ns + 2 * link.jitter_ns + (packets + 2) * link.transmission_ns(PACKET_BYTES)
+        return 2.0 + 1.5 * longest_ns / 10**9
+
+    def _round_trip_ns(self, size_bytes: int) -> int | None:
+        """From a small request to the arrival of one answer of that size."""
+        started_ns = time.monotonic_ns()
+        arrivals = self._ask(1, size_bytes)
+        return arrivals[0][1] - started_ns if arrivals else None
+
+    def _measure_bottleneck(self) -> "_Bottleneck":
+        link = self._link
+        overflowing = link.queue_packets + _SURPLUS
+        overflows = not link.jitter_ns and link.transmission_ns(PACKET_BYTES) * overflowing <= _LONGEST_TRAIN_NS
+        length = overflowing if overflows else min(link.queue_packets, _RATE_TRAIN)
+        best: list[tuple[int, int]] = []
+        for _ in range(_ROUNDS):
+            best = max(best, self._ask(length, _FULL_PAYLOAD_BYTES), key=len)
+            if len(best) >= 2 and link.loss == 0:
+                break
+        numbers = [number for number, _ in best]
+        return _Bottleneck(
+            rate_bit_s=_spacing_rate(best) if len(best) >= 2 else self._rate_of_lone_packets(),
+            queue_packets=len(best) if overflows else None,
+            reordered_packets=sum(number < max(numbers[:index], default=-1) for index, number in enumerate(numbers)),
+        )
+
+    def _rate_of_lone_packets(self) -> int | None:
+        """A queue of one packet holds no train: compare how long a small and a full-size answer take."""
+        small_ns, full_ns = (self._round_trip_ns(size) for size in (_SMALL_PAYLOAD_BYTES, _FULL_PAYLOAD_BYTES))
+        if small_ns is None or full_ns is None or full_ns <= small_ns:
+            return None
+        return round((_FULL_PAYLOAD_BYTES - _SMALL_PAYLOAD_BYTES) * 8 * 10**9 / (full_ns - small_ns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,75 +197,8 @@ class _Bottleneck:
     reordered_packets: int | None = None
 
 
-def _patience_s(link: Link, packets: int) -> float:
-    """How long to wait for the next datagram: far longer than it can take."""
-    longest_ns = link.round_trip_ns + 2 * link.jitter_ns + (packets + 2) * link.transmission_ns(PACKET_BYTES)
-    return 2.0 + 1.5 * longest_ns / 10**9
-
-
-def _echo_ns(near: socket.socket, far: socket.socket, link: Link) -> int | None:
-    payload = bytes(_SMALL_PAYLOAD_BYTES)
-    started_ns = time.monotonic_ns()
-    near.sendto(payload, far.getsockname())
-    for end, answer in ((far, True), (near, False)):
-        if not select.select([end], [], [], _patience_s(link, 1))[0]:
-            return None
-        end.recv(2048)
-        if answer:
-            far.sendto(payload, near.getsockname())
-    return time.monotonic_ns() - started_ns
-
-
-def _measure_bottleneck(near: socket.socket, far: socket.socket, link: Link) -> _Bottleneck:
-    overflowing = link.queue_packets + _SURPLUS
-    overflows = not link.jitter_ns and link.transmission_ns(PACKET_BYTES) * overflowing <= _LONGEST_TRAIN_NS
-    length = overflowing if overflows else min(link.queue_packets, _RATE_TRAIN)
-    best: list[tuple[int, int]] = []
-    for _ in range(_ROUNDS):
-        arrivals = _send_train(near, far, link, length)
-        best = max(best, arrivals, key=len)
-        if len(best) >= 2 and link.loss == 0:
-            break
-    numbers = [number for number, _ in best]
-    return _Bottleneck(
-        rate_bit_s=_spacing_rate(best) if len(best) >= 2 else _rate_of_lone_packets(near, far, link),
-        queue_packets=len(best) if overflows else None,
-        reordered_packets=sum(number < max(numbers[:index], default=-1) for index, number in enumerate(numbers)),
-    )
-
-
 def _spacing_rate(train: list[tuple[int, int]]) -> int | None:
     # With jitter the first packets may come one by one; from the middle on the bottleneck is busy.
     times = [t_ns for _, t_ns in train][(len(train) - 1) // 2 if len(train) > 3 else 0 :]
     elapsed_ns = times[-1] - times[0]
     return round((len(times) - 1) * PACKET_BYTES * 8 * 10**9 / elapsed_ns) if elapsed_ns else None
-
-
-def _send_train(near: socket.socket, far: socket.socket, link: Link, length: int) -> list[tuple[int, int]]:
-    """Send numbered full-size datagrams down; number and arrival time of each that came."""
-    padding = bytes(_FULL_PAYLOAD_BYTES - _NUMBER.size)
-    for number in range(length):
-        far.sendto(_NUMBER.pack(number) + padding, near.getsockname())
-    arrivals: list[tuple[int, int]] = []
-    while len(arrivals) < length:
-        patience_s = _patience_s(link, 1 if arrivals else length)
-        if not select.select([near], [], [], patience_s)[0]:
-            break
-        (number,) = _NUMBER.unpack_from(near.recv(2048))
-        arrivals.append((number, time.monotonic_ns()))
-    return arrivals
-
-
-def _rate_of_lone_packets(near: socket.socket, far: socket.socket, link: Link) -> int | None:
-    """A queue of one packet holds no train: compare how long a small and a full-size datagram take."""
-    times: list[int] = []
-    for size in (_SMALL_PAYLOAD_BYTES, _FULL_PAYLOAD_BYTES):
-        started_ns = time.monotonic_ns()
-        far.sendto(bytes(size), near.getsockname())
-        if not select.select([near], [], [], _patience_s(link, 1))[0]:
-            return None
-        near.recv(2048)
-        times.append(time.monotonic_ns() - started_ns)
-    difference_ns = times[1] - times[0]
-    extra_bits = (_FULL_PAYLOAD_BYTES - _SMALL_PAYLOAD_BYTES) * 8
-    return round(extra_bits * 10**9 / difference_ns) if difference_ns > 0 else None

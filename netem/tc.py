@@ -1,8 +1,11 @@
 """A Link as tc(8) commands: argument lists, nothing is run here.
 
-Toward the client two netem stages stand one behind the other:
+Toward the client three stages stand one behind the other:
 
-    delay line (netem delay, jitter, loss; limit out of reach)  ->  bottleneck (netem rate; limit = the queue)
+    cutter (tbf)  ->  delay line (netem delay, jitter, loss)  ->  bottleneck (netem rate; its limit is the queue)
+
+netem takes what TCP's segmentation offload built, up to 64 KiB, for one packet: it would count as one in the queue and
+arrive as one lump. tbf cuts up what is larger than its burst (sch_tbf.c, tbf_segment); its own rate is out of reach.
 
 One netem with both would count packets in flight in the delay line against its `limit` (tc-netem(8)): at 128 kB/s and
 300 ms some 25 packets are always merely on their way. Split in two, the limit is the queue and nothing else, in every
@@ -16,6 +19,7 @@ from netem.link import PACKET_BYTES, Link
 _OUT_OF_REACH = 1_000_000
 # Jitter reorders packets unless netem has a rate: then a packet never overtakes the one before (sch_netem.c, enqueue).
 _KEEPS_ORDER = "100gbit"
+_CUTTER = ("tbf", "rate", "100gbit", "burst", str(PACKET_BYTES), "limit", str(2**30))
 
 Command = tuple[str, ...]
 
@@ -54,7 +58,7 @@ def up(link: Link, device: str) -> list[Command]:
 
 def _nested(stages: list[Command], device: str) -> list[Command]:
     commands: list[Command] = []
-    for depth, stage in enumerate(stages, start=1):
+    for depth, stage in enumerate([_CUTTER, *stages] if stages else [], start=1):
         parent = ("root",) if depth == 1 else ("parent", f"{depth - 1}:")
         commands.append(("tc", "qdisc", "add", "dev", device, *parent, "handle", f"{depth}:", *stage))
     return commands

@@ -1,7 +1,5 @@
 """One front: configured, started, asked until it answers, watched, stopped."""
 
-import os
-import pwd
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -37,6 +35,7 @@ class FrontSettings:
 
     size_bytes: of the largest response, so that all of it can be pending.
     config, state: a file and a folder that are written; log: what the server logs; output: what it prints.
+    as_root: whether the server is started by the superuser of its place.
     """
 
     server: Server
@@ -50,6 +49,7 @@ class FrontSettings:
     certificates: Certificates
     config: Path
     state: Path
+    as_root: bool
     log: Path
     output: Path
 
@@ -75,17 +75,21 @@ class Front:
             "config": str(settings.config),
             "state": str(settings.state),
             "log": str(settings.log),
-            "user": pwd.getpwuid(os.getuid()).pw_name,
             "buffers": str(buffers),
             # nginx: less than all buffers but one.
             "busy_kib": str((buffers - 2) * _BUFFER_BYTES // 1024),
             **settings.server.native[settings.native],
+            **settings.server.privileges["root" if settings.as_root else "ordinary"],
         }
 
     @property
     def command(self) -> tuple[str, ...]:
         """The argument list that starts the server."""
         return self.settings.server.arguments(self.settings.server.command, self._values)
+
+    def configure(self) -> None:
+        """Write the server's configuration file."""
+        self.settings.config.write_text(self.settings.server.render(self._values))
 
     @contextmanager
     def running(self, start: Start) -> Iterator[Process]:
@@ -95,7 +99,7 @@ class Front:
         """
         settings = self.settings
         settings.state.mkdir(exist_ok=True)
-        settings.config.write_text(settings.server.render(self._values))
+        self.configure()
         with start(self.command, settings.output) as process:
             wait_until_ready(
                 (settings.address, settings.port),

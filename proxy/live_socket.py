@@ -42,6 +42,11 @@ class SocketSample:
         return json.dumps(asdict(self))
 
 
+def read_samples(journal: Path) -> list[SocketSample]:
+    """The samples in a sockets.jsonl."""
+    return [SocketSample(**json.loads(line)) for line in journal.read_text().splitlines()]
+
+
 class LiveSocket:
     """Finds and samples the connection from `peer` (an address) to a server process or its descendants."""
 

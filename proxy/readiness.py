@@ -1,7 +1,13 @@
-"""Is the front ready? Ask it for something, the way a client would."""
+"""Is the front ready? Ask it for something, the way a client would.
 
+`python -m proxy.readiness [SECONDS]` asks the front of this place: the environment tells ADDRESS and, where it is not
+the front's own, CA, the file of the authority to trust. Exit code 0 as soon as it answers, 1 after so many seconds.
+"""
+
+import os
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +16,12 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 from h2.exceptions import ProtocolError
+
+NAMES = ("maps.test", "localhost", "127.0.0.1")
+"""Names a front that is there to be visited answers to; the first is its own."""
+
+HOME = Path("/run/front")
+"""The folder of a front in a container."""
 
 _RETRY_S = 0.05
 
@@ -68,3 +80,21 @@ def wait_until_ready(
         if time.monotonic() > end:
             raise NotReady(f"not ready after {deadline_s:g} s: {reason}")
         time.sleep(_RETRY_S)
+
+
+def main() -> int:
+    """Exit code."""
+    deadline_s = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
+    ca_file = Path(os.environ.get("CA", HOME / "ca.pem"))
+    try:
+        wait_until_ready(
+            (os.environ["ADDRESS"], 443), NAMES[0], ca_file, deadline_s=deadline_s, check_alive=lambda: None
+        )
+    except NotReady as error:
+        print(f"front: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

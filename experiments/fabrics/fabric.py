@@ -1,36 +1,78 @@
-"""What every fabric offers, and the table of them."""
+"""What every fabric offers, the table of them, and how one is chosen."""
 
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from experiments.errors import ScenarioError
+from experiments.errors import ScenarioError, Unavailable
+from experiments.fabrics.compose import Compose
 from experiments.fabrics.netns import Netns
 from experiments.fabrics.virtual import Virtual
+from experiments.order import Order, Tools
+from experiments.places.places import Places
 from experiments.record import RunFolder
 from experiments.scenario import Scenario
+from netem.calibration import Tolerance
+from netem.shaper import Shaper
 
 
 class Fabric(Protocol):
     """One way to make places.
 
-    virtual_clock: whether time in the places jumps over idleness, so that link time costs next to nothing.
+    merit: why one would choose it, in words. virtual_clock: whether time in the places jumps over idleness, so that
+    link time costs next to nothing. tolerance: how far its link may be from what was asked.
     """
 
     name: str
+    merit: str
     virtual_clock: bool
+    tolerance: Tolerance
 
-    def check(self, scenario: Scenario) -> None:
+    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Raises Unavailable, with the remedy, if this machine cannot run the scenario in this fabric."""
 
+    def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
+        """The shapers it knows, the preferred one first, each with the reason if it cannot be had here."""
+
+    def tools(self, scenario: Scenario) -> Tools:
+        """What the places will run. Raises Unavailable."""
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+        """Make what all runs share, once. Raises StepFailed or Unavailable."""
+
     def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
-        """The argument list that carries out the order in the run folder; scratch is removed afterwards."""
+        """The argument list that carries out the order in the run folder; scratch is removed afterwards.
+
+        A program named `afterwards` that it leaves in scratch is run when the command has ended, however it ended.
+        """
+
+    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+        """The places, for whoever runs as that command."""
 
 
-FABRICS: dict[str, Fabric] = {fabric.name: fabric for fabric in (Virtual(), Netns())}
+FABRICS: dict[str, Fabric] = {fabric.name: fabric for fabric in (Virtual(), Compose(), Netns())}
+"""By name, the preferred one first."""
+
+AUTO = "auto"
 
 
-def fabric_named(name: str) -> Fabric:
-    """Raises ScenarioError for a name that is not a fabric's."""
-    if name not in FABRICS:
-        raise ScenarioError("FABRIC", name, ", ".join(FABRICS))
-    return FABRICS[name]
+def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> tuple[Fabric, str]:
+    """The fabric of that name, or with `auto` the first that can run the scenarios, and why it was chosen.
+
+    Raises ScenarioError for a name that is not a fabric's, and Unavailable, with every reason, if none can be used.
+    """
+    if name in FABRICS:
+        return FABRICS[name], "as asked"
+    if name != AUTO:
+        raise ScenarioError("FABRIC", name, ", ".join([AUTO, *FABRICS]))
+    reasons: list[str] = []
+    for fabric in FABRICS.values():
+        try:
+            for scenario in scenarios:
+                fabric.probe(scenario, shaper)
+        except Unavailable as error:
+            reasons.append(f"{fabric.name}: {error.reason}")
+            continue
+        return fabric, "; ".join([fabric.merit, *reasons])
+    raise Unavailable("FABRIC=auto", "; ".join(reasons), "`priolab doctor` shows the remedies")

@@ -1,47 +1,101 @@
-"""Network namespaces of the host: real time, the host's kernel."""
+"""Network namespaces of the host: real time, the host's kernel; as root or as an ordinary user."""
 
 import os
-import shutil
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
+from experiments.order import Order, Tools
+from experiments.places.namespaces import Namespaces
+from experiments.places.places import Places
+from experiments.programs import find, tools_for
 from experiments.record import RunFolder
 from experiments.scenario import Scenario
+from netem import calibration
+from netem.shaper import TRIAL, Shaper
 
-_REMEDY = "use FABRIC=virtual"
+_OTHER = "use another FABRIC"
+# Settings that keep ordinary users from having user namespaces, and the value that does.
+_FORBIDDING = {
+    "kernel.unprivileged_userns_clone": "0",
+    "kernel.apparmor_restrict_unprivileged_userns": "1",
+    "user.max_user_namespaces": "0",
+}
 
 
 class Netns:
-    """The arm is the first process of a PID namespace: when it ends, so does everything it started."""
+    """The arm is the first process of a PID namespace: when it ends, so does everything it started.
+
+    An ordinary user's arm gets a user namespace besides, in which it may do with networks what root may.
+    """
 
     name = "netns"
+    merit = "real clocks, without containers"
     virtual_clock = False
+    tolerance = calibration.REAL
 
-    def check(self, scenario: Scenario) -> None:
-        """Needs root, the tools, and for a shaped link sch_netem in the host's kernel."""
+    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+        """Needs namespaces, as root or in a user namespace, and the tools; the ferry does without sch_netem."""
         what = f"FABRIC={self.name}"
-        if os.geteuid() != 0:
-            raise Unavailable(what, "it needs root", _REMEDY)
-        for tool in ("unshare", "ip", "tc", "ethtool"):
-            if shutil.which(tool) is None:
-                raise Unavailable(what, f"{tool} is not installed", "install iproute2, ethtool and util-linux")
-        if scenario.link.shaped and not _has_netem():
-            raise Unavailable(what, "this kernel has no sch_netem to make the link with", _REMEDY)
+        for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
+            if find(tool) is None:
+                raise Unavailable(what, f"{tool} is not installed", f"install {package}")
+        try:
+            processes.run([*_entering(), "--net", "ip", "link", "add", "type", "veth"], step="trying namespaces")
+        except StepFailed as error:
+            raise Unavailable(what, error.reason, _remedy()) from error
+        if scenario.link.shaped:
+            if shaper is Shaper.NETEM and (reason := _no_netem()):
+                raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
+            if (shaper is Shaper.FERRY or _no_netem()) and find("ethtool") is None:
+                raise Unavailable(f"SHAPER={Shaper.FERRY}", "ethtool is not installed", "install ethtool")
+
+    def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
+        """The kernel's, then the ferry."""
+        return ((Shaper.NETEM, _no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
+
+    def tools(self, scenario: Scenario) -> Tools:
+        """Programs of the machine itself."""
+        return tools_for(scenario.server)
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+        """Nothing is shared."""
 
     def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
         """unshare(1) makes the PID namespace and mounts its /proc."""
         del scenario
         arm = [sys.executable, "-m", "experiments.arm", str(folder.path)]
-        return ["env", f"TMPDIR={scratch}", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *arm]
+        return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
+
+    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+        """Namespaces within the arm's own."""
+        del order, folder
+        return Namespaces(None)
 
 
-def _has_netem() -> bool:
-    """Whether a netem qdisc can be had, tried in a network namespace of its own."""
-    attempt = ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
+def _entering() -> list[str]:
+    """The command that runs another as the arm is run."""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    return ["unshare", *user, "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
+def _no_netem() -> str | None:
+    """Why a netem qdisc cannot be had, tried in a network namespace of its own; None if it can."""
     try:
-        processes.run(attempt, step="looking for netem")
+        processes.run([*_entering(), "--net", *TRIAL[0]], step="looking for netem")
     except StepFailed:
-        return False
-    return True
+        return "this kernel has no sch_netem"
+    return None
+
+
+def _remedy() -> str:
+    if os.geteuid() == 0:
+        return _OTHER
+    for name, value in _FORBIDDING.items():
+        setting = Path("/proc/sys") / name.replace(".", "/")
+        if setting.exists() and setting.read_text().strip() == value:
+            return f"the setting {name}={value} forbids it to ordinary users; run as root, or {_OTHER}"
+    return f"run as root, or {_OTHER}"

@@ -4,12 +4,20 @@ import os
 import platform
 import shlex
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.guest import kernel
+from experiments.order import Order, Tools
+from experiments.places.namespaces import Namespaces
+from experiments.places.places import Places
+from experiments.programs import find, tools_for
 from experiments.record import RunFolder
 from experiments.scenario import Scenario
+from netem import calibration
+from netem.shaper import Shaper
 
 _MEMORY_MIB = 512
 _MIB = 2**20
@@ -21,16 +29,33 @@ class Virtual:
     """A User-Mode Linux guest per arm. Needs no root: it is an ordinary process of the user's."""
 
     name = "virtual"
+    merit = "a virtual clock, so a slow link costs no waiting"
     virtual_clock = True
+    tolerance = calibration.VIRTUAL
 
-    def check(self, scenario: Scenario) -> None:
+    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Needs x86-64, the guest kernel, and a place for the guest's memory that allows execution."""
         what = f"FABRIC={self.name}"
         if platform.machine() != "x86_64" or platform.system() != "Linux":
-            raise Unavailable(what, "User-Mode Linux exists for x86-64 Linux only", "use FABRIC=netns")
+            reason = "User-Mode Linux exists for x86-64 Linux only"
+            raise Unavailable(what, reason, "use FABRIC=compose or FABRIC=netns")
         if not kernel.path().exists():
             raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
+        if shaper is Shaper.FERRY and find("ethtool") is None:
+            raise Unavailable(f"SHAPER={shaper}", "ethtool is not installed", "install ethtool")
         self._memory_folder(scenario)
+
+    def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
+        """The guest kernel's, then the ferry."""
+        netem = kernel.path().exists() and kernel.offers("NET_SCH_NETEM")
+        return ((Shaper.NETEM, None if netem else "the guest kernel has no sch_netem"), (Shaper.FERRY, None))
+
+    def tools(self, scenario: Scenario) -> Tools:
+        """Programs of the machine itself: the guest sees its files."""
+        return tools_for(scenario.server)
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+        """Nothing is shared but the kernel, and `probe` saw that."""
 
     def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
         """The kernel's command line. It is split at blanks, so init is a script in the scratch folder."""
@@ -62,6 +87,11 @@ class Virtual:
             f"init={init}",
             f"uml_dir={scratch}",
         ]
+
+    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+        """Namespaces of the guest."""
+        del order, folder
+        return Namespaces(Shaper.NETEM)
 
     def _memory_folder(self, scenario: Scenario) -> Path:
         """Where the guest's memory file can be: it is mapped executable. Raises Unavailable."""

@@ -30,6 +30,7 @@ def front(name: str, native: str = "off", *, size_bytes: int = 716_800) -> Front
             certificates=certificates_in(RUN / "asked"),
             config=RUN / "asked" / server.template.name,
             state=RUN / "front" / "state",
+            as_root=True,
             log=RUN / "front" / "error.log",
             output=RUN / "front" / "output.log",
         )

@@ -1,21 +1,13 @@
 """Configurations and argument lists exactly as a run would use them, compared with golden files."""
 
-import pwd
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tests.contract.fronts import front, levels
 
 GOLDEN = Path(__file__).parent / "golden"
-
-
-@pytest.fixture(autouse=True)
-def _fixed_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests, the configuration names the same user."""
-    monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_name="somebody"))
 
 
 def render(name: str, native: str = "off", *, size_bytes: int = 716_800) -> str:

@@ -1,6 +1,7 @@
 """Each front on loopback: configured, started, asked over TLS, stopped; and the client against it, unshaped."""
 
 import json
+import os
 import socket
 import ssl
 from collections.abc import Iterator
@@ -49,6 +50,7 @@ def _settings(name: str, folder: Path, origin: str) -> FrontSettings:
         certificates=issue(folder, _NAME),
         config=folder / server.template.name,
         state=folder / "state",
+        as_root=os.geteuid() == 0,
         log=folder / "error.log",
         output=folder / "output.log",
     )

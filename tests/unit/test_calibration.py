@@ -7,7 +7,7 @@ from netem.link import Link
 
 MS = 10**6
 MAPS = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, queue_packets=25)
-TOLERANCE = Tolerance(rate=0.03, round_trip_ns=3 * MS)
+TOLERANCE = Tolerance(rate=0.03, round_trip_ns=3 * MS, queue_packets=0)
 
 
 def saw(

@@ -28,7 +28,7 @@ def _check(result: int, what: str) -> None:
         raise StepFailed(what, os.strerror(ctypes.get_errno()))
 
 
-class Place:
+class Namespace:
     """One network namespace. A context: at its end the namespace is let go."""
 
     def __init__(self, name: str) -> None:
@@ -37,7 +37,7 @@ class Place:
         try:
             if _libc.unshare(_CLONE_NEWNET) != 0:
                 reason = f"no new network namespace: {os.strerror(ctypes.get_errno())}"
-                raise Unavailable("FABRIC=netns", reason, "run as root, or use FABRIC=virtual")
+                raise Unavailable("FABRIC=netns", reason, "run as root, or use another FABRIC")
             try:
                 self._descriptor = os.open(_OWN, os.O_RDONLY)
             finally:

@@ -1,0 +1,28 @@
+/**
+ * Exit with 0 as soon as the origin on this machine answers a request, with 1 after SECONDS without an answer.
+ *
+ *   node ready.mjs [SECONDS]     1 by default; HOST and PORT as for origin.mjs
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+const host = process.env.HOST && process.env.HOST !== "0.0.0.0" ? process.env.HOST : "127.0.0.1";
+const address = `http://${host}:${process.env.PORT ?? 8080}/ready`;
+const end = Date.now() + 1000 * Number(process.argv[2] ?? 1);
+
+async function reasonAgainst() {
+  try {
+    const response = await fetch(address, { signal: AbortSignal.timeout(1000) });
+    return response.ok ? null : `status ${response.status}`;
+  } catch (error) {
+    return error.cause?.message ?? error.message;
+  }
+}
+
+let reason = await reasonAgainst();
+while (reason && Date.now() < end) {
+  await sleep(100);
+  reason = await reasonAgainst();
+}
+if (reason) console.error(`origin: not ready at ${address}: ${reason}`);
+process.exit(reason ? 1 : 0);

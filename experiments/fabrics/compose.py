@@ -1,0 +1,93 @@
+"""Containers: real time, the services of compose.yaml."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from experiments.errors import StepFailed, Unavailable
+from experiments.order import Order, Tools
+from experiments.places import engine
+from experiments.places.containers import Containers, project_name
+from experiments.places.places import Places
+from experiments.record import RunFolder
+from experiments.scenario import Scenario
+from netem import calibration
+from netem.shaper import Shaper
+from proxy.server import catalogue
+
+_AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_LOADING = "modprobe tcp_{0}, and allow it: sysctl net.ipv4.tcp_allowed_congestion_control"
+
+
+class Compose:
+    """A compose project per arm. Its containers are the engine's children, not the lab's: removal is a step apart."""
+
+    name = "compose"
+    merit = "real clocks, in containers"
+    virtual_clock = False
+    tolerance = calibration.REAL
+
+    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+        """Needs an engine on this machine, compose, and the congestion control in the kernel; the ferry is there."""
+        del shaper
+        engine.check()
+        if scenario.server not in catalogue():
+            raise Unavailable(f"SERVER={scenario.server}", "there is no image for it", "use nginx or h2o")
+        wanted = scenario.congestion_control
+        if _AVAILABLE_CC.exists() and wanted not in _AVAILABLE_CC.read_text().split():
+            raise Unavailable(f"CC={wanted}", "this kernel has not loaded it", _LOADING.format(wanted))
+
+    def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
+        """The kernel is the engine's: what it has shows in the link's own container."""
+        return ((Shaper.FERRY, None),)
+
+    def tools(self, scenario: Scenario) -> Tools:
+        """What the images hold."""
+        server = catalogue()[scenario.server]
+        images = engine.images(scenario.server)
+        return Tools(
+            programs={"node": "node", server.program: server.program},
+            versions={
+                "node": _package(images["origin"], "nodejs"),
+                server.name: _package(images["front"], server.package),
+                "h2": _package(images["client"], "python3-h2"),
+                "iproute2": _package(images["link"], "iproute2"),
+            },
+        )
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+        """Build the images that are not there."""
+        for server in dict.fromkeys(scenario.server for scenario in scenarios):
+            for service, image in engine.images(server).items():
+                if not engine.has_image(image):
+                    tell(f"building the image of the {service} on {engine.base()}")
+                    _build(service, server)
+
+    def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
+        """The arm runs on the host and drives the engine."""
+        del scenario
+        afterwards = scratch / "afterwards"
+        afterwards.write_text(engine.removal(project_name(folder), folder.path, (os.geteuid(), os.getegid())))
+        afterwards.chmod(0o755)
+        return ["env", f"TMPDIR={scratch}", sys.executable, "-m", "experiments.arm", str(folder.path)]
+
+    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+        """Containers of a project of their own."""
+        return Containers(order, folder)
+
+
+def _build(service: str, server: str) -> None:
+    try:
+        engine.Project("priolab", {"SERVER": server}).build(service)
+    except StepFailed as error:
+        if engine.has_image(engine.base()):
+            raise
+        remedy = "make one with `make base-image`, or name one with BASE=IMAGE"
+        raise Unavailable("FABRIC=compose", f"the base image {engine.base()} cannot be had", remedy) from error
+
+
+def _package(image: str, package: str) -> str:
+    command = ["run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", image]
+    return engine.docker(*command, "--show", "--showformat", "${Package} ${Version}", package)

@@ -1,0 +1,276 @@
+"""How fast and how punctual the ferry is on this machine: `python -m experiments.ferry_bench`, as root.
+
+Two figures: what TCP gets through it with the ferry kept on one processor, and how far from the model's departure the
+client's kernel stamps each packet. The second needs no trust in the ferry's own figures: a second ring at the loop sees
+the same arrivals, with the same stamps, and a second model makes the departures of them.
+"""
+
+import os
+import random
+import select
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.errors import StepFailed
+from experiments.places.namespace import Namespace
+from experiments.processes import Process
+from netem.ferry import loops
+from netem.ferry.direction import Direction
+from netem.ferry.process import Order, ask
+from netem.ferry.ring import FRAMES, Ring
+from netem.link import PACKET_BYTES, Link
+
+CLIENT_ADDRESS = "198.18.0.2"
+FRONT_ADDRESS = "198.18.1.2"
+
+_TO_CLIENT, _TO_FRONT, _WIRE = "to-client", "to-front", "wire"
+_SEED = 1
+_PORT = 4242
+_READY_S = 10.0
+_HEADERS_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP
+_NUMBER_BYTES = 4
+_STREAM_S = 3.0
+_PUNCTUAL_S = 5.0
+_GRACE_NS = 200 * 10**6
+_MS = 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """Three places and a ferry between them: what is sent from front to client goes by it, and back."""
+
+    client: Namespace
+    link: Namespace
+    front: Namespace
+    process: Process
+    order: Order
+
+    def report(self) -> dict[str, dict[str, int]]:
+        """What the ferry has done so far."""
+        return ask(self.order.socket)
+
+
+@contextmanager
+def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
+    """Client, link and front, wired and routing; TCP's large packets reach the link uncut."""
+    with ExitStack() as stack:
+        client, link, front = (stack.enter_context(Namespace(name)) for name in ("client", "link", "front"))
+        link.ip(
+            [
+                f"link add {_TO_CLIENT} type veth peer name {_WIRE} netns {client.handle}",
+                f"link add {_TO_FRONT} type veth peer name {_WIRE} netns {front.handle}",
+                f"address add 198.18.0.1/24 dev {_TO_CLIENT}",
+                f"address add 198.18.1.1/24 dev {_TO_FRONT}",
+                f"link set dev {_TO_CLIENT} up",
+                f"link set dev {_TO_FRONT} up",
+            ]
+        )
+        for place, address, gateway in (
+            (client, CLIENT_ADDRESS, "198.18.0.1"),
+            (front, FRONT_ADDRESS, "198.18.1.1"),
+        ):
+            place.ip(
+                [
+                    f"address add {address}/24 dev {_WIRE}",
+                    f"link set dev {_WIRE} up",
+                    f"route add default via {gateway}",
+                ]
+            )
+        yield client, link, front
+
+
+@contextmanager
+def crossing(wanted: Link, folder: Path) -> Iterator[Crossing]:
+    """Three places with a ferry at work; its files go to the folder. Raises StepFailed."""
+    with three_places() as (client, link, front):
+        for command in loops.commands(wanted, _TO_CLIENT, _TO_FRONT):
+            link.run(command)
+        for name, value in loops.sysctls(wanted).items():
+            link.write_sysctl(name, value)
+        order = Order(link=wanted, seed=_SEED, journal=folder / "queue.jsonl", socket=folder / "ferry.socket")
+        asked = folder / "order.json"
+        asked.write_text(order.to_json())
+        ferry = (sys.executable, "-m", "netem.ferry", str(asked))
+        with link.start("the ferry", ferry, folder / "ferry.log") as process:
+            deadline_ns = time.monotonic_ns() + int(_READY_S * 10**9)
+            while not order.socket.exists():
+                process.check_alive()
+                if time.monotonic_ns() > deadline_ns:
+                    raise StepFailed("the ferry", f"not ready after {_READY_S:g} s", process.log)
+                time.sleep(0.01)
+            yield Crossing(client=client, link=link, front=front, process=process, order=order)
+
+
+def open_socket(place: Namespace, kind: socket.SocketKind) -> socket.socket:
+    """A socket that lives in a place."""
+    with place.entered():
+        return socket.socket(socket.AF_INET, kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Throughput:
+    """What TCP got through. rate_bit_s counts whole frames; busy: the ferry's share of its processor."""
+
+    rate_bit_s: int
+    busy: float
+    kernel_drops: int
+
+
+def measure_throughput(link: Link, duration_s: float = _STREAM_S) -> Throughput:
+    """One TCP connection toward the client; the ferry on the last processor, everything else on the others."""
+    with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, crossing(link, Path(folder)) as places:
+        with _processors_shared(places.process.pid), ExitStack() as stack:
+            server = stack.enter_context(open_socket(places.front, socket.SOCK_STREAM))
+            client = stack.enter_context(open_socket(places.client, socket.SOCK_STREAM))
+            server.bind((FRONT_ADDRESS, _PORT))
+            server.listen()
+            sender = threading.Thread(target=_pour, args=(server,))
+            sender.start()
+            client.connect((FRONT_ADDRESS, _PORT))
+            _take(client, duration_s / 3)  # slow start
+            before, before_s, started_ns = places.report()["down"], _busy_s(places.process.pid), time.monotonic_ns()
+            _take(client, duration_s)
+            after, after_s, ended_ns = places.report()["down"], _busy_s(places.process.pid), time.monotonic_ns()
+            client.close()
+            sender.join()
+        elapsed_ns = ended_ns - started_ns
+        return Throughput(
+            rate_bit_s=(after["bytes_out"] - before["bytes_out"]) * 8 * 10**9 // elapsed_ns,
+            busy=(after_s - before_s) * 10**9 / elapsed_ns,
+            kernel_drops=sum(direction["kernel_drops"] for direction in places.report().values()),
+        )
+
+
+def _pour(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        piece = bytes(256 * 1024)
+        try:
+            while True:
+                connection.sendall(piece)
+        except ConnectionError:
+            return
+
+
+def _take(client: socket.socket, duration_s: float) -> None:
+    until_ns = time.monotonic_ns() + int(duration_s * 10**9)
+    while time.monotonic_ns() < until_ns:
+        client.recv(1024 * 1024)
+
+
+@contextmanager
+def _processors_shared(ferry: int) -> Iterator[None]:
+    """Within: the ferry alone on one processor, this process on the others, if there are any."""
+    allowed = os.sched_getaffinity(0)
+    alone = max(allowed)
+    os.sched_setaffinity(ferry, {alone})
+    os.sched_setaffinity(0, allowed - {alone} or allowed)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _busy_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
+    """Nanoseconds from the model's departure to the client kernel's stamp, of each packet, sorted.
+
+    Nothing is subtracted. Datagrams of all sizes come in bursts that fill 90 % of the link. Raises StepFailed if the
+    packets that came are not those the model lets through.
+    """
+    assert link.rate_bit_s is not None, "without a rate there is no telling how much to send"
+    with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, crossing(link, Path(folder)) as places:
+        with ExitStack() as stack:
+            rings = {}
+            for name, place, device in (("in", places.link, loops.DOWN.ferry_end), ("out", places.client, _WIRE)):
+                with place.entered():
+                    rings[name] = stack.enter_context(Ring(device))
+            receiver = stack.enter_context(open_socket(places.client, socket.SOCK_DGRAM))
+            receiver.bind((CLIENT_ADDRESS, _PORT))
+            sender = stack.enter_context(open_socket(places.front, socket.SOCK_DGRAM))
+            arrivals, departures = _send_bursts(sender, rings["in"], rings["out"], link, duration_s)
+        model = Direction.down(link, _SEED)
+        for arrival_ns, frame in arrivals:
+            model.arrive(arrival_ns, frame)
+        expected = list(model.due(time.monotonic_ns() + 10**12))
+        if [_number(frame) for _, frame in expected] != [_number(frame) for _, frame in departures]:
+            raise StepFailed("the ferry", f"{len(expected)} packets should have come, {len(departures)} others did")
+        return sorted(came - due for (came, _), (due, _) in zip(departures, expected, strict=True))
+
+
+_Frames = list[tuple[int, bytes]]
+
+
+def _send_bursts(sender: socket.socket, ring_in: Ring, ring_out: Ring, link: Link, s: float) -> tuple[_Frames, _Frames]:
+    seen: dict[Ring, _Frames] = {ring_in: [], ring_out: []}
+
+    def watch(until_ns: int) -> None:
+        while (left_ns := until_ns - time.monotonic_ns()) > 0:
+            select.select([ring.socket for ring in seen], [], [], left_ns / 10**9)
+            for ring, frames in seen.items():
+                frames += ring.read(FRAMES)
+
+    chance = random.Random(_SEED)
+    next_ns = time.monotonic_ns()
+    until_ns = next_ns + int(s * 10**9)
+    number = 0
+    while next_ns < until_ns:
+        for _ in range(chance.randint(1, 5)):
+            size = chance.randint(_NUMBER_BYTES, PACKET_BYTES - _HEADERS_BYTES)
+            sender.sendto(bytes(size - _NUMBER_BYTES) + number.to_bytes(_NUMBER_BYTES, "big"), (CLIENT_ADDRESS, _PORT))
+            next_ns += link.transmission_ns(size + _HEADERS_BYTES) * 10 // 9
+            number += 1
+        watch(next_ns)
+    watch(
+        next_ns + link.delay_ns + link.jitter_ns + link.transmission_ns(PACKET_BYTES * link.queue_packets) + _GRACE_NS
+    )
+    return seen[ring_in], seen[ring_out]
+
+
+def _number(frame: bytes) -> bytes:
+    return frame[-_NUMBER_BYTES:]
+
+
+_STREAMS = {
+    "unlimited, 5 ms each way": Link(rate_bit_s=None, delay_ns=5 * _MS, delay_up_ns=5 * _MS),
+    "200 Mbit/s, 5 ms each way": Link(rate_bit_s=200 * 10**6, delay_ns=5 * _MS, delay_up_ns=5 * _MS, queue_packets=400),
+}
+_PUNCTUAL = {
+    "128 kbit/s": Link(rate_bit_s=128_000, delay_ns=20 * _MS),
+    "128 kB/s": Link(rate_bit_s=1_024_000, delay_ns=20 * _MS),
+    "9 Mbit/s": Link(rate_bit_s=9_000_000, delay_ns=20 * _MS),
+}
+
+
+def main() -> None:
+    """Print both tables."""
+    console = Console()
+    table = Table("TCP through the ferry", "Mbit/s", "of a processor", "lost in the kernel")
+    for name, link in _STREAMS.items():
+        got = measure_throughput(link)
+        table.add_row(name, f"{got.rate_bit_s / 10**6:.0f}", f"{got.busy:.0%}", str(got.kernel_drops))
+    console.print(table)
+    table = Table("packet too late by (µs)", "packets", "p50", "p99", "max")
+    for name, link in _PUNCTUAL.items():
+        errors = measure_errors(link)
+        figures = (errors[len(errors) // 2], errors[len(errors) * 99 // 100], errors[-1])
+        table.add_row(name, str(len(errors)), *(f"{error / 1000:.0f}" for error in figures))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""The order for one arm: everything the process that carries it out has to know, as a file of the run folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from experiments.record import RunFolder, read_json, write_json
+from experiments.scenario import Scenario, scenario_from
+from netem.shaper import Shaper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """Programs by name, as the places call them (absolute paths on this machine), and their versions."""
+
+    programs: Mapping[str, str]
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
+
+    seed: of what is random in the link. load_deadline_ns: longest page load. programs, versions: see Tools.
+    """
+
+    knobs: Mapping[str, str]
+    fabric: str
+    shaper: str | None
+    seed: int
+    load_deadline_ns: int
+    programs: Mapping[str, str]
+    versions: Mapping[str, str]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario the knobs describe."""
+        return scenario_from(self.knobs)
+
+    @property
+    def tools(self) -> Tools:
+        """Programs and versions."""
+        return Tools(programs=self.programs, versions=self.versions)
+
+    @property
+    def asked_shaper(self) -> Shaper | None:
+        """The shaper, if one was asked for."""
+        return Shaper(self.shaper) if self.shaper else None
+
+    def write(self, folder: RunFolder) -> None:
+        """Leave it in the run folder."""
+        write_json(folder.arm, vars(self))
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> Self:
+        """What `write` left."""
+        return cls(**read_json(folder.arm))

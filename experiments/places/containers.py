@@ -1,0 +1,288 @@
+"""The places as the containers of compose.yaml: the same services, under a project and networks of their own.
+
+The run folder is mounted at its own path, so a path means the same inside and outside. What is random about the
+networks is their addresses: two projects must not ask for the same.
+"""
+
+import contextlib
+import json
+import os
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+from experiments import processes
+from experiments.errors import StepFailed
+from experiments.order import Order
+from experiments.places import engine
+from experiments.places.places import ActiveLink, Addresses, OriginSettings
+from experiments.processes import Process
+from experiments.record import RunFolder, write_json
+from experiments.scenario import LOWAT_MOST, Scenario
+from netem.calibration import Calibration, Tolerance
+from netem.link import Link
+from netem.shaper import Shaper
+from netem.words import WORDS
+from proxy.certificates import certificates_in
+from proxy.front import Front
+
+NOBODY = (65534, 65534)
+_SERVICES = ("origin", "front", "link", "client")
+_READY_S = 30
+_STEP_S = 60.0
+_END_S = 2.0
+_CALIBRATION_PORT = 7007
+_CALIBRATION_S = 300.0
+_ADDRESSES_TRIED = 20
+_STOCK_WMEM = (16384, 4 * 2**20)
+_ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+
+
+def project_name(folder: RunFolder) -> str:
+    """Unique to the run: its folder's and its experiment's name, as compose allows them."""
+    words = f"priolab-{folder.path.parent.name.removesuffix('.partial')}-{folder.path.name}"
+    return "".join(letter if letter.isalnum() else "-" for letter in words.lower())
+
+
+class Containers:
+    """Places as containers; see Places. A context; `engine.removal` is what removes them, also if this dies."""
+
+    python = "python3"
+    front_state = Path("/run/front")
+    as_root = False
+
+    def __init__(self, order: Order, folder: RunFolder) -> None:
+        self._order = order
+        self._scenario = order.scenario
+        self._folder = folder
+        self._user = _user()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        os.umask(0o022)  # what is written here is read there
+        if os.geteuid() == 0:
+            # The containers are nobody's, and write into these.
+            for path in (self._folder.path, *self._folder.path.rglob("*")):
+                os.chown(path, *self._user)
+        for _ in range(_ADDRESSES_TRIED):
+            number = random.randrange(256)
+            near, far = f"198.18.{number}", f"198.19.{number}"
+            self.addresses = Addresses(client=f"{near}.3", front=f"{far}.3", origin=f"{far}.5")
+            try:
+                self._create(near, far)
+            except StepFailed as error:
+                if "overlap" not in error.reason.lower():
+                    raise
+            else:
+                self._stack.enter_context(
+                    self._start("client", "the client's place", self._folder.client / "place.log")
+                )
+                return self
+        raise StepFailed("making containers", "no free pair of networks in 198.18.0.0/15")
+
+    def __exit__(self, *_: object) -> None:
+        """Removal comes from outside."""
+        self._stack.close()
+
+    def _create(self, near: str, far: str) -> None:
+        override = self._folder.asked / "compose.json"
+        write_json(override, {"services": self._overrides()})
+        words = self._words() | {"PRIOLAB_NEAR": near, "PRIOLAB_FAR": far}
+        write_json(self._folder.asked / "compose-environment.json", words)
+        project = self._project = engine.Project(project_name(self._folder), words, override)
+        project.create(*_SERVICES)
+        self._ids = {service: project.container(service) for service in _SERVICES}
+        for network, addresses in (("near", near), ("far", far)):
+            project.attach(self._ids["link"], network, f"{addresses}.4")
+
+    def _words(self) -> dict[str, str]:
+        """What compose.yaml takes from the environment."""
+        scenario, order = self._scenario, self._order
+        sndbuf, most = _STOCK_WMEM
+        if scenario.sndbuf_bytes is not None:
+            sndbuf, most = scenario.sndbuf_bytes, max(most, scenario.sndbuf_bytes)
+        return {
+            "SERVER": scenario.server,
+            "NATIVE": scenario.native,
+            "LOWAT": str(scenario.lowat_bytes or LOWAT_MOST),
+            "SNDBUF": str(sndbuf),
+            "SNDBUF_MOST": str(most),
+            "CC": scenario.congestion_control if self._cc_by_sysctl else "reno",
+            "SIZE": str(scenario.size_bytes),
+            "JS_DELAY_MS": str(scenario.script_delay_ns // 10**6),
+            **{name: order.knobs[name] for name in WORDS},
+            "SHAPER": order.shaper or "auto",
+            "SEED": str(order.seed),
+            "PRIOLAB_JOURNAL": str(self._folder.link / "queue.jsonl"),
+            "PRIOLAB_USER": "{}:{}".format(*self._user),
+        }
+
+    @property
+    def _cc_by_sysctl(self) -> bool:
+        """A new network namespace may only choose what the first one allows; reno it always does."""
+        try:
+            allowed = _ALLOWED_CC.read_text().split()
+        except OSError:
+            return True
+        return self._scenario.congestion_control in allowed
+
+    def _overrides(self) -> dict[str, Any]:
+        folder = self._folder.path
+        common: dict[str, Any] = {"volumes": [f"{folder}:{folder}"], "healthcheck": {"interval": "24h"}}
+        gauge_needs = ["NET_ADMIN"] if self._scenario.gso_segments or not self._cc_by_sysctl else []
+        return {
+            "origin": common | {"environment": {"ACCESS_LOG": str(self._folder.origin / "access.jsonl")}},
+            "front": common
+            | {
+                "command": ["python3", "-m", "proxy", str(self._folder.asked / "front.json")],
+                "environment": {"CA": str(certificates_in(self._folder.asked).ca)},
+            },
+            "link": common,
+            "client": common,
+            "gauge": common | {"cap_add": gauge_needs},
+        }
+
+    def describe(self) -> Mapping[str, Any]:
+        """The engine, and the images by what they hold."""
+        return {
+            "engine": engine.docker("version", "--format", "{{.Server.Version}}"),
+            "compose": list(engine.compose_command()),
+            "images": {
+                service: engine.docker("inspect", "--format", "{{.Image}}", container)
+                for service, container in self._ids.items()
+            },
+        }
+
+    def tune(self, scenario: Scenario) -> None:
+        """The sysctls came with the containers; what is left needs a running front, see `start_front`."""
+
+    def settings(self) -> dict[str, Any]:
+        """Read in the running front."""
+        read = "cat /proc/sys/net/ipv4/tcp_notsent_lowat /proc/sys/net/ipv4/tcp_wmem; ip -details link show dev eth0"
+        lowat, wmem, *details = self._run("front", ["sh", "-c", read]).splitlines()
+        words = " ".join(details).split()
+        return {
+            "lowat": int(lowat),
+            "tcp_wmem": " ".join(wmem.split()),
+            "gso_segments": int(words[words.index("gso_max_segs") + 1]),
+        }
+
+    @contextmanager
+    def start_origin(self, origin: OriginSettings) -> Iterator[Process]:
+        """Ready when it answers itself."""
+        log = origin.folder / "output.log"
+        with self._start("origin", "the origin", log) as process:
+            self._until(process, "origin", ["node", "ready.mjs", str(_READY_S)])
+            yield process
+
+    @contextmanager
+    def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:
+        """Ready when it answers a request; the gauge then does what the sysctls cannot."""
+        front.configure()
+        name = f"the front ({front.settings.server.name})"
+        with self._start("front", name, front.settings.output) as process, self._start_gauge(process):
+            self._until(process, "front", ["python3", "-m", "proxy.readiness", str(_READY_S)], front.settings.log)
+            if scenario.gso_segments is not None:
+                limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
+                self._run("gauge", _with(["net_admin"], limit))
+            if not self._cc_by_sysctl:
+                choose = ["python3", "-m", "proxy.gauge", "congestion", scenario.congestion_control]
+                self._run("gauge", _with(["net_admin", "sys_ptrace"], choose))
+            yield process
+
+    @contextmanager
+    def _start_gauge(self, front: Process) -> Iterator[None]:
+        # It lives in the front's namespaces: docker-compose makes it only when these exist.
+        processes.wait_until(lambda: self._running("front"), _STEP_S, front.check_alive, "starting the front")
+        self._project.create("gauge")
+        self._ids["gauge"] = self._project.container("gauge")
+        with self._start("gauge", "the gauge", self._folder.front / "gauge.log"):
+            processes.wait_until(lambda: self._running("gauge"), _STEP_S, front.check_alive, "starting the gauge")
+            yield
+
+    @contextmanager
+    def start_link(self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path) -> Iterator[ActiveLink]:
+        """Ready when it can say what went over it."""
+        del link, shaper, seed  # it was told when it was made
+        with self._start("link", "the link", folder / "output.log") as process:
+            ask = ["python3", "-m", "netem.counters"]
+            state = json.loads(self._until(process, "link", [*ask, str(_READY_S)]))
+            yield ActiveLink(
+                shaper=Shaper(state["shaper"]),
+                commands=state["commands"],
+                check_alive=process.check_alive,
+                counters=lambda: json.loads(self._run("link", ask))["counters"],
+            )
+
+    def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
+        """Each end is a program in its place."""
+        order = self._folder.asked / "calibration.json"
+        write_json(order, {"link": asdict(link), "tolerance": asdict(tolerance)})
+        far, port = self.addresses.front, str(_CALIBRATION_PORT)
+        program = ["python3", "-m", "netem.calibrate"]
+        log = self._folder.link / "far-end.log"
+        processes.wait_until(lambda: self._running("client"), _STEP_S, _nothing, "starting the client's place")
+        ends = engine.exec_in(self._ids["front"], [*program, "far", far, port])
+        with Process("the far end of the calibration", ends, log):
+            found = self._run("client", [*program, "near", far, port, str(order)], timeout_s=_CALIBRATION_S)
+        document = json.loads(found)
+        return Calibration(**document["measured"]), document["attempts"]
+
+    @contextmanager
+    def sampling(self, front: Process, journal: Path) -> Iterator[Callable[[], None]]:
+        """The gauge samples by itself; it is only seen to that it does."""
+        del front
+        look = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", self.addresses.client, str(journal)])
+        log = self._folder.front / "gauge.log"
+        journal.touch()
+        os.chown(journal, *self._user)
+        with Process("the gauge", engine.exec_in(self._ids["gauge"], look), log) as gauge:
+            yield gauge.check_alive
+
+    def start_client(self, command: Sequence[str], log: Path) -> Process:
+        """In the client's container."""
+        return Process("the client", engine.exec_in(self._ids["client"], command), log, own_stdout=False)
+
+    def _start(self, service: str, name: str, log: Path) -> Process:
+        """Start a container, and be attached to it: its output is the process's, and its end."""
+        return Process(name, ["docker", "start", "--attach", self._ids[service]], log)
+
+    def _run(self, service: str, command: Sequence[str], timeout_s: float = _STEP_S) -> str:
+        return processes.run(
+            engine.exec_in(self._ids[service], command), step=f"the {service} place", timeout_s=timeout_s
+        )
+
+    def _until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
+        """Run a command that succeeds once the service is ready; its output."""
+        processes.wait_until(lambda: self._running(service), _STEP_S, process.check_alive, f"starting {process.name}")
+        try:
+            return self._run(service, command)
+        except StepFailed as error:
+            process.wait(_END_S)  # a container that has ended says why a moment later
+            process.check_alive()
+            raise StepFailed(process.name, error.reason, log or process.log) from error
+
+    def _running(self, service: str) -> bool:
+        with contextlib.suppress(StepFailed):
+            return engine.docker("inspect", "--format", "{{.State.Running}}", self._ids[service]) == "true"
+        return False
+
+
+def _user() -> tuple[int, int]:
+    """Whom the containers run as: whoever runs this, but not root; in a rootless engine root is whoever runs this."""
+    if "rootless" in engine.docker("info", "--format", "{{.SecurityOptions}}"):
+        return 0, 0
+    return NOBODY if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+
+
+def _with(capabilities: Sequence[str], command: Sequence[str]) -> list[str]:
+    """The command, with capabilities that the container was granted."""
+    names = ",".join(f"+{name}" for name in capabilities)
+    return ["setpriv", "--inh-caps", names, "--ambient-caps", names, "--", *command]
+
+
+def _nothing() -> None:
+    """Nothing else can have died."""

@@ -1,0 +1,171 @@
+"""The Docker engine, spoken to through its command line, and compose on top of it in either of its two forms."""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from experiments import processes
+from experiments.errors import StepFailed, Unavailable
+from experiments.programs import find
+
+ROOT = Path(__file__).resolve().parents[2]
+BASE = "debian:bookworm-slim"
+_SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "netem", "proxy")
+_LABEL = "com.docker.compose"
+_BUILD_S = 1800.0
+_START_S = 120.0
+
+
+def check() -> None:
+    """Raises Unavailable if there is no engine on this machine, or no compose."""
+    what = "FABRIC=compose"
+    if find("docker") is None:
+        raise Unavailable(what, "docker is not installed", "install docker.io and docker-compose")
+    host = os.environ.get("DOCKER_HOST", "")
+    if host and not host.startswith("unix:"):
+        raise Unavailable(what, f"the engine at {host} cannot see this machine's files", "unset DOCKER_HOST")
+    try:
+        docker("version", "--format", "{{.Server.Version}}")
+    except StepFailed as error:
+        reason = error.reason.splitlines()[0].partition(": ")[2]
+        remedy = "start the Docker engine, and be allowed to use it (`docker version` tells)"
+        raise Unavailable(what, reason or "no Docker engine answers", remedy) from error
+    compose_command()
+
+
+def docker(*words: str, timeout_s: float = 30.0) -> str:
+    """Output of `docker WORDS`. Raises StepFailed."""
+    return processes.run(["docker", *words], step="the Docker engine", timeout_s=timeout_s).strip()
+
+
+@cache
+def compose_command() -> tuple[str, ...]:
+    """The compose plugin, or the older program of its own. Raises Unavailable."""
+    for command in (("docker", "compose"), ("docker-compose",)):
+        try:
+            processes.run([*command, "version"], step="looking for compose")
+        except StepFailed:
+            continue
+        return command
+    raise Unavailable("FABRIC=compose", "neither `docker compose` nor docker-compose is installed", "install one")
+
+
+@cache
+def tag() -> str:
+    """Names the images of exactly these sources on exactly this base."""
+    digest = hashlib.sha256(base().encode())
+    for source in _SOURCES:
+        path = ROOT / source
+        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        for file in files:
+            if "__pycache__" not in file.parts:
+                digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def base() -> str:
+    """The image that the others are built on; the variable BASE names another."""
+    return os.environ.get("BASE") or BASE
+
+
+def images(server: str) -> dict[str, str]:
+    """Image of each service with that front."""
+    return {
+        "origin": f"priolab-origin:{tag()}",
+        "front": f"priolab-front-{server}:{tag()}",
+        "link": f"priolab-link:{tag()}",
+        "client": f"priolab-client:{tag()}",
+    }
+
+
+def has_image(name: str) -> bool:
+    """Whether the engine has it."""
+    try:
+        docker("image", "inspect", name)
+    except StepFailed:
+        return False
+    return True
+
+
+class Project:
+    """One compose project: services, containers and networks that carry its name."""
+
+    def __init__(self, name: str, words: Mapping[str, str], override: Path | None = None) -> None:
+        """words: what compose.yaml takes from the environment; override: a second file laid over it."""
+        self.name = name
+        self._files = ["-f", str(ROOT / "compose.yaml"), *(["-f", str(override)] if override else [])]
+        self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
+
+    def build(self, service: str) -> None:
+        """Raises StepFailed."""
+        self._compose("build", service, step=f"building the image of the {service}", timeout_s=_BUILD_S)
+
+    def create(self, *services: str) -> None:
+        """Make containers and networks; nothing runs yet. Raises StepFailed."""
+        self._compose(
+            "up", "--no-start", "--no-build", "--no-deps", *services, step="making containers", timeout_s=_START_S
+        )
+
+    def container(self, service: str) -> str:
+        """Id of the service's container. Raises StepFailed."""
+        own = f"label={_LABEL}.project={self.name}"
+        found = docker("ps", "--all", "--quiet", "--filter", own, "--filter", f"label={_LABEL}.service={service}")
+        if not found:
+            raise StepFailed("making containers", f"there is none for the {service}")
+        return found
+
+    def attach(self, container: str, network: str, address: str) -> None:
+        """See to it that a container is on a network: docker-compose puts it on a second one only when it starts it."""
+        name = f"{self.name}_{network}"
+        attached = docker(
+            "inspect", "--format", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}", container
+        )
+        if name not in attached.split():
+            docker("network", "connect", "--ip", address, name, container)
+
+    def _compose(self, *words: str, step: str, timeout_s: float) -> None:
+        environment = dict(os.environ) | self._words
+        command = [*compose_command(), "--project-name", self.name, *self._files, *words]
+        try:
+            processes.run(command, step=step, timeout_s=timeout_s, environment=environment)
+        except StepFailed as error:
+            # Before its reason compose tells all it did, and the argument list is long.
+            reason = error.reason.strip().splitlines()[-1]
+            raise StepFailed(step, reason.removeprefix(" ".join(command)).strip()) from error
+
+
+def removal(project: str, folder: Path, owner: tuple[int, int]) -> str:
+    """A shell script that removes all of a project, however far it got, and gives a folder back to its owner.
+
+    What the engine was asked for just before may appear a moment later, so it looks until nothing is left twice.
+    """
+    own = f"--filter label={_LABEL}.project={project}"
+    return f"""#!/bin/sh
+quiet=0
+tries=0
+while [ $quiet -lt 2 ] && [ $tries -lt 20 ]; do
+    containers=$(docker ps --all --quiet {own})
+    networks=$(docker network ls --quiet {own})
+    if [ -n "$containers$networks" ]; then
+        quiet=0
+        [ -z "$containers" ] || docker rm --force --volumes $containers
+        [ -z "$networks" ] || docker network rm $networks
+    else
+        quiet=$((quiet + 1))
+        sleep 0.3
+    fi
+    tries=$((tries + 1))
+done >/dev/null 2>&1
+[ "$(id -u)" -ne 0 ] || chown -R {owner[0]}:{owner[1]} {_quoted(folder)}
+"""
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "'\\''") + "'"
+
+
+def exec_in(container: str, command: Sequence[str]) -> list[str]:
+    """The argument list that runs a command in a container."""
+    return ["docker", "exec", container, *command]

@@ -1,0 +1,268 @@
+"""The four places and the wires between them, as network namespaces of the kernel this runs on.
+
+    client ==== link ==== front ---- origin
+
+Nothing can bypass the link: it is a router between two networks, and the client knows no other way.
+Addresses come from 198.18.0.0/15, the block reserved for benchmarking (RFC 2544, RFC 6890).
+"""
+
+import contextlib
+import os
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Self, cast
+
+from experiments.errors import StepFailed
+from experiments.origin import wait_for_origin
+from experiments.places.namespace import Namespace
+from experiments.places.places import ORIGIN_PORT, ActiveLink, Addresses, OriginSettings
+from experiments.processes import Process, wait_until
+from experiments.scenario import Scenario
+from netem import calibration, counters
+from netem.calibration import Calibration, NearEnd, Tolerance
+from netem.ferry.process import Order as FerryOrder
+from netem.link import Link
+from netem.shaper import TRIAL, Shaper, commands, sysctls
+from proxy.front import Front
+from proxy.live_socket import LiveSocket, choose_congestion_control
+from proxy.readiness import NotReady
+
+ADDRESSES = Addresses(client="198.18.0.2", front="198.18.1.2", origin="198.18.2.2")
+
+_TO_CLIENT = "to-client"
+_TO_FRONT = "to-front"
+_WIRE = "wire"
+_TO_ORIGIN = "to-origin"
+_MAC = "02:00:c6:12:00:0{}"  # locally administered
+_LOWAT = "net.ipv4.tcp_notsent_lowat"
+_WMEM = "net.ipv4.tcp_wmem"
+_RMEM = "net.ipv4.tcp_rmem"
+_CC = "net.ipv4.tcp_congestion_control"
+# Half of what the client ever advertised bounds the server's segments (tcp_bound_to_half_wnd), so its receive buffer
+# is fixed, and large enough to bound nothing.
+CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
+_FERRY_READY_S = 10.0
+_FAR_END_S = 5.0
+
+
+class Namespaces:
+    """Places as namespaces; see Places. A context: at its end they are gone."""
+
+    addresses = ADDRESSES
+    python = sys.executable
+    as_root = os.geteuid() == 0
+
+    def __init__(self, usual: Shaper | None) -> None:
+        """usual: the shaper to take when none is asked for; None finds out what the kernel has."""
+        self._usual = usual
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._client, self._link, self._front, self._origin = (
+                stack.enter_context(Namespace(name)) for name in ("client", "link", "front", "origin")
+            )
+            # Not in the run folder: a server started as root gives its files to its worker's user.
+            self.front_state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-")))
+            self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="link-")))
+            self._wire_up()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def describe(self) -> Mapping[str, Any]:
+        """Nothing beyond the kernel they share with this process."""
+        return {}
+
+    def _wire_up(self) -> None:
+        client, link, front, origin = self._client, self._link, self._front, self._origin
+        for place in (client, link, front, origin):
+            place.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
+        link.write_sysctl("net.ipv4.ip_forward", "1")
+        near, near_router, far, far_router = (_MAC.format(number) for number in range(4))
+        link.ip(
+            [
+                _wire(_TO_CLIENT, near_router, client, near),
+                _wire(_TO_FRONT, far_router, front, far),
+                f"address add 198.18.0.1/24 dev {_TO_CLIENT}",
+                f"address add 198.18.1.1/24 dev {_TO_FRONT}",
+                f"link set dev {_TO_CLIENT} up",
+                f"link set dev {_TO_FRONT} up",
+                # Address resolution would travel through the shaped link, count in its queue, and give up after a
+                # few seconds of delay.
+                f"neighbour add {ADDRESSES.client} lladdr {near} dev {_TO_CLIENT} nud permanent",
+                f"neighbour add {ADDRESSES.front} lladdr {far} dev {_TO_FRONT} nud permanent",
+            ]
+        )
+        front.ip(
+            [
+                f"link add {_TO_ORIGIN} type veth peer name {_WIRE} netns {origin.handle}",
+                f"address add {ADDRESSES.front}/24 dev {_WIRE}",
+                f"address add 198.18.2.1/24 dev {_TO_ORIGIN}",
+                "link set dev lo up",
+                f"link set dev {_WIRE} up",
+                f"link set dev {_TO_ORIGIN} up",
+                "route add default via 198.18.1.1",
+                f"neighbour add 198.18.1.1 lladdr {far_router} dev {_WIRE} nud permanent",
+            ]
+        )
+        _attach(client, ADDRESSES.client, "198.18.0.1")
+        client.ip([f"neighbour add 198.18.0.1 lladdr {near_router} dev {_WIRE} nud permanent"])
+        _attach(origin, ADDRESSES.origin, "198.18.2.1")
+
+    def tune(self, scenario: Scenario) -> None:
+        """By sysctl and ip(8); congestion control only where the namespace may, see `start_front`."""
+        self._client.write_sysctl(_RMEM, CLIENT_RMEM)
+        front = self._front
+        if scenario.sndbuf_bytes is not None:
+            least, _, most = front.read_sysctl(_WMEM).split()
+            front.write_sysctl(_WMEM, f"{least} {scenario.sndbuf_bytes} {max(int(most), scenario.sndbuf_bytes)}")
+        with contextlib.suppress(StepFailed):
+            front.write_sysctl(_CC, scenario.congestion_control)
+        if scenario.lowat_bytes is not None:
+            front.write_sysctl(_LOWAT, str(scenario.lowat_bytes))
+        if scenario.gso_segments is not None:
+            front.ip([f"link set dev {_WIRE} gso_max_segs {scenario.gso_segments}"])
+
+    def settings(self) -> dict[str, Any]:
+        """Read in the front's namespace."""
+        front = self._front
+        words = front.run(["ip", "-details", "link", "show", "dev", _WIRE]).split()
+        return {
+            "lowat": int(front.read_sysctl(_LOWAT)),
+            "tcp_wmem": front.read_sysctl(_WMEM),
+            "gso_segments": int(words[words.index("gso_max_segs") + 1]),
+        }
+
+    @contextmanager
+    def start_origin(self, origin: OriginSettings) -> Iterator[Process]:
+        """Ready when it answers the front's place."""
+        address, port = self.addresses.origin, ORIGIN_PORT
+        command = origin.command
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "TZ": "UTC", "HOST": address, "PORT": str(port)}
+        log = origin.folder / "output.log"
+        environment |= origin.environment
+        with self._origin.start("the origin", command, log, environment=environment) as process:
+            with self._front.entered():
+                wait_for_origin(process, address, port)
+            yield process
+
+    @contextmanager
+    def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:
+        """Ready when it answers a request; then the congestion control is set, if the sysctl could not be."""
+        name = f"the front ({front.settings.server.name})"
+        with ExitStack() as stack:
+            try:
+                with self._front.entered():
+                    running = front.running(lambda command, log: self._front.start(name, command, log))
+                    process = cast("Process", stack.enter_context(running))
+            except NotReady as error:
+                raise StepFailed(name, str(error), front.settings.log) from error
+            if self._front.read_sysctl(_CC) != scenario.congestion_control:
+                try:
+                    choose_congestion_control(process.pid, scenario.congestion_control)
+                except OSError as error:
+                    reason = error.strerror or str(error)
+                    raise StepFailed(f"choosing CC={scenario.congestion_control}", reason) from error
+            yield process
+
+    @contextmanager
+    def start_link(self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path) -> Iterator[ActiveLink]:
+        """Shapes the router; with the ferry, a process in its namespace does."""
+        shaper = shaper or self._usual or (Shaper.NETEM if not link.shaped or self._has_netem() else Shaper.FERRY)
+        made = commands(shaper, link, _TO_CLIENT, _TO_FRONT)
+        for command in made:
+            self._link.run(command)
+        for name, value in sysctls(shaper, link).items():
+            self._link.write_sysctl(name, value)
+        with ExitStack() as stack:
+            ask = self._scratch / "ferry"
+            check_alive = _nothing_to_check
+            if shaper is Shaper.FERRY:
+                order = FerryOrder(link=link, seed=seed, journal=folder / "queue.jsonl", socket=ask)
+                ferry = stack.enter_context(self._start_ferry(order, folder))
+                check_alive = ferry.check_alive
+            yield ActiveLink(
+                shaper=shaper,
+                commands=made,
+                check_alive=check_alive,
+                counters=lambda: counters.read(
+                    shaper, to_client=_TO_CLIENT, to_front=_TO_FRONT, ferry=ask, run=self._link.run
+                ),
+            )
+
+    @contextmanager
+    def _start_ferry(self, order: FerryOrder, folder: Path) -> Iterator[Process]:
+        file = folder / "ferry.json"
+        file.write_text(order.to_json())
+        command = (sys.executable, "-m", "netem.ferry", str(file))
+        with self._link.start("the link (ferry)", command, folder / "output.log") as ferry:
+            wait_until(order.socket.exists, _FERRY_READY_S, ferry.check_alive, "the link (ferry)")
+            yield ferry
+
+    def _has_netem(self) -> bool:
+        try:
+            for command in TRIAL:
+                self._link.run(command)
+        except StepFailed:
+            return False
+        return True
+
+    def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
+        """Both ends are sockets of this process; the far one is served by a thread."""
+        with self._client.entered():
+            near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with self._front.entered():
+            far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with near, far:
+            near.bind((self.addresses.client, 0))
+            far.bind((self.addresses.front, 0))
+            # A daemon: should the last datagram be lost, it must not keep the lab from ending.
+            far_end = threading.Thread(target=calibration.respond, args=(far,), daemon=True)
+            far_end.start()
+            with NearEnd(near, far.getsockname(), link) as end:
+                result = end.until_within(tolerance)
+            far_end.join(_FAR_END_S + link.round_trip_ns / 10**9)
+        return result
+
+    @contextmanager
+    def sampling(self, front: Process, journal: Path) -> Iterator[Callable[[], None]]:
+        """Each call borrows the server's socket for an instant."""
+        live = LiveSocket(front.pid, self.addresses.client)
+        with journal.open("w") as lines:
+
+            def look() -> None:
+                if (sample := live.sample()) is not None:
+                    lines.write(sample.to_json() + "\n")
+
+            yield look
+
+    def start_client(self, command: Sequence[str], log: Path) -> Process:
+        """In the client's namespace."""
+        return self._client.start("the client", command, log, own_stdout=False)
+
+
+def _wire(device: str, address: str, there: Namespace, address_there: str) -> str:
+    peer = f"peer name {_WIRE} address {address_there} netns {there.handle}"
+    return f"link add {device} address {address} type veth {peer}"
+
+
+def _nothing_to_check() -> None:
+    """The kernel's own shaper does not die."""
+
+
+def _attach(place: Namespace, address: str, gateway: str) -> None:
+    place.ip(
+        [
+            f"address add {address}/24 dev {_WIRE}",
+            "link set dev lo up",
+            f"link set dev {_WIRE} up",
+            f"route add default via {gateway}",
+        ]
+    )

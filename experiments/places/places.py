@@ -1,0 +1,106 @@
+"""What a run needs of its places, whatever they are made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from experiments.origin import ONE_THREAD, PROGRAM
+from experiments.processes import Process
+from experiments.scenario import Scenario
+from netem.calibration import Calibration, Tolerance
+from netem.link import Link
+from netem.shaper import Shaper
+from proxy.front import Front
+
+FRONT_PORT = 443
+ORIGIN_PORT = 8080
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """IPv4 addresses of the places that are spoken to; nothing can bypass the link between client and front."""
+
+    client: str
+    front: str
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OriginSettings:
+    """What the origin serves, the node that runs it, and the folder that its logs go to."""
+
+    program: str
+    size_bytes: int
+    script_delay_ns: int
+    folder: Path
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The argument list that starts it."""
+        return (self.program, ONE_THREAD, str(PROGRAM))
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What backend/origin.mjs reads, but for the address."""
+        return {
+            "SIZE": str(self.size_bytes),
+            "JS_DELAY_MS": str(self.script_delay_ns // 10**6),
+            "ACCESS_LOG": str(self.folder / "access.jsonl"),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActiveLink:
+    """The link at work. shaper is what it is made of; commands is what made it.
+
+    check_alive raises StepFailed if it has ended; counters gives what went over it, by direction.
+    """
+
+    shaper: Shaper
+    commands: Sequence[Sequence[str]]
+    check_alive: Callable[[], None]
+    counters: Callable[[], Mapping[str, Any]]
+
+
+class Places(Protocol):
+    """The places of one run, wired and up. Every method may raise StepFailed or Unavailable.
+
+    python: the interpreter in the client's place. front_state: a folder in the front's place for the server's own
+    files; as_root: whether the front runs as the superuser of its place.
+    """
+
+    addresses: Addresses
+    python: str
+    front_state: Path
+    as_root: bool
+
+    def describe(self) -> Mapping[str, Any]:
+        """What env.json should say about them."""
+
+    def tune(self, scenario: Scenario) -> None:
+        """Set send buffer, congestion control, LOWAT and GSO of the front, where it can be done before it runs."""
+
+    def settings(self) -> dict[str, Any]:
+        """What is set in the place of a running front: lowat, tcp_wmem, gso_segments."""
+
+    def start_origin(self, origin: OriginSettings) -> AbstractContextManager[Process]:
+        """The origin, answering."""
+
+    def start_front(self, front: Front, scenario: Scenario) -> AbstractContextManager[Process]:
+        """The front, answering, with what can only be set on a running one."""
+
+    def start_link(
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path
+    ) -> AbstractContextManager[ActiveLink]:
+        """The link, shaped; with no shaper named, by the kernel's netem where it exists."""
+
+    def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
+        """Measure the link until it is within tolerance, a few times at most: the result, and the attempts."""
+
+    def sampling(self, front: Process, journal: Path) -> AbstractContextManager[Callable[[], None]]:
+        """Look at the front's side of the client's connection and note it down; to be called every now and then."""
+
+    def start_client(self, command: Sequence[str], log: Path) -> AbstractContextManager[Process]:
+        """A program in the client's place; its standard output is this process's."""

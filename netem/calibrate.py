@@ -1,0 +1,35 @@
+"""The two ends of a calibration as programs, for places that share no process.
+
+    python -m netem.calibrate far ADDRESS PORT              in the front's place: answer until the near end is done
+    python -m netem.calibrate near FAR PORT ORDER.json      in the client's: print what was measured, as JSON
+
+The order holds the Link as `link` and the Tolerance as `tolerance`.
+"""
+
+import json
+import socket
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from netem.calibration import NearEnd, Tolerance, respond
+from netem.link import Link
+
+
+def main() -> int:
+    """Exit code."""
+    role, address, port, *rest = sys.argv[1:]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+        if role == "far":
+            end.bind((address, int(port)))
+            respond(end)
+            return 0
+        order = json.loads(Path(rest[0]).read_text())
+        with NearEnd(end, (address, int(port)), Link(**order["link"])) as near:
+            measured, attempts = near.until_within(Tolerance(**order["tolerance"]))
+        print(json.dumps({"measured": asdict(measured), "attempts": attempts}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""What went over the link so far, by direction, from whatever it is made of.
+
+`python -m netem.counters [SECONDS]` prints it in a place that `python -m netem` made into a link, as soon as it can,
+for so many seconds at most.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from netem import router, tc
+from netem.ferry.process import ask
+from netem.shaper import Shaper
+
+
+def read(
+    shaper: Shaper, *, to_client: str, to_front: str, ferry: Path, run: Callable[[Sequence[str]], str]
+) -> dict[str, Any]:
+    """netem: tc's own JSON of each device's qdiscs. ferry: what `netem.ferry.process.ask` says.
+
+    run runs a command in the link's place, and gives its output. Raises OSError if the ferry does not answer.
+    """
+    if shaper is Shaper.FERRY:
+        return dict(ask(ferry))
+    return {
+        direction: json.loads(run(tc.counters(device))) for direction, device in (("down", to_client), ("up", to_front))
+    }
+
+
+def _read_here() -> dict[str, Any]:
+    state = router.State.read()
+    found = read(state.shaper, to_client=state.to_client, to_front=state.to_front, ferry=router.FERRY, run=router.run)
+    return {"shaper": state.shaper, "commands": state.commands, "counters": found}
+
+
+def main() -> int:
+    """Exit code 0, or 1 if the place is not a link."""
+    end = time.monotonic() + (float(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    while True:
+        try:
+            print(json.dumps(_read_here()))
+        except (OSError, RuntimeError) as error:
+            if time.monotonic() > end:
+                print(f"link: {error}", file=sys.stderr)
+                return 1
+            time.sleep(0.05)
+        else:
+            return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""`python -m netem.ferry ORDER.json`: be the ferry of the place this runs in.
+
+Ends with 0 when told to by SIGTERM, and with 1 and one line on standard error when it cannot do what the order says.
+"""
+
+import sys
+from pathlib import Path
+
+from netem.ferry.process import Order, run
+from netem.ferry.ring import NotSetUp
+
+
+def main() -> int:
+    """Read the order named on the command line and carry it out; the exit code."""
+    if len(sys.argv) != 2:
+        print("ferry: usage: python -m netem.ferry ORDER.json", file=sys.stderr)
+        return 2
+    try:
+        run(Order.from_json(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    except (OSError, ValueError, NotSetUp) as error:
+        print(f"ferry: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

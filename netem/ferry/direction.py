@@ -1,0 +1,177 @@
+"""One direction of a Link as a queue model: packets and times in, packets and times out. No clock, no sockets.
+
+Rules:
+1. The stages stand in the order of netem/tc.py: loss -> delay line (delay and jitter) -> bottleneck (rate, drop-tail).
+2. A packet never overtakes another. It enters the bottleneck at
+       entry = max(entry of the one before, arrival + delay + jitter)
+   and leaves at
+       departure = max(entry, departure of the one before) + its transmission time.
+3. The bottleneck holds a packet from its entry until its departure: the one being sent counts, one that leaves at the
+   very nanosecond another enters does not. One that would exceed a limit when it enters is dropped then.
+4. Sizes are those of whole Ethernet frames, as tc counts them.
+5. `now_ns` never decreases from call to call, except that a packet may be handed in late, with the time it really came.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Self
+
+from netem.link import Link
+
+MOST_PACKETS = 200_000
+"""A direction never holds more (some 350 MB); beyond it packets are refused, which no Link asks for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """What a direction holds at one moment. packets and bytes: in the bottleneck; delay_line_packets: on their way."""
+
+    packets: int
+    bytes: int
+    delay_line_packets: int
+
+
+@dataclass(kw_only=True)
+class Counters:
+    """What happened so far. lost: by loss. dropped: by a full bottleneck. refused: for want of memory."""
+
+    packets_in: int = 0
+    bytes_in: int = 0
+    packets_out: int = 0
+    bytes_out: int = 0
+    lost: int = 0
+    dropped: int = 0
+    refused: int = 0
+    longest_queue_packets: int = 0
+    longest_queue_bytes: int = 0
+
+
+class Direction:
+    """The model of one direction. The same seed and arrivals give the same departures, wherever it runs."""
+
+    def __init__(
+        self,
+        *,
+        rate_bit_s: int | None = None,
+        delay_ns: int = 0,
+        jitter_ns: int = 0,
+        loss: float = 0.0,
+        limit_packets: int | None = None,
+        limit_bytes: int | None = None,
+        seed: int | str = 0,
+    ) -> None:
+        """None: unlimited. Without a rate the bottleneck holds nothing and the limits do not matter."""
+        self._rate_bit_s = rate_bit_s
+        self._delay_ns = delay_ns
+        self._jitter_ns = jitter_ns
+        self._loss = loss
+        self._limit_packets = limit_packets
+        self._limit_bytes = limit_bytes
+        self._random = Random(seed)
+        self._delay_line: deque[tuple[int, bytes]] = deque()  # by time of entry into the bottleneck
+        self._bottleneck: deque[tuple[int, bytes]] = deque()  # by time of departure
+        self._departed: deque[tuple[int, bytes]] = deque()  # gone from the model, not yet fetched
+        self._bottleneck_bytes = 0
+        self._last_entry_ns = 0
+        self._last_departure_ns = 0
+        self.counters = Counters()
+
+    @classmethod
+    def down(cls, link: Link, seed: int) -> Self:
+        """Toward the client: all of the Link but delay_up."""
+        return cls(
+            rate_bit_s=link.rate_bit_s,
+            delay_ns=link.delay_ns,
+            jitter_ns=link.jitter_ns,
+            loss=link.loss,
+            limit_packets=link.queue_packets,
+            seed=f"down {seed}",
+        )
+
+    @classmethod
+    def up(cls, link: Link, seed: int) -> Self:
+        """Toward the front: delay alone."""
+        return cls(delay_ns=link.delay_up_ns, seed=f"up {seed}")
+
+    def arrive(self, now_ns: int, packet: bytes) -> None:
+        """Take a packet in."""
+        size = len(packet)
+        counters = self.counters
+        counters.packets_in += 1
+        counters.bytes_in += size
+        if self._loss and self._random.random() < self._loss:
+            counters.lost += 1
+            return
+        entry_ns = now_ns + self._delay_ns
+        if self._jitter_ns:
+            entry_ns += self._random.randint(-self._jitter_ns, self._jitter_ns)
+        if len(self._delay_line) + len(self._bottleneck) + len(self._departed) >= MOST_PACKETS:
+            counters.refused += 1
+            return
+        self._last_entry_ns = max(self._last_entry_ns, entry_ns)
+        self._delay_line.append((self._last_entry_ns, packet))
+
+    def due(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
+        """Departure time and packet of all that have left by now, in order. What is not fetched comes the next time."""
+        self._advance(now_ns)
+        departed, counters = self._departed, self.counters
+        while departed:
+            departure_ns, packet = departed.popleft()
+            counters.packets_out += 1
+            counters.bytes_out += len(packet)
+            yield departure_ns, packet
+
+    @property
+    def next_ns(self) -> int | None:
+        """Departure time of the next packet; None if there is none. Early, if it is too large for limit_bytes."""
+        for leaving in (self._departed, self._bottleneck):
+            if leaving:
+                return leaving[0][0]
+        if not self._delay_line:
+            return None
+        # The bottleneck is empty: the next to enter it is sent at once.
+        entry_ns, packet = self._delay_line[0]
+        return max(entry_ns, self._last_departure_ns) + self._transmission_ns(len(packet))
+
+    def queue(self, now_ns: int) -> Queue:
+        """What the direction holds."""
+        self._advance(now_ns)
+        return Queue(
+            packets=len(self._bottleneck), bytes=self._bottleneck_bytes, delay_line_packets=len(self._delay_line)
+        )
+
+    def _transmission_ns(self, size: int) -> int:
+        return size * 8 * 10**9 // self._rate_bit_s if self._rate_bit_s else 0
+
+    def _advance(self, now_ns: int) -> None:
+        delay_line = self._delay_line
+        while delay_line and delay_line[0][0] <= now_ns:
+            entry_ns, packet = delay_line.popleft()
+            self._depart(entry_ns)
+            self._enter(entry_ns, packet)
+        self._depart(now_ns)
+
+    def _depart(self, now_ns: int) -> None:
+        bottleneck = self._bottleneck
+        while bottleneck and bottleneck[0][0] <= now_ns:
+            self._bottleneck_bytes -= len(bottleneck[0][1])
+            self._departed.append(bottleneck.popleft())
+
+    def _enter(self, entry_ns: int, packet: bytes) -> None:
+        if self._rate_bit_s is None:
+            self._departed.append((entry_ns, packet))
+            return
+        counters = self.counters
+        packets, size = len(self._bottleneck) + 1, self._bottleneck_bytes + len(packet)
+        if (self._limit_packets is not None and packets > self._limit_packets) or (
+            self._limit_bytes is not None and size > self._limit_bytes
+        ):
+            counters.dropped += 1
+            return
+        self._last_departure_ns = max(entry_ns, self._last_departure_ns) + self._transmission_ns(len(packet))
+        self._bottleneck.append((self._last_departure_ns, packet))
+        self._bottleneck_bytes = size
+        counters.longest_queue_packets = max(counters.longest_queue_packets, packets)
+        counters.longest_queue_bytes = max(counters.longest_queue_bytes, size)

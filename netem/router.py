@@ -1,0 +1,91 @@
+"""The link's place where it has to help itself, as in a container: find the devices, take the addresses, shape."""
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from netem.link import Link
+from netem.shaper import TRIAL, Shaper, commands
+
+_HOME = Path("/run/link")
+FERRY = _HOME / "ferry"
+"""Where a ferry in such a place answers."""
+
+_STATE = _HOME / "state.json"
+_RUN_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What the place has been made into, for whoever asks in it."""
+
+    shaper: Shaper
+    to_client: str
+    to_front: str
+    commands: Sequence[Sequence[str]]
+
+    def write(self) -> None:
+        """Leave it for `read`; it appears whole."""
+        unready = _STATE.with_suffix(".unready")
+        unready.write_text(json.dumps(asdict(self)))
+        unready.rename(_STATE)
+
+    @classmethod
+    def read(cls) -> Self:
+        """Raises OSError if the place is not a link yet."""
+        document: dict[str, Any] = json.loads(_STATE.read_text())
+        return cls(**document | {"shaper": Shaper(document["shaper"])})
+
+
+def run(command: Sequence[str]) -> str:
+    """Run a short command; its output. Raises RuntimeError, with what it said."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Router:
+    """A place between two networks."""
+
+    to_client: str
+    to_front: str
+
+    @classmethod
+    def between(cls, *, near: str, far: str) -> Self:
+        """The devices that hold these addresses. Raises ValueError if there are none."""
+        devices = {
+            address["local"]: device["ifname"]
+            for device in json.loads(run(["ip", "-json", "address", "show"]))
+            for address in device["addr_info"]
+        }
+        missing = [address for address in (near, far) if address not in devices]
+        if missing:
+            raise ValueError(f"no device here has the address {' or '.join(missing)}")
+        return cls(to_client=devices[near], to_front=devices[far])
+
+    def take(self, near_gateway: str, far_gateway: str) -> None:
+        """Take the addresses that both networks send to. Raises RuntimeError."""
+        run(["ip", "address", "add", f"{near_gateway}/24", "dev", self.to_client])
+        run(["ip", "address", "add", f"{far_gateway}/24", "dev", self.to_front])
+
+    def shape(self, link: Link, asked: Shaper | None) -> State:
+        """Make the link. Raises RuntimeError."""
+        shaper = asked or (Shaper.NETEM if not link.shaped or _has_netem() else Shaper.FERRY)
+        made = commands(shaper, link, self.to_client, self.to_front)
+        for command in made:
+            run(command)
+        return State(shaper=shaper, to_client=self.to_client, to_front=self.to_front, commands=made)
+
+
+def _has_netem() -> bool:
+    try:
+        for command in TRIAL:
+            run(command)
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,39 @@
+"""How a Link becomes real: by the kernel's netem, or, where the kernel has none, by the ferry.
+
+Nothing is run here. Both work in a place that already routes between a device toward the client and one toward the
+front, and give the same link: same stages, same queue, same way to count.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from netem import tc
+from netem.ferry import loops
+from netem.link import Link
+from netem.tc import Command
+
+
+class Shaper(StrEnum):
+    """What a link is made of."""
+
+    NETEM = "netem"
+    FERRY = "ferry"
+
+
+TRIAL: tuple[Command, ...] = (
+    ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"),
+    ("tc", "qdisc", "del", "dev", "lo", "root"),
+)
+"""Commands that fail, in a place, if its kernel has no netem."""
+
+
+def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:
+    """The commands that shape the place; with the ferry they only lead the packets to it."""
+    if shaper is Shaper.FERRY:
+        return loops.commands(link, to_client, to_front)
+    return tc.down(link, to_client) + tc.up(link, to_front)
+
+
+def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
+    """What must hold in the place once the commands are done."""
+    return loops.sysctls(link) if shaper is Shaper.FERRY else {"net.ipv4.ip_forward": "1"}

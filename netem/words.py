@@ -1,0 +1,96 @@
+"""A Link in words: the names and notation that people, Makefiles and environments use for it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from netem import tc, units
+from netem.link import Link
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """One of a Link's words. parse raises ValueError; field is a field of Link."""
+
+    field: str
+    default: str
+    parse: Callable[[str], Any]
+    allowed: str
+
+
+def _rate(text: str) -> int | None:
+    if text == "unlimited":
+        return None
+    rate_bit_s = units.parse_rate_bit_s(text)
+    Link(rate_bit_s=rate_bit_s, delay_ns=0)
+    return rate_bit_s
+
+
+def parse_delay_ns(text: str) -> int:
+    """A time that a Link may have as its delay. Raises ValueError."""
+    delay_ns = units.parse_time_ns(text)
+    Link(rate_bit_s=None, delay_ns=delay_ns)
+    return delay_ns
+
+
+def _queue(text: str) -> int:
+    bare = text.isascii() and text.isdigit()
+    packets = int(text) if bare else tc.queue_from_bytes(units.parse_size_bytes(text))
+    Link(rate_bit_s=None, delay_ns=0, queue_packets=packets)
+    return packets
+
+
+def _loss(text: str) -> float:
+    loss = units.parse_fraction(text)
+    Link(rate_bit_s=None, delay_ns=0, loss=loss)
+    return loss
+
+
+WORDS: Mapping[str, Word] = MappingProxyType(
+    {
+        "RATE": Word(
+            field="rate_bit_s",
+            default="128kbps",
+            parse=_rate,
+            allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
+        ),
+        "DELAY": Word(
+            field="delay_ns",
+            default="300ms",
+            parse=parse_delay_ns,
+            allowed="a tc time such as 300ms or 0.3s, from 0ms to 60s",
+        ),
+        "DELAY_UP": Word(
+            field="delay_up_ns",
+            default="0ms",
+            parse=parse_delay_ns,
+            allowed="a tc time such as 20ms, from 0ms to 60s",
+        ),
+        "QUEUE": Word(
+            field="queue_packets",
+            default="25",
+            parse=_queue,
+            allowed="1 to 100000 packets, or at least one packet of 1514 bytes with a unit, such as 30kb",
+        ),
+        "LOSS": Word(field="loss", default="0%", parse=_loss, allowed="0% to 50%, with the percent sign"),
+        "JITTER": Word(
+            field="jitter_ns",
+            default="0ms",
+            parse=parse_delay_ns,
+            allowed="a tc time such as 20ms, at most DELAY",
+        ),
+    }
+)
+
+
+def link_from(words: Mapping[str, str]) -> Link:
+    """The Link that these words describe, defaults for the rest. Raises ValueError, naming the word."""
+    fields: dict[str, Any] = {}
+    for name, word in WORDS.items():
+        text = words.get(name, word.default)
+        try:
+            fields[word.field] = word.parse(text)
+        except ValueError:
+            raise ValueError(f"{name}={text} is not allowed; allowed: {word.allowed}") from None
+    return Link(**fields)

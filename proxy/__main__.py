@@ -1,0 +1,63 @@
+"""`python -m proxy [COMMAND.json]`: become a front.
+
+With a file: become the command in it, a list of words. Without: a front to visit, told by the environment:
+
+    SERVER, NATIVE    which one, and whether with its own mechanism
+    ADDRESS, ORIGIN   where it listens, on port 443; where the origin is, HOST:PORT
+    SIZE              of the largest response in bytes
+
+Its files, and the certificate authority to trust (ca.pem), are in /run/front.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from proxy.certificates import issue
+from proxy.front import Front, FrontSettings
+from proxy.readiness import HOME, NAMES
+from proxy.server import catalogue
+
+
+def _front() -> Front:
+    words = os.environ
+    server = catalogue()[words["SERVER"]]
+    state = HOME / "state"
+    state.mkdir()
+    return Front(
+        FrontSettings(
+            server=server,
+            native=words["NATIVE"],
+            program=server.program,
+            server_name=NAMES[0],
+            address=words["ADDRESS"],
+            port=443,
+            origin=words["ORIGIN"],
+            size_bytes=int(words["SIZE"]),
+            certificates=issue(HOME, *NAMES, words["ADDRESS"]),
+            config=HOME / server.template.name,
+            state=state,
+            as_root=os.geteuid() == 0,
+            log=HOME / "error.log",
+            output=HOME / "output.log",
+        )
+    )
+
+
+def main() -> None:
+    """Does not return: the server takes this process's place."""
+    if len(sys.argv) > 1:
+        command = tuple(json.loads(Path(sys.argv[1]).read_text()))
+    else:
+        try:
+            front = _front()
+        except KeyError as error:
+            sys.exit(f"front: {error} is not set, or not one of its values")
+        front.configure()
+        command = front.command
+    os.execvp(command[0], command)  # noqa: S606
+
+
+if __name__ == "__main__":
+    main()

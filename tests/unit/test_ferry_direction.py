@@ -1,0 +1,321 @@
+"""The queue model of the ferry, to the nanosecond."""
+
+from dataclasses import dataclass
+from operator import itemgetter
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netem.ferry import direction
+from netem.ferry.direction import Counters, Direction, Queue
+from netem.link import Link
+
+MS = 10**6
+FOREVER = 10**18
+FULL = bytes(1514)
+FULL_NS = 12_112_000
+"""What 1514 bytes take at 1 Mbit/s."""
+
+
+def departures(model: Direction, now_ns: int = FOREVER) -> list[int]:
+    return [departure_ns for departure_ns, _ in model.due(now_ns)]
+
+
+def arrive(model: Direction, *arrivals: tuple[int, bytes]) -> None:
+    for now_ns, packet in arrivals:
+        model.arrive(now_ns, packet)
+
+
+def test_nothing_asked_changes_nothing() -> None:
+    """Without rate, delay and loss a packet leaves when it comes."""
+    model = Direction()
+    arrive(model, (5, b"a"), (5, b"b"), (7, b"c"))
+    assert list(model.due(7)) == [(5, b"a"), (5, b"b"), (7, b"c")]
+    assert model.next_ns is None
+
+
+def test_delay() -> None:
+    """A packet leaves exactly the delay later and not a nanosecond before; many can be on their way."""
+    model = Direction(delay_ns=300 * MS)
+    arrive(model, (0, FULL), (1, FULL))
+    assert model.next_ns == 300 * MS
+    assert model.queue(300 * MS - 1) == Queue(packets=0, bytes=0, delay_line_packets=2)
+    assert departures(model, 300 * MS - 1) == []
+    assert departures(model, 300 * MS) == [300 * MS]
+    assert departures(model, 300 * MS + 1) == [300 * MS + 1]
+
+
+def test_rate() -> None:
+    """Packets leave one transmission time apart while the bottleneck is busy, each by its own size."""
+    model = Direction(rate_bit_s=1_000_000)
+    arrive(model, (100, FULL), (100, bytes(60)), (200, FULL))
+    assert departures(model) == [100 + FULL_NS, 100 + FULL_NS + 480_000, 100 + 2 * FULL_NS + 480_000]
+
+
+def test_an_idle_bottleneck_begins_anew() -> None:
+    """Time in which nothing was sent is not made up for."""
+    model = Direction(rate_bit_s=1_000_000)
+    arrive(model, (0, FULL), (100 * MS, FULL))
+    assert departures(model) == [FULL_NS, 100 * MS + FULL_NS]
+
+
+def test_transmission_times_are_rounded_down() -> None:
+    """Whole nanoseconds: one byte at 3 Gbit/s takes 2."""
+    model = Direction(rate_bit_s=3 * 10**9)
+    arrive(model, (0, b"x"), (0, b"x"))
+    assert departures(model) == [2, 4]
+
+
+def test_delay_and_rate_add_up() -> None:
+    """The bottleneck stands behind the delay line."""
+    model = Direction(rate_bit_s=1_000_000, delay_ns=50 * MS)
+    arrive(model, (0, FULL), (1 * MS, FULL))
+    assert model.next_ns == 50 * MS + FULL_NS
+    assert model.queue(50 * MS - 1) == Queue(packets=0, bytes=0, delay_line_packets=2)
+    assert model.queue(50 * MS) == Queue(packets=1, bytes=1514, delay_line_packets=1)
+    assert model.queue(51 * MS) == Queue(packets=2, bytes=3028, delay_line_packets=0)
+    assert departures(model) == [50 * MS + FULL_NS, 50 * MS + 2 * FULL_NS]
+
+
+@pytest.mark.parametrize("delay_ns", [0, 300 * MS])
+def test_drop_tail_counts_the_packet_being_sent(delay_ns: int) -> None:
+    """Of a burst the bottleneck keeps as many packets as its limit, however many are in the delay line."""
+    model = Direction(rate_bit_s=1_000_000, delay_ns=delay_ns, limit_packets=3)
+    arrive(model, *((0, FULL) for _ in range(10)))
+    assert departures(model) == [delay_ns + FULL_NS * number for number in (1, 2, 3)]
+    assert (model.counters.dropped, model.counters.longest_queue_packets) == (7, 3)
+
+
+def test_room_is_made_at_the_very_nanosecond_of_a_departure() -> None:
+    """What enters as another leaves finds room; a nanosecond before it does not."""
+    model = Direction(rate_bit_s=1_000_000, limit_packets=1)
+    arrive(model, (0, FULL), (FULL_NS - 1, FULL), (FULL_NS, FULL))
+    assert departures(model) == [FULL_NS, 2 * FULL_NS]
+    assert model.counters.dropped == 1
+
+
+def test_a_drop_happens_when_the_packet_enters() -> None:
+    """It is on its way until then, and counted as dropped from then on."""
+    model = Direction(rate_bit_s=1_000_000, delay_ns=10, limit_packets=1)
+    arrive(model, (0, FULL), (0, FULL))
+    assert model.queue(9).delay_line_packets == 2
+    assert model.counters.dropped == 0
+    assert model.queue(10) == Queue(packets=1, bytes=1514, delay_line_packets=0)
+    assert model.counters.dropped == 1
+
+
+def test_byte_limit() -> None:
+    """A packet that would exceed the bytes is dropped, a smaller one after it still fits."""
+    model = Direction(rate_bit_s=8_000_000_000, limit_bytes=2000)
+    arrive(model, (0, FULL), (0, FULL), (0, bytes(486)), (0, b"x"))
+    assert departures(model) == [1514, 2000]
+    assert model.counters.dropped == 2
+    assert model.counters.longest_queue_bytes == 2000
+
+
+def test_limits_do_not_matter_without_a_rate() -> None:
+    """Nothing waits in a bottleneck without a rate."""
+    model = Direction(delay_ns=5, limit_packets=1, limit_bytes=1)
+    arrive(model, (0, FULL), (0, FULL))
+    assert departures(model) == [5, 5]
+    assert model.counters.longest_queue_packets == 0
+
+
+def test_jitter_keeps_order_and_bounds() -> None:
+    """Delays vary within delay ± jitter; who would overtake leaves together with the one before."""
+    model = Direction(delay_ns=100, jitter_ns=60, seed=1)
+    arrive(model, *((now_ns, now_ns.to_bytes(2, "big")) for now_ns in range(0, 5000, 10)))
+    left = list(model.due(FOREVER))
+    assert [int.from_bytes(packet, "big") for _, packet in left] == list(range(0, 5000, 10))
+    assert [departure_ns for departure_ns, _ in left] == sorted(departure_ns for departure_ns, _ in left)
+    delays = {departure_ns - int.from_bytes(packet, "big") for departure_ns, packet in left}
+    assert min(delays) >= 40
+    assert max(delays) <= 160
+    assert len(delays) > 20
+
+
+def test_loss_is_as_frequent_as_asked() -> None:
+    """Of many packets about the asked fraction is lost; lost and passed on make up all."""
+    model = Direction(loss=0.1, seed=1)
+    arrive(model, *((0, b"x") for _ in range(10_000)))
+    passed = len(departures(model))
+    assert model.counters.lost + passed == 10_000
+    assert 900 < model.counters.lost < 1100
+
+
+def test_the_seed_decides_chance() -> None:
+    """The same seed and packets give the same fates; another seed, or the other direction, others."""
+    link = Link(rate_bit_s=None, delay_ns=100, delay_up_ns=100, loss=0.3, jitter_ns=50)
+
+    def fates(model: Direction) -> list[tuple[int, bytes]]:
+        arrive(model, *((now_ns, str(now_ns).encode()) for now_ns in range(200)))
+        return list(model.due(FOREVER))
+
+    assert fates(Direction.down(link, 1)) == fates(Direction.down(link, 1))
+    assert fates(Direction.down(link, 1)) != fates(Direction.down(link, 2))
+    chances = {"delay_ns": 100, "loss": 0.3, "jitter_ns": 50}
+    assert fates(Direction(**chances, seed="down 1")) != fates(Direction(**chances, seed="up 1"))  # type: ignore[arg-type]
+
+
+def test_directions_of_a_link() -> None:
+    """Down is all of the Link but delay_up, up is that delay alone."""
+    link = Link(rate_bit_s=1_000_000, delay_ns=50 * MS, delay_up_ns=20 * MS, queue_packets=2, loss=0.5, jitter_ns=MS)
+    up, down = Direction.up(link, 1), Direction.down(link, 1)
+    arrive(up, *((0, FULL) for _ in range(9)))
+    assert departures(up) == [20 * MS] * 9
+    arrive(down, *((0, FULL) for _ in range(100)))
+    assert len(departures(down)) == 2
+    assert down.counters.lost + down.counters.dropped == 98
+
+
+def test_counters() -> None:
+    """Everything that came in is accounted for."""
+    model = Direction(rate_bit_s=1_000_000, limit_packets=2)
+    arrive(model, (0, FULL), (0, bytes(60)), (0, FULL))
+    assert departures(model, FULL_NS) == [FULL_NS]
+    assert model.counters == Counters(
+        packets_in=3,
+        bytes_in=3088,
+        packets_out=1,
+        bytes_out=1514,
+        dropped=1,
+        longest_queue_packets=2,
+        longest_queue_bytes=1574,
+    )
+    assert model.queue(FULL_NS) == Queue(packets=1, bytes=60, delay_line_packets=0)
+
+
+def test_what_is_not_fetched_stays() -> None:
+    """A caller may stop in the middle of what is due, and finds the rest the next time."""
+    model = Direction()
+    arrive(model, (1, b"a"), (2, b"b"))
+    assert next(model.due(5)) == (1, b"a")
+    assert model.next_ns == 2
+    assert list(model.due(5)) == [(2, b"b")]
+
+
+def test_a_packet_handed_in_late_leaves_by_its_own_time() -> None:
+    """That somebody looked meanwhile changes no departure."""
+    model = Direction(rate_bit_s=1_000_000)
+    arrive(model, (0, FULL))
+    assert departures(model, FULL_NS + 5) == [FULL_NS]
+    arrive(model, (FULL_NS + 3, FULL))
+    assert departures(model, FULL_NS + 5) == []
+    assert departures(model) == [2 * FULL_NS + 3]
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a size no Link asks for packets are refused, and counted."""
+    monkeypatch.setattr(direction, "MOST_PACKETS", 3)
+    model = Direction(delay_ns=10)
+    arrive(model, *((0, b"x") for _ in range(5)))
+    assert departures(model) == [10, 10, 10]
+    assert model.counters.refused == 2
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a packet, by the book: departure_ns is None if it was dropped."""
+
+    size: int
+    entry_ns: int
+    departure_ns: int | None
+
+    def waits_at(self, now_ns: int) -> bool:
+        return self.departure_ns is not None and self.entry_ns <= now_ns < self.departure_ns
+
+
+def by_the_book(
+    arrivals: list[tuple[int, int]],
+    *,
+    rate_bit_s: int,
+    delay_ns: int,
+    jitter_ns: int,
+    limit_packets: int | None,
+    limit_bytes: int | None,
+    seed: int,
+) -> list[Fate]:
+    """The rules, word by word: every packet looks at all before it."""
+    chance = Random(seed)
+    fates: list[Fate] = []
+    for now_ns, size in arrivals:
+        jittered_ns = now_ns + delay_ns + (chance.randint(-jitter_ns, jitter_ns) if jitter_ns else 0)
+        entry_ns = max([jittered_ns, *(fate.entry_ns for fate in fates)])
+        waiting = [fate.size for fate in fates if fate.waits_at(entry_ns)]
+        full = (limit_packets is not None and len(waiting) >= limit_packets) or (
+            limit_bytes is not None and sum(waiting) + size > limit_bytes
+        )
+        begins_ns = max([entry_ns, *(fate.departure_ns for fate in fates if fate.departure_ns is not None)])
+        fates.append(Fate(size, entry_ns, None if full else begins_ns + size * 8 * 10**9 // rate_bit_s))
+    return fates
+
+
+ARRIVALS = st.lists(st.tuples(st.integers(0, 3000), st.integers(1, 1514)), max_size=40).map(
+    lambda steps: [(sum(gap for gap, _ in steps[: index + 1]), size) for index, (_, size) in enumerate(steps)]
+)
+LIMITS = st.one_of(st.none(), st.integers(1, 6))
+LOOKS = st.lists(st.integers(0, 200_000), max_size=10)
+
+
+@given(
+    arrivals=ARRIVALS,
+    looks=LOOKS,
+    rate_bit_s=st.integers(10**9, 10**11),
+    delay_ns=st.integers(0, 5000),
+    jitter=st.floats(0, 1),
+    limit_packets=LIMITS,
+    limit_kilobytes=LIMITS,
+    seed=st.integers(0, 3),
+)
+def test_agrees_with_the_book(
+    *,
+    arrivals: list[tuple[int, int]],
+    looks: list[int],
+    rate_bit_s: int,
+    delay_ns: int,
+    jitter: float,
+    limit_packets: int | None,
+    limit_kilobytes: int | None,
+    seed: int,
+) -> None:
+    """Departures, drops and queue lengths are those of a reference that follows the rules word by word, and looking
+    at a model in between changes nothing. next_ns is the next departure, whenever it is asked."""
+    limit_bytes = None if limit_kilobytes is None else limit_kilobytes * 1514
+    model = Direction(
+        rate_bit_s=rate_bit_s,
+        delay_ns=delay_ns,
+        jitter_ns=int(delay_ns * jitter),
+        limit_packets=limit_packets,
+        limit_bytes=limit_bytes,
+        seed=seed,
+    )
+    fates = by_the_book(
+        arrivals,
+        rate_bit_s=rate_bit_s,
+        delay_ns=delay_ns,
+        jitter_ns=int(delay_ns * jitter),
+        limit_packets=limit_packets,
+        limit_bytes=limit_bytes,
+        seed=seed,
+    )
+    left: list[tuple[int, int]] = []
+    steps = [(now_ns, False, size) for now_ns, size in arrivals] + [(now_ns, True, 0) for now_ns in looks]
+    for now_ns, look, size in sorted(steps, key=itemgetter(0, 1)):
+        if not look:
+            model.arrive(now_ns, bytes(size))
+            continue
+        known = fates[: model.counters.packets_in]
+        waiting = [fate.size for fate in known if fate.waits_at(now_ns)]
+        assert model.queue(now_ns) == Queue(
+            packets=len(waiting),
+            bytes=sum(waiting),
+            delay_line_packets=sum(fate.entry_ns > now_ns for fate in known),
+        )
+        left += [(departure_ns, len(packet)) for departure_ns, packet in model.due(now_ns)]
+        upcoming = [fate.departure_ns for fate in known if fate.departure_ns is not None and fate.departure_ns > now_ns]
+        assert model.next_ns == min(upcoming, default=None)
+    left += [(departure_ns, len(packet)) for departure_ns, packet in model.due(FOREVER)]
+    assert left == [(fate.departure_ns, fate.size) for fate in fates if fate.departure_ns is not None]
+    assert model.counters.dropped == sum(fate.departure_ns is None for fate in fates)

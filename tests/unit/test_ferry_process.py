@@ -1,0 +1,69 @@
+"""What the ferry is told, and how it sums up its own lateness."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from netem.ferry.process import Lateness, Order
+from netem.link import Link
+
+ORDER = Order(
+    link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, loss=0.01),
+    seed=7,
+    journal=Path("/run/queue.jsonl"),
+    socket=Path("/run/ferry"),
+)
+
+
+def test_an_order_survives_json() -> None:
+    """What is written is read back."""
+    assert Order.from_json(ORDER.to_json()) == ORDER
+
+
+@pytest.mark.parametrize("missing", ["link", "seed", "journal", "socket"])
+def test_an_order_without_a_part_is_refused(missing: str) -> None:
+    """By the name of the part."""
+    document = json.loads(ORDER.to_json())
+    del document[missing]
+    with pytest.raises(ValueError, match=f"the order has no '{missing}'"):
+        Order.from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "Expecting"),
+        ("[]", "not an order"),
+        ('{"link": {"rate_bit_s": 1, "delay_ns": 0}}', "rate: allowed are"),
+        ('{"link": {"rate": 1}}', "unexpected keyword"),
+    ],
+)
+def test_what_is_no_order_is_refused(text: str, reason: str) -> None:
+    """With the reason."""
+    with pytest.raises(ValueError, match=reason):
+        Order.from_json(text)
+
+
+def test_lateness_before_the_first_packet() -> None:
+    """There is none."""
+    assert Lateness().percentile_ns(99) == -1
+
+
+def test_lateness() -> None:
+    """Percentiles are right to the microsecond and never more than the longest, which is exact."""
+    lateness = Lateness()
+    for microseconds in range(1, 101):
+        lateness.add(microseconds * 1000)
+    assert lateness.percentile_ns(50) == 50_999
+    assert lateness.percentile_ns(99) == 99_999
+    assert lateness.percentile_ns(100) == 100_000
+
+
+def test_lateness_beyond_the_scale() -> None:
+    """Beyond 20 ms the longest stands for all."""
+    lateness = Lateness()
+    for late_ns in (1000, 30_000_000, 50_000_000):
+        lateness.add(late_ns)
+    assert lateness.percentile_ns(33) == 1999
+    assert lateness.percentile_ns(50) == 50_000_000
