@@ -10,10 +10,10 @@ export PRIOLAB_KNOBS := $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel experiment show list doctor test lint format bench picture clean
+.PHONY: help setup kernel experiment show list doctor test lint format bench picture agreement base-image clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Knobs follow as NAME=VALUE; README.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
 setup: ## system packages, Python environment, guest kernel; whatever is missing
@@ -51,6 +51,12 @@ bench: setup ## how long things take on this machine
 
 picture: setup ## make the README's picture anew
 	@.venv/bin/python -m experiments.picture
+
+agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 12 minutes)
+	@$(PRIOLAB) agreement docs/agreement.md
+
+base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
+	@experiments/base-image.sh
 
 clean: ## remove the Python environment and caches; results and the guest kernel stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 _GSO_BYTES = 65_536
+_NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
 _PACKET_BITS = 1514 * 8
 _LONG_QUEUE_S = 1.0
 
@@ -19,9 +20,36 @@ def advice(run: Document) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
+def _can_bind(scenario: Document) -> bool:
+    """Whether LOWAT is a limit that the image could meet; if it is not, one sentence says so, and no other."""
+    lowat = scenario["lowat"]
+    return lowat is not None and lowat < min(_NO_LIMIT, scenario["size_bytes"])
+
+
+def _no_limit(scenario: Document, observed: Document) -> str | None:
+    del observed
+    if scenario["lowat"] != _NO_LIMIT:
+        return None
+    return (
+        f"LOWAT={_NO_LIMIT} is the kernel's own value and no limit: this is LOWAT=none, the control, by another name. "
+        f"A smaller LOWAT is a limit."
+    )
+
+
+def _larger_than_image(scenario: Document, observed: Document) -> str | None:
+    del observed
+    lowat, size = scenario["lowat"], scenario["size_bytes"]
+    if lowat is None or not size <= lowat < _NO_LIMIT:
+        return None
+    return (
+        f"LOWAT={lowat} is not less than SIZE={size}: the image may stand unsent in the kernel as good as whole, so "
+        f"nothing holds it back. A smaller LOWAT, or a larger SIZE, lets it bind."
+    )
+
+
 def _stock_send_buffer(scenario: Document, observed: Document) -> str | None:
     lowat = scenario["lowat"]
-    if scenario["sndbuf_bytes"] is not None or lowat is None:
+    if scenario["sndbuf_bytes"] is not None or not _can_bind(scenario):
         return None
     most = observed["sndbuf_most_bytes"]
     if most >= 4 * lowat:
@@ -56,7 +84,7 @@ def _one_offload_packet(scenario: Document, observed: Document) -> str | None:
 
 def _larger_than_buffer(scenario: Document, observed: Document) -> str | None:
     lowat, buffer = scenario["lowat"], observed["sndbuf_most_bytes"]
-    if lowat is None or scenario["sndbuf_bytes"] is None or lowat < buffer:
+    if not _can_bind(scenario) or scenario["sndbuf_bytes"] is None or lowat < buffer:
         return None
     return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes is full before. SNDBUF makes it larger."
 
@@ -78,9 +106,10 @@ def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
     queue_s = scenario["queue_packets"] * _PACKET_BITS / scenario["rate_bit_s"]
     if queue_s < _LONG_QUEUE_S:
         return None
+    remedy = "A smaller QUEUE" if scenario["congestion_control"] == "bbr" else "A smaller QUEUE, or CC=bbr,"
     return (
         f"QUEUE={scenario['queue_packets']}: the bottleneck itself can hold {queue_s:.1f} s of packets, sent "
-        f"and out of LOWAT's reach. A smaller QUEUE, or CC=bbr, keeps them from piling up there."
+        f"and out of LOWAT's reach. {remedy} keeps them from piling up there."
     )
 
 
@@ -97,12 +126,19 @@ def _own_mechanism(scenario: Document, observed: Document) -> str | None:
 
 def _random(scenario: Document, observed: Document) -> str | None:
     del observed
-    if not scenario["loss"]:
+    words = []
+    if scenario["loss"]:
+        words.append(f"LOSS={scenario['loss'] * 100:g}%")
+    if scenario["jitter_ns"]:
+        words.append(f"JITTER={scenario['jitter_ns'] / 10**6:g}ms")
+    if not words:
         return None
-    return f"LOSS={scenario['loss'] * 100:g}%: losses fall differently in every run. REPEAT=5 shows the spread."
+    return f"{' and '.join(words)}: chance, which falls differently in every repetition. REPEAT=5 shows the spread."
 
 
 _RULES: tuple[Callable[[Document, Document], str | None], ...] = (
+    _no_limit,
+    _larger_than_image,
     _stock_send_buffer,
     _grown_send_buffer,
     _one_offload_packet,

@@ -7,8 +7,10 @@ from typing import Any
 
 from analysis.advice import advice
 from analysis.load import Experiment, Run
+from analysis.metrics import IMAGE, SCRIPT
 from analysis.verdict import Verdict
 
+_EDGES = ("first_byte_ms", "last_byte_ms")
 _WORST_FIRST = ("failed", "invalid", "unsupported", "ok")
 
 
@@ -57,7 +59,7 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "verdict": verdict,
         "verdict_reason": reason,
         **_figures([measured(run) for run in good]),
-        "wall_s": median(run.document["wall_s"] for run in runs),
+        "wall_s": round(median(run.document["wall_s"] for run in runs), 3),
         "loads": list(chosen.document["loads"]),
         "warnings": advice(chosen.document) if chosen.status == "ok" else [],
     }
@@ -86,18 +88,18 @@ def _verdict(good: Sequence[Run]) -> tuple[str | None, str | None]:
 
 
 def _figures(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    def middle(pick: Callable[[Mapping[str, Any]], float]) -> float | None:
-        return median(map(pick, loads)) if loads else None
+    def middle(pick: Callable[[Mapping[str, Any]], float], digits: int | None) -> float | None:
+        """The median, as finely as one value is measured: a mean of two has no more to say."""
+        return round(median(map(pick, loads)), digits) if loads else None
 
-    def times(resource: str) -> dict[str, float | None]:
-        return {
-            "first_byte_ms": middle(lambda load: load[resource]["first_byte_ms"]),
-            "last_byte_ms": middle(lambda load: load[resource]["last_byte_ms"]),
-        }
+    def milliseconds(resource: str, edge: str) -> float | None:
+        return middle(lambda load: load[resource][edge], 6)
+
+    def whole_bytes(key: str) -> float | None:
+        return middle(lambda load: load[key], None)
 
     return {
-        "script": times("script"),
-        "image": times("image"),
-        "image_bytes_before_script": middle(lambda load: load["image_bytes_before_script"]),
-        "image_bytes_during_script": middle(lambda load: load["image_bytes_during_script"]),
+        **{name: {edge: milliseconds(name, edge) for edge in _EDGES} for name in (SCRIPT, IMAGE)},
+        "image_bytes_before_script": whole_bytes("image_bytes_before_script"),
+        "image_bytes_during_script": whole_bytes("image_bytes_during_script"),
     }

@@ -1,43 +1,47 @@
 """The timeline: the arms one above the other on one time axis, image and script as lanes, thickness = rate.
 
 One declaration (Vega-Lite, through Altair) gives SVG and PNG. Text sits in rows of its own, so nothing can overlap:
-above each lane its first and last byte, above both lanes the instant the script was available.
+above each lane its first and last byte, above both lanes the instant the script was available. The line of that instant
+pauses where it would strike through text.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import vl_convert
 
+from analysis import lettering
+from analysis.lanes import lanes
+from analysis.lettering import Label
 from analysis.load import Experiment, Run
-from analysis.metrics import PageLoad, ResourceTimes, page_loads
+from analysis.metrics import IMAGE, SCRIPT, PageLoad, page_loads
 from analysis.summary import measured, typical
 from analysis.verdict import Verdict
 
 _WIDTH = 1400
 _HEIGHT = 270
-_BINS = 140
+_STEP_PX = 10
 _PNG_SCALE = 1.25
 _VEGA_LITE = alt.SCHEMA_VERSION.lstrip("v").rpartition(".")[0]
 _FONT = 24
+_SMALL = _FONT - 3
 _INK = "#1a1a1a"
 _QUIET = "#5a5a5a"
 # Blue and vermilion of Okabe and Ito: distinct to colour-blind eyes and on a pale projector.
-_COLOURS = {"image": "#0072b2", "script": "#d55e00"}
+_COLOURS = {IMAGE: "#0072b2", SCRIPT: "#d55e00"}
 _VERDICT_COLOURS = {Verdict.KEPT: "#00664b", Verdict.INVERTED: "#b00020"}
 
 # Vertical layout of a panel, in lane heights.
-_BASE = {"image": 0.0, "script": 1.75}
+_BASE = {IMAGE: 0.0, SCRIPT: 1.75}
+_MARK = 1.16
 _LABEL_ABOVE = 1.32
+_LABEL_HALF = 0.22
 _AVAILABLE_ROW = 3.45
 _TOP = 3.75
-# Frames, records, TCP, IP and Ethernet around a full-size packet's payload.
-_OVERHEAD = 1514 / 1440
-_LETTER_PX = 0.56 * _FONT
+_LINE_MARGIN_PX = 8
 
 
 # Altair's own types for what layering and concatenating give are wider than what its functions accept.
@@ -54,8 +58,8 @@ class _Scale:
         return seconds / self.most_s * _WIDTH
 
     @property
-    def bin_s(self) -> float:
-        return self.most_s / _BINS
+    def step_s(self) -> float:
+        return self.most_s * _STEP_PX / _WIDTH
 
 
 def draw(experiment: Experiment) -> Chart | None:
@@ -71,7 +75,7 @@ def draw(experiment: Experiment) -> Chart | None:
         for index, (run, load) in enumerate(zip(shown, loads, strict=True))
     ]
     title = alt.TitleParams(
-        _headline(shown[0]),
+        lettering.wrapped(list(_headline(experiment, shown)), " · ", _FONT, _WIDTH),
         fontSize=_FONT,
         fontWeight="normal",
         color=_QUIET,
@@ -96,21 +100,32 @@ def save(experiment: Experiment) -> list[Path]:
     return [experiment.path / "timeline.svg", experiment.path / "timeline.png"]
 
 
-def _headline(run: Run) -> str:
-    scenario = run.scenario
+def _headline(experiment: Experiment, shown: Sequence[Run]) -> Iterator[str]:
+    """What holds for all panels."""
+    scenario, observed = shown[0].scenario, shown[0].observed
     rate = scenario["rate_bit_s"]
-    speed = "unlimited rate" if rate is None else f"{rate / 8000:,.4g} kB/s ({rate / 1000:,.6g} kbit/s)"
-    buffer = scenario["sndbuf_bytes"]
-    words = [
-        str(scenario["server"]),
-        speed,
-        f"{scenario['delay_ns'] / 10**6:g} ms",
-        str(scenario["congestion_control"]),
-        f"send buffer {'stock' if buffer is None else f'{buffer / 2**20:g} MiB'}",
-        f"page load {measured(run)['load']} on one connection",
-        *_unusual(scenario),
-    ]
-    return "  ·  ".join(words)
+    yield str(scenario["server"])
+    yield "unlimited rate" if rate is None else f"{_plain(rate / 8000)} kB/s ({_plain(rate / 1000)} kbit/s)"
+    yield f"{_plain(scenario['delay_ns'] / 10**6)} ms"
+    yield str(scenario["congestion_control"])
+    yield f"send buffer {_buffer(scenario['sndbuf_bytes'])}"
+    yield f"page load {measured(shown[0])['load']} on one connection"
+    yield from _unusual(scenario)
+    made = (experiment.document["fabric"], observed.get("shaper"))
+    yield ", ".join(str(word) for word in made if word)
+    arms = {run.arm for run in shown}
+    yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in arms)
+
+
+def _plain(number: float) -> str:
+    """Three digits behind the point at most, and never an exponent."""
+    return f"{number:,.3f}".rstrip("0").rstrip(".")
+
+
+def _buffer(size_bytes: int | None) -> str:
+    if size_bytes is None:
+        return "stock"
+    return f"{_plain(size_bytes / 2**20)} MiB" if size_bytes >= 2**20 else f"{_plain(size_bytes / 1024)} KiB"
 
 
 def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
@@ -132,21 +147,21 @@ def _panel(run: Run, load: PageLoad, scale: _Scale, *, is_last: bool) -> Chart:
     lowat = run.scenario["lowat"]
     title = alt.TitleParams(
         f"LOWAT {'unset' if lowat is None else lowat}: {verdict}",
-        subtitle=str(run.document["verdict_reason"]),
+        subtitle=lettering.wrapped(str(run.document["verdict_reason"]).split(), " ", _SMALL, _WIDTH),
         fontSize=_FONT + 8,
-        subtitleFontSize=_FONT - 3,
+        subtitleFontSize=_SMALL,
         subtitleColor=_QUIET,
         subtitlePadding=6,
         color=_VERDICT_COLOURS.get(verdict, _INK),
         anchor="start",
         offset=10,
     )
-    resources = {"image": load.image, "script": load.script}
+    labels = {name: _edge_labels(load, name, scale) for name in _BASE}
     layers = [
-        _lanes(load, resources, run.scenario["rate_bit_s"], scale, is_last=is_last),
-        _marks(load, resources),
-        _available(load, scale),
-        *(_labels(name, times, load, scale) for name, times in resources.items()),
+        _lanes(load, run.scenario["rate_bit_s"], scale, is_last=is_last),
+        _available(load, labels, scale),
+        _marks(load),
+        *(_text(label, _BASE[name] + _LABEL_ABOVE, _INK) for name, beside in labels.items() for label in beside),
     ]
     return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=title)
 
@@ -179,94 +194,38 @@ def _values(rows: list[dict[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=rows)
 
 
-def _lanes(
-    load: PageLoad, resources: dict[str, ResourceTimes], rate_bit_s: int | None, scale: _Scale, *, is_last: bool
-) -> Chart:
-    bursts = _bursts(load, resources, rate_bit_s)
-    binned = {name: _bytes_by_bin([burst for burst in bursts if burst.resource == name], scale) for name in resources}
-    busiest = max(max(counts) for counts in binned.values())
-    full = busiest if rate_bit_s is None else rate_bit_s / 8 / _OVERHEAD * scale.bin_s
-    rows = [
-        {"start": start_s, "end": end_s, "base": _BASE[name], "top": _BASE[name] + height, "resource": name}
-        for name, counts in binned.items()
-        for start_s, end_s, height in _steps([count / full for count in counts], scale)
-    ]
+def _lanes(load: PageLoad, rate_bit_s: int | None, scale: _Scale, *, is_last: bool) -> Chart:
+    rows = []
+    for name, steps in lanes(load, rate_bit_s, scale.step_s).items():
+        # The area holds each height until the next row; the last one only closes it.
+        ends = [(step.start_s, step.height) for step in steps] + [(steps[-1].end_s, steps[-1].height)]
+        base = _BASE[name]
+        rows += [{"start": at_s, "base": base, "top": base + height, "resource": name} for at_s, height in ends]
     colour = alt.Color("resource:N", scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())), legend=None)
-    bars = (
+    areas = (
         alt.Chart(_values(rows))
-        .mark_rect(clip=True, stroke=None)
-        .encode(x=_x(scale, is_last=is_last), x2="end:Q", y=_y("base:Q"), y2="top:Q", color=colour)
+        .mark_area(interpolate="step-after", opacity=1)
+        .encode(x=_x(scale, is_last=is_last), y=_y("base:Q"), y2="top:Q", color=colour)
     )
     names = (
         alt.Chart(_values([{"resource": name, "y": base + 0.5} for name, base in _BASE.items()]))
         .mark_text(align="right", baseline="middle", fontSize=_FONT, fontWeight="bold")
         .encode(x=alt.value(-14), y=_y("y:Q"), text="resource:N", color=colour)
     )
-    return alt.layer(bars, names)
+    return alt.layer(areas, names)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Burst:
-    """Payload of one stream that became readable together, and the time in which it crossed the link."""
-
-    resource: str
-    start_s: float
-    end_s: float
-    size_bytes: int
+def _edges_s(load: PageLoad, name: str) -> tuple[float, float]:
+    """When the first and the last byte came."""
+    times = {IMAGE: load.image, SCRIPT: load.script}[name]
+    return load.ms(times.first_byte_ns) / 1000, load.ms(times.last_byte_ns) / 1000
 
 
-def _bursts(load: PageLoad, resources: dict[str, ResourceTimes], rate_bit_s: int | None) -> list[_Burst]:
-    """A TLS record is readable when its last byte is here, and after a loss many records are readable at once; both
-    crossed the link before. The first record of a stream is left out, so that a lane begins at its first byte.
-    """
-    readable: dict[int, dict[str, int]] = {}
-    for name, times in resources.items():
-        for piece in times.pieces:
-            sizes = readable.setdefault(piece.t_ns, {})
-            sizes[name] = sizes.get(name, 0) + piece.size_bytes
-    bursts = []
-    before_s = 0.0
-    for t_ns, sizes in sorted(readable.items()):
-        end_s = (t_ns - load.started_ns) / 10**9
-        crossing_s = 0.0 if rate_bit_s is None else sum(sizes.values()) * _OVERHEAD * 8 / rate_bit_s
-        start_s = max(before_s, end_s - crossing_s)
-        bursts += [
-            _Burst(resource=name, start_s=start_s, end_s=end_s, size_bytes=size)
-            for name, size in sizes.items()
-            if rate_bit_s is None or t_ns > resources[name].first_byte_ns
-        ]
-        before_s = end_s
-    return bursts
-
-
-def _bytes_by_bin(bursts: list[_Burst], scale: _Scale) -> list[float]:
-    """Payload per bin of the time axis."""
-    counts = [0.0] * _BINS
-    for burst in bursts:
-        first, last = (min(_BINS - 1, int(edge / scale.bin_s)) for edge in (burst.start_s, burst.end_s))
-        if first == last:
-            counts[first] += burst.size_bytes
-            continue
-        for index in range(first, last + 1):
-            covered_s = min(burst.end_s, (index + 1) * scale.bin_s) - max(burst.start_s, index * scale.bin_s)
-            counts[index] += burst.size_bytes * covered_s / (burst.end_s - burst.start_s)
-    return counts
-
-
-def _steps(heights: list[float], scale: _Scale) -> Iterator[tuple[float, float, float]]:
-    """(start, end, height) of each stretch of equal height above zero."""
-    index = 0
-    for height, stretch in groupby(min(1.0, round(height, 2)) for height in heights):
-        start, index = index, index + len(list(stretch))
-        if height:
-            yield start * scale.bin_s, index * scale.bin_s, height
-
-
-def _marks(load: PageLoad, resources: dict[str, ResourceTimes]) -> Chart:
+def _marks(load: PageLoad) -> Chart:
     rows = [
-        {"start": load.ms(t_ns) / 1000, "base": _BASE[name], "top": _BASE[name] + 1.16}
-        for name, times in resources.items()
-        for t_ns in (times.first_byte_ns, times.last_byte_ns)
+        {"start": at_s, "base": base, "top": base + _MARK}
+        for name, base in _BASE.items()
+        for at_s in _edges_s(load, name)
     ]
     return (
         alt.Chart(_values(rows))
@@ -275,47 +234,49 @@ def _marks(load: PageLoad, resources: dict[str, ResourceTimes]) -> Chart:
     )
 
 
-def _available(load: PageLoad, scale: _Scale) -> Chart:
-    seconds = load.ms(load.script_available_ns) / 1000
-    text = f"script available at the front {_seconds(seconds, scale)}"
-    rows = _values([{"start": seconds, "base": 0.0, "top": _AVAILABLE_ROW, "text": text}])
-    line = (
-        alt.Chart(rows)
-        .mark_rule(strokeWidth=3, strokeDash=[9, 6], color=_QUIET)
-        .encode(x=alt.X("start:Q"), y=_y("base:Q"), y2="top:Q")
+def _edge_labels(load: PageLoad, name: str, scale: _Scale) -> list[Label]:
+    first_s, last_s = _edges_s(load, name)
+    return lettering.edges(
+        f"first byte {_seconds(first_s, scale)}",
+        f"last byte {_seconds(last_s, scale)}",
+        (scale.pixels(first_s), scale.pixels(last_s)),
+        _FONT,
+        _WIDTH,
     )
-    fits = scale.pixels(seconds) + len(text) * _LETTER_PX < _WIDTH
-    label = (
-        alt.Chart(rows)
-        .mark_text(
-            align="left" if fits else "right",
-            dx=8 if fits else -8,
-            baseline="middle",
-            fontSize=_FONT - 2,
-            color=_QUIET,
-        )
-        .encode(x=alt.X("start:Q"), y=_y("top:Q"), text="text:N")
-    )
-    return alt.layer(line, label)
 
 
-def _labels(name: str, times: ResourceTimes, load: PageLoad, scale: _Scale) -> Chart:
-    first_s, last_s = load.ms(times.first_byte_ns) / 1000, load.ms(times.last_byte_ns) / 1000
-    first, last = f"first byte {_seconds(first_s, scale)}", f"last byte {_seconds(last_s, scale)}"
-    room_px = scale.pixels(last_s - first_s)
-    if room_px < (len(first) + len(last) + 2) * _LETTER_PX:
-        both = f"{first}, {last}"
-        fits = scale.pixels(first_s) + len(both) * _LETTER_PX < _WIDTH
-        texts = [(first_s, both, 1)] if fits else [(last_s, both, -1)]
-    else:
-        texts = [(first_s, first, 1), (last_s, last, -1)]
-    layers = [
-        alt.Chart(_values([{"start": at_s, "y": _BASE[name] + _LABEL_ABOVE, "text": text}]))
-        .mark_text(align="left" if side > 0 else "right", dx=6 * side, baseline="middle", fontSize=_FONT, color=_INK)
-        .encode(x=alt.X("start:Q"), y=_y("y:Q"), text="text:N")
-        for at_s, text, side in texts
+def _available(load: PageLoad, labels: Mapping[str, Sequence[Label]], scale: _Scale) -> Chart:
+    at_s = load.ms(load.script_available_ns) / 1000
+    at_px = scale.pixels(at_s)
+    in_the_way = [
+        _BASE[name] + _LABEL_ABOVE
+        for name, beside in labels.items()
+        if any(label.covers(at_px, _LINE_MARGIN_PX) for label in beside)
     ]
-    return alt.layer(*layers)
+    bottoms = [0.0, *(row + _LABEL_HALF for row in in_the_way)]
+    tops = [*(row - _LABEL_HALF for row in in_the_way), _AVAILABLE_ROW]
+    rows = [{"start": at_s, "base": base, "top": top} for base, top in zip(bottoms, tops, strict=True)]
+    line = (
+        alt.Chart(_values(rows))
+        .mark_rule(strokeWidth=3, strokeDash=[9, 6], color=_QUIET)
+        .encode(x=alt.X("start:Q"), y=_y("top:Q"), y2="base:Q")
+    )
+    words = f"script available at the front {_seconds(at_s, scale)}"
+    return alt.layer(line, _text(lettering.beside(words, at_px, _FONT - 2, _WIDTH), _AVAILABLE_ROW, _QUIET))
+
+
+def _text(label: Label, row: float, colour: str) -> Chart:
+    return (
+        alt.Chart(_values([{"y": row, "text": label.text}]))
+        .mark_text(
+            align="left" if label.side > 0 else "right",
+            dx=7 * label.side,
+            baseline="middle",
+            fontSize=label.font_px,
+            color=colour,
+        )
+        .encode(x=alt.value(label.at_px), y=_y("y:Q"), text="text:N")
+    )
 
 
 def _seconds(seconds: float, scale: _Scale) -> str:

@@ -118,6 +118,8 @@ class Transport:
                 plaintext = self._tls.read(_PLAINTEXT_BYTES)
             except ssl.SSLWantReadError:
                 break
+            except ssl.SSLEOFError:  # without a word of TLS
+                plaintext = b""
             except ssl.SSLError as error:
                 raise TransportFailed(f"TLS: {error}") from error
             if not plaintext:

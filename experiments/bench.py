@@ -3,20 +3,26 @@
 Absolute times are only comparable within one run of it.
 """
 
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
 from analysis import timeline
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
+from experiments import ferry_bench
 from experiments.experiment import Progress, run_experiment
 from experiments.invocation import request_from
+from netem.shaper import Shaper
 
 _ROUNDS = 3
-_CASES = {
+_CASES: dict[str, dict[str, str]] = {
     "maps, two arms side by side": {},
     "maps, the treatment alone": {"CONTROL": "no"},
     "modem, two arms side by side": {"SCENARIO": "modem"},
@@ -40,13 +46,32 @@ def _link_s(folder: Path) -> float:
     return total_ns / 10**9
 
 
+def _shapers(results: str, silent: Progress) -> Table:
+    """Kernel netem beside the ferry in the guest, where time costs neither anything: what each makes of the link."""
+    table = Table("in the guest", "wall s", "kbit/s measured", "round trip ms", "script first byte ms")
+    for shaper in Shaper:
+        words = {"RESULTS": results, "CONTROL": "no", "FABRIC": "virtual", "SHAPER": shaper.value}
+        request = request_from(words)
+        wall_s, folder = _timed(lambda request=request: run_experiment(request, silent))  # type: ignore[misc]
+        (run,) = load_experiment(folder).runs
+        observed, load = run.observed, run.document["loads"][-1]
+        table.add_row(
+            shaper,
+            f"{wall_s:.1f}",
+            f"{observed['rate_bit_s'] / 1000:.1f}",
+            f"{observed['round_trip_ns'] / 10**6:.2f}",
+            f"{load['script']['first_byte_ms']:.1f}",
+        )
+    return table
+
+
 def main() -> None:
-    """Print a table: wall seconds (median and range of three), link seconds, and their ratio."""
+    """Print wall seconds (median and range of three), link seconds and their ratio; then what the shapers are worth."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:
         for name, words in _CASES.items():
-            request = request_from(words | {"RESULTS": results})
+            request = request_from(words | {"RESULTS": results, "FABRIC": "virtual"})
             walls = []
             for _ in range(_ROUNDS):
                 wall_s, folder = _timed(lambda request=request: run_experiment(request, silent))  # type: ignore[misc]
@@ -56,6 +81,12 @@ def main() -> None:
             print(f"{name:<36} {wall_s:>8.1f} {spread:>13} {link_s:>8.0f} {link_s / wall_s:>8.0f}x", flush=True)
         figure_s, _ = _timed(lambda: timeline.save(load_experiment(folder))[0])
         print(f"{'the picture':<36} {figure_s:>8.1f}")
+        console = Console()
+        console.print(_shapers(results, silent))
+    if os.geteuid() == 0:
+        ferry_bench.main()
+    else:
+        print("the ferry by itself: only as root")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The command line, `priolab`. Errors of the lab end here: one line on standard error, and an exit code.
 
-0 done; 1 it failed, or a run is invalid; 2 bad input; 128 and the signal's number if interrupted.
+0 done; 1 it failed, or a run is invalid; 2 bad input; 128 and the signal's number if interrupted, or if nobody reads.
 """
 
 import argparse
@@ -14,7 +14,8 @@ from types import FrameType
 
 from analysis.load import FolderError, load_experiment
 from analysis.summary import summarize
-from experiments.doctor import examine
+from experiments import agreement
+from experiments.doctor import examine, ways
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
 from experiments.guest import kernel
@@ -51,7 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, _interrupt)
     try:
-        return int(options.do(options, report))
+        code = int(options.do(options, report))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever reads has enough; what Python still holds back must not fail at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except ScenarioError as error:
         report.complain(str(error))
         return _BAD_INPUT
@@ -86,6 +92,9 @@ def _parser() -> argparse.ArgumentParser:
 
     commands.add_parser("list", help="list the named scenarios").set_defaults(do=_list)
     commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
+    agreement_parser = commands.add_parser("agreement", help="the same scenarios in every fabric that can be used here")
+    agreement_parser.add_argument("file", type=Path, help="the document to write")
+    agreement_parser.set_defaults(do=_agreement)
     kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is there")
     kernel_parser.add_argument("--quiet-if-present", action="store_true", help="say nothing if there is nothing to do")
     kernel_parser.set_defaults(do=_kernel)
@@ -155,7 +164,14 @@ def _list(_: argparse.Namespace, report: Report) -> int:
 def _doctor(_: argparse.Namespace, report: Report) -> int:
     findings = examine()
     report.findings(findings)
-    return 0 if all(finding.present for finding in findings if finding.name != "fabric netns") else 1
+    report.say("")
+    found = ways()
+    report.ways(found)
+    return 0 if all(finding.present for finding in findings) and any(way.usable for way in found) else 1
+
+
+def _agreement(options: argparse.Namespace, report: Report) -> int:
+    return 0 if agreement.write(options.file, report) else 1
 
 
 def _kernel(options: argparse.Namespace, report: Report) -> int:

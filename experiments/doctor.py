@@ -1,13 +1,14 @@
-"""What this machine can do: each part the lab needs, present or not, and the remedy."""
+"""What this machine can do: every part the lab needs, every fabric and shaper; why not, and the remedy."""
 
 import sys
 from dataclasses import dataclass
 
-from experiments.errors import LabError
-from experiments.fabrics.fabric import FABRICS
+from experiments.errors import Unavailable
+from experiments.fabrics.fabric import FABRICS, Fabric
 from experiments.guest import kernel
 from experiments.programs import find, server_version, version
 from experiments.scenario import scenario_from
+from netem.shaper import Shaper
 from proxy.server import catalogue
 
 
@@ -66,10 +67,30 @@ def examine() -> list[Finding]:
             remedy="" if netem else "make kernel",
         )
     )
-    for fabric in FABRICS.values():
-        try:
-            fabric.probe(scenario_from({}), None)
-            findings.append(Finding(name=f"fabric {fabric.name}", present=True, detail="usable", remedy=""))
-        except LabError as error:
-            findings.append(Finding(name=f"fabric {fabric.name}", present=False, detail=str(error), remedy="see left"))
     return findings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way to make a link: a fabric and a shaper. reason and remedy are empty if it is usable."""
+
+    fabric: str
+    shaper: str
+    usable: bool
+    reason: str
+    remedy: str
+
+
+def ways() -> list[Way]:
+    """Every fabric with every shaper, the preferred ones first."""
+    return [_way(fabric, shaper, lack) for fabric in FABRICS.values() for shaper, lack in fabric.shapers()]
+
+
+def _way(fabric: Fabric, shaper: Shaper, lack: str | None) -> Way:
+    try:
+        fabric.probe(scenario_from({}), None)
+    except Unavailable as error:
+        return Way(fabric=fabric.name, shaper=shaper, usable=False, reason=error.reason, remedy=error.remedy)
+    others = [other for other, missing in fabric.shapers() if not missing]
+    remedy = f"{' or '.join(others)} stands in for it" if lack else ""
+    return Way(fabric=fabric.name, shaper=shaper, usable=lack is None, reason=lack or "", remedy=remedy)

@@ -62,6 +62,7 @@ class Request:
 
     shaper: what the link is to be made of; None leaves it to the fabric.
     load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
+    side_by_side: how many arms at once, None for one per processor.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Request:
     shaper: Shaper | None
     results: Path
     load_deadline_ns: int | None
+    side_by_side: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +122,8 @@ def run_experiment(request: Request, progress: Progress) -> Path:
                     finished=ended,
                 )
             )
-        jobs.run_all(tasks, side_by_side=len(os.sched_getaffinity(0)), progress=progress.step)
+        side_by_side = request.side_by_side or len(os.sched_getaffinity(0))
+        jobs.run_all(tasks, side_by_side=side_by_side, progress=progress.step)
         write_json(
             partial_folder.path / "experiment.json",
             {

@@ -1,6 +1,6 @@
 """Long-lived programs as contexts: started with an argument list, stopped at the end, whatever happens.
 
-Stop = terminate, wait, kill, wait.
+Stop = terminate, wait, kill, wait, report an unexpected signal.
 """
 
 import ctypes
@@ -84,6 +84,7 @@ class Process:
         """Start it, output into the log; with own_stdout=False its standard output is this process's."""
         self.name = name
         self.log = log
+        self._sent: set[int] = set()
         with log.open("ab") as output:
             try:
                 self._process = subprocess.Popen(
@@ -103,6 +104,9 @@ class Process:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.stop()
+        code = self._process.returncode
+        if error is None and code < 0 and -code not in self._sent:
+            raise StepFailed(self.name, self._ending(), self.log)
 
     @property
     def pid(self) -> int:
@@ -132,16 +136,26 @@ class Process:
     def check_success(self) -> None:
         """Of a program that has ended: raises StepFailed unless it ended with 0."""
         if self._process.returncode != 0:
-            raise StepFailed(self.name, tail(self.log, 1) or self._ending(), self.log)
+            said = None if self._signal else tail(self.log, 1)
+            raise StepFailed(self.name, said or self._ending(), self.log)
 
     def stop(self) -> None:
         """Terminate, and kill if that does not help."""
         if self.running:
+            self._sent.add(signal.SIGTERM)
             self._process.terminate()
             if not self.wait(_STOP_S):
+                self._sent.add(signal.SIGKILL)
                 self._process.kill()
                 self._process.wait()
 
-    def _ending(self) -> str:
+    @property
+    def _signal(self) -> signal.Signals | None:
         code = self._process.returncode
-        return f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
+        # A container, like a shell, reports a signal as 128 and its number.
+        number = -code if code < 0 else code - 128
+        return signal.Signals(number) if number in list(signal.Signals) else None
+
+    def _ending(self) -> str:
+        number = self._signal
+        return f"it was ended by {number.name}" if number else f"it ended with exit code {self._process.returncode}"

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from experiments.doctor import Finding
+from experiments.doctor import Finding, Way
 from experiments.experiment import Progress, Request
 from experiments.invocation import Entry
 from experiments.scenario import as_document
@@ -68,9 +68,11 @@ class Report:
         with Live(console=self._console, transient=True, refresh_per_second=8) as live:
 
             def show(name: str, step: str) -> None:
-                steps[name] = step
-                done = sum(text in ("ok", "failed", "invalid") for text in steps.values())
+                if name in steps:
+                    steps[name] = step
+                done = sum(text in ("ok", "failed", "invalid", "unsupported") for text in steps.values())
                 lines = [f"{name:<20} {text}" for name, text in steps.items() if text not in ("waiting", "ok")]
+                lines += [] if name in steps else [f"{name}: {step}"]
                 head = f"{done} of {len(steps)} runs done, {time.monotonic() - started:.0f} s"
                 live.update(Text("\n".join([head, *lines])))
 
@@ -174,6 +176,16 @@ class Report:
         for finding in findings:
             usable = "[green]yes[/]" if finding.present else "[red]no[/]"
             table.add_row(escape(finding.name), usable, escape(finding.detail), escape(finding.remedy))
+        self._console.print(table, soft_wrap=False)
+
+    def ways(self, ways: Sequence[Way]) -> None:
+        """Which fabrics and shapers can be used."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("fabric", "shaper", "usable", "reason", "remedy"):
+            table.add_column(heading)
+        for way in ways:
+            usable = "[green]yes[/]" if way.usable else "[red]no[/]"
+            table.add_row(way.fabric, way.shaper, usable, escape(way.reason), escape(way.remedy))
         self._console.print(table, soft_wrap=False)
 
     def document(self, document: object) -> None:

@@ -16,7 +16,7 @@ from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, Origi
 from experiments.processes import Process
 from experiments.record import RunFolder, write_json
 from experiments.scenario import Scenario
-from experiments.tuning import check_live_socket, check_settings, live_socket_state
+from experiments.tuning import check_ferry, check_live_socket, check_settings, live_socket_state
 from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
@@ -76,7 +76,10 @@ def run_arm(
         check_live_socket(scenario, observed)
 
         tell("counters")
-        write_json(folder.link / "counters.json", link.counters())
+        counters = link.counters()
+        write_json(folder.link / "counters.json", counters)
+        if link.shaper is Shaper.FERRY:
+            check_ferry(counters, conditions.tolerance)
 
 
 def _record_environment(folder: RunFolder, tools: Tools, places: Places) -> None:
@@ -170,5 +173,6 @@ def _load_pages(
             look()
         # A front that died is the reason, the client's broken connection only the consequence.
         check_alive()
+        look()
         client.check_success()
     return read_samples(journal)

@@ -5,6 +5,7 @@ from typing import Any
 
 from experiments.errors import InvalidRun
 from experiments.scenario import LOWAT_MOST, Scenario
+from netem.calibration import Tolerance
 from proxy.live_socket import SocketSample
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
@@ -44,6 +45,20 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
         _agree("TCP_NOTSENT_LOWAT of the live socket", [0], observed["socket_lowat"])
     if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
         raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
+
+
+def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:
+    """See to it that the ferry was the link it was asked to be. Raises InvalidRun.
+
+    Nothing may be lost but by the Link's own rules, and packets may leave late by what a round trip may be off.
+    """
+    for direction, figures in counters.items():
+        lost = figures["kernel_drops"] + figures["refused"]
+        if lost:
+            raise InvalidRun(f"packets {direction} that the ferry could not take in", 0, lost)
+        late_ns = figures["lateness_p99_ns"]
+        if late_ns > tolerance.round_trip_ns:
+            raise InvalidRun(f"the ferry's lateness {direction} in ns", f"at most {tolerance.round_trip_ns}", late_ns)
 
 
 def _agree(check: str, asked: object, found: object) -> None:

@@ -1,11 +1,14 @@
 """What the link turned out to be: measured with a few datagrams before every run.
 
 The near end, in the client's place, asks; the far end, in the front's place, answers (`respond`). Only the near end's
-clock is read, so the two may be in different processes, namespaces or containers.
+clock is read, so the two may be in different processes, namespaces or containers. A datagram's time is the kernel's,
+not the moment this process got round to reading it.
 
 Three figures:
 - round trip: the quickest of several small datagrams sent up and answered at once;
-- rate: a train of full-size datagrams sent down back to back; the bottleneck spaces them, the spacing is the rate;
+- rate: a train of full-size datagrams sent down back to back; the bottleneck spaces them, the spacing is the rate. It
+  is the median of how long each half of the train took, so a few datagrams that a busy machine handed on late, or in
+  a bunch, do not count;
 - queue: how much of such a train the bottleneck held; known when the train overflowed it at one blow, so not with
   jitter. The train's numbers also show whether order was kept.
 """
@@ -15,6 +18,7 @@ import socket
 import struct
 import time
 from dataclasses import dataclass
+from statistics import median
 from typing import Self
 
 from netem.link import PACKET_BYTES, Link
@@ -26,10 +30,14 @@ _REQUEST = struct.Struct("!III")  # round, datagrams wanted, payload bytes of ea
 _ANSWER = struct.Struct("!II")  # round, number of the datagram
 _ECHOES = 5
 _ROUNDS = 5
-_ATTEMPTS = 3  # a machine that is busy for a moment must not spoil a run
+_ATTEMPTS = 5  # a machine that is busy for a moment must not spoil a run
+_PAUSE_S = 0.3  # before the next attempt
 _RATE_TRAIN = 20
 _SURPLUS = 8  # packets in a train beyond what the queue should hold
 _LONGEST_TRAIN_NS = 20 * 10**9
+_SO_TIMESTAMPNS = 35  # <asm-generic/socket.h>; the socket module does not name it
+_TIMESPEC = struct.Struct("@qq")
+_OLDEST_STAMP_NS = 10**9  # older: the clock was probably set meanwhile
 
 Address = tuple[str, int]
 
@@ -108,6 +116,7 @@ class NearEnd:
     """
 
     def __init__(self, near: socket.socket, far: Address, link: Link) -> None:
+        near.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         self._near = near
         self._far = far
         self._link = link
@@ -122,7 +131,8 @@ class NearEnd:
     def calibrate(self) -> Calibration:
         """All figures."""
         round_trips = [sample for _ in range(_ECHOES) if (sample := self._round_trip_ns(_SMALL_PAYLOAD_BYTES))]
-        bottleneck = _Bottleneck() if self._link.rate_bit_s is None else self._measure_bottleneck()
+        rated = self._link.rate_bit_s is not None and round_trips
+        bottleneck = self._measure_bottleneck() if rated else _Bottleneck()
         return Calibration(
             round_trip_ns=min(round_trips, default=None),
             rate_bit_s=bottleneck.rate_bit_s,
@@ -134,7 +144,10 @@ class NearEnd:
         """Calibrate, a few times at most, until nothing is out of tolerance: the last result, and how often."""
         attempts = 1
         while disagreements(self._link, measured := self.calibrate(), tolerance) and attempts < _ATTEMPTS:
+            if measured.round_trip_ns is None and not self._link.loss:
+                break  # nothing comes through
             attempts += 1
+            time.sleep(_PAUSE_S)
         return measured, attempts
 
     def _ask(self, datagrams: int, size_bytes: int) -> list[tuple[int, int]]:
@@ -146,8 +159,8 @@ class NearEnd:
             patience_s = self._patience_s(1 if arrivals else datagrams)
             if not select.select([self._near], [], [], patience_s)[0]:
                 break
-            answer = self._near.recv(2048)
-            arrived_ns = time.monotonic_ns()
+            answer, ancillary, _, _ = self._near.recvmsg(2048, socket.CMSG_SPACE(_TIMESPEC.size))
+            arrived_ns = _arrival_ns(ancillary)
             number, datagram = _ANSWER.unpack_from(answer)
             if number == self._round:
                 arrivals.append((datagram, arrived_ns))
@@ -176,8 +189,12 @@ class NearEnd:
             if len(best) >= 2 and link.loss == 0:
                 break
         numbers = [number for number, _ in best]
+        times = [t_ns for _, t_ns in best]
+        if link.jitter_ns and len(times) > 3:
+            # The first may come one by one; from the middle on the bottleneck is busy.
+            times = times[(len(times) - 1) // 2 :]
         return _Bottleneck(
-            rate_bit_s=_spacing_rate(best) if len(best) >= 2 else self._rate_of_lone_packets(),
+            rate_bit_s=_spacing_rate(times) if len(times) >= 2 else self._rate_of_lone_packets(),
             queue_packets=len(best) if overflows else None,
             reordered_packets=sum(number < max(numbers[:index], default=-1) for index, number in enumerate(numbers)),
         )
@@ -197,8 +214,19 @@ class _Bottleneck:
     reordered_packets: int | None = None
 
 
-def _spacing_rate(train: list[tuple[int, int]]) -> int | None:
-    # With jitter the first packets may come one by one; from the middle on the bottleneck is busy.
-    times = [t_ns for _, t_ns in train][(len(train) - 1) // 2 if len(train) > 3 else 0 :]
-    elapsed_ns = times[-1] - times[0]
-    return round((len(times) - 1) * PACKET_BYTES * 8 * 10**9 / elapsed_ns) if elapsed_ns else None
+def _arrival_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
+    # The kernel stamps with CLOCK_REALTIME; the difference to CLOCK_MONOTONIC is taken now.
+    now_ns = time.monotonic_ns()
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = _TIMESPEC.unpack(data)
+            age_ns = time.time_ns() - (seconds * 10**9 + nanoseconds)
+            if 0 <= age_ns <= _OLDEST_STAMP_NS:
+                return now_ns - int(age_ns)
+    return now_ns
+
+
+def _spacing_rate(times: list[int]) -> int | None:
+    half = len(times) // 2
+    elapsed_ns = median(later - earlier for earlier, later in zip(times, times[half:], strict=False))
+    return round(half * PACKET_BYTES * 8 * 10**9 / elapsed_ns) if elapsed_ns > 0 else None

@@ -76,9 +76,14 @@ def parse_fraction(text: str) -> float:
 
 def format_rate(rate_bit_s: int) -> str:
     """Both readings of a rate, so that nobody takes kilobits for kilobytes: `1,024 kbit/s = 128 kB/s`."""
-    return f"{rate_bit_s / 1000:,.6g} kbit/s = {rate_bit_s / 8000:,.6g} kB/s"
+    return f"{_plain(rate_bit_s / 1000, 3)} kbit/s = {_plain(rate_bit_s / 8000, 3)} kB/s"
 
 
 def format_time(time_ns: int) -> str:
     """A time in milliseconds, without needless digits: `300 ms`."""
-    return f"{time_ns / 10**6:g} ms"
+    return f"{_plain(time_ns / 10**6, 6)} ms"
+
+
+def _plain(number: float, digits: int) -> str:
+    """At most so many digits behind the point, and never an exponent."""
+    return f"{number:,.{digits}f}".rstrip("0").rstrip(".")

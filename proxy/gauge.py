@@ -22,6 +22,8 @@ def _look(peer: str, journal: Path) -> None:
         while True:
             if (sample := live.sample()) is not None:
                 lines.write(sample.to_json() + "\n")
+            elif live.holder_ended:
+                raise OSError("the process of the front that served the client has ended")
             time.sleep(_INTERVAL_S)
 
 

@@ -54,6 +54,12 @@ class LiveSocket:
         self._server_pid = server_pid
         self._peer = peer
         self._place: tuple[int, int] | None = None
+        self._holder: int | None = None
+
+    @property
+    def holder_ended(self) -> bool:
+        """Whether the process that was last seen to have the connection has ended."""
+        return self._holder is not None and not _runs(self._holder)
 
     def sample(self) -> SocketSample | None:
         """A look at the connection, None while it does not exist."""
@@ -61,6 +67,7 @@ class LiveSocket:
             self._place = self._find()
         if self._place is None:
             return None
+        self._holder = self._place[0]
         sample = _look(*self._place, self._peer)
         if sample is None:
             self._place = None
@@ -90,15 +97,25 @@ def choose_congestion_control(server_pid: int, name: str) -> None:
                     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
 
 
+def _runs(pid: int) -> bool:
+    fields = _stat(pid)
+    return fields is not None and fields[0] not in "ZX"
+
+
+def _stat(pid: int) -> list[str] | None:
+    """State, parent and so on (proc(5)); None if it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return stat.rpartition(")")[2].split()
+
+
 def _with_descendants(pid: int) -> list[int]:
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text()
-            except OSError:
-                continue  # it ended while we looked
-            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))) is not None:
+            parents[int(entry.name)] = int(fields[1])
     family = [pid]
     for member in family:
         family += [child for child, parent in parents.items() if parent == member]

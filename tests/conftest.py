@@ -11,21 +11,18 @@ from typing import Any
 
 import pytest
 
-from experiments.doctor import Finding, examine
-from experiments.errors import Unavailable
-from experiments.fabrics.netns import Netns
-from experiments.scenario import scenario_from
+from experiments.doctor import Finding, examine, ways
 
 _EXPECT = "PRIOLAB_EXPECT"
 
 
 def _capabilities() -> dict[str, Finding]:
     found = {finding.name.replace(" ", "-"): finding for finding in examine()}
-    try:
-        Netns().probe(scenario_from({}), None)
-        found["netns"] = Finding(name="netns", present=True, detail="unshaped links", remedy="")
-    except Unavailable as reason:
-        found["netns"] = Finding(name="netns", present=False, detail=str(reason), remedy="")
+    for way in reversed(ways()):
+        name = f"fabric-{way.fabric}"
+        if way.usable or name not in found:
+            detail = way.shaper if way.usable else way.reason
+            found[name] = Finding(name=name, present=way.usable, detail=detail, remedy=way.remedy)
     return found
 
 
@@ -53,7 +50,13 @@ def _need(name: str) -> None:
 @pytest.fixture
 def netns() -> None:
     """Needs network namespaces on the host."""
-    _need("netns")
+    _need("fabric-netns")
+
+
+@pytest.fixture(scope="session")
+def compose() -> None:
+    """Needs a Docker engine and compose."""
+    _need("fabric-compose")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from experiments.errors import StepFailed, Unavailable
+from experiments.fabrics.netns import no_netem
 from experiments.order import Order, Tools
 from experiments.places import engine
 from experiments.places.containers import Containers, project_name
@@ -30,9 +31,10 @@ class Compose:
     tolerance = calibration.REAL
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Needs an engine on this machine, compose, and the congestion control in the kernel; the ferry is there."""
-        del shaper
+        """Needs an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
         engine.check()
+        if shaper is Shaper.NETEM and (reason := no_netem()):
+            raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
         if scenario.server not in catalogue():
             raise Unavailable(f"SERVER={scenario.server}", "there is no image for it", "use nginx or h2o")
         wanted = scenario.congestion_control
@@ -40,8 +42,8 @@ class Compose:
             raise Unavailable(f"CC={wanted}", "this kernel has not loaded it", _LOADING.format(wanted))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """The kernel is the engine's: what it has shows in the link's own container."""
-        return ((Shaper.FERRY, None),)
+        """Containers have this machine's kernel; the link's finds out by itself."""
+        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def tools(self, scenario: Scenario) -> Tools:
         """What the images hold."""
@@ -71,7 +73,8 @@ class Compose:
         afterwards = scratch / "afterwards"
         afterwards.write_text(engine.removal(project_name(folder), folder.path, (os.geteuid(), os.getegid())))
         afterwards.chmod(0o755)
-        return ["env", f"TMPDIR={scratch}", sys.executable, "-m", "experiments.arm", str(folder.path)]
+        told = (f"TMPDIR={scratch}", f"{engine.TAG}={engine.tag()}")
+        return ["env", *told, sys.executable, "-m", "experiments.arm", str(folder.path)]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Containers of a project of their own."""

@@ -44,18 +44,18 @@ class Netns:
             if find(tool) is None:
                 raise Unavailable(what, f"{tool} is not installed", f"install {package}")
         try:
-            processes.run([*_entering(), "--net", "ip", "link", "add", "type", "veth"], step="trying namespaces")
+            processes.run([*_entering(), "ip", "link", "add", "type", "veth"], step="trying namespaces")
         except StepFailed as error:
             raise Unavailable(what, error.reason, _remedy()) from error
         if scenario.link.shaped:
-            if shaper is Shaper.NETEM and (reason := _no_netem()):
+            if shaper is Shaper.NETEM and (reason := no_netem()):
                 raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
-            if (shaper is Shaper.FERRY or _no_netem()) and find("ethtool") is None:
+            if (shaper is Shaper.FERRY or no_netem()) and find("ethtool") is None:
                 raise Unavailable(f"SHAPER={Shaper.FERRY}", "ethtool is not installed", "install ethtool")
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """The kernel's, then the ferry."""
-        return ((Shaper.NETEM, _no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
+        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
 
     def tools(self, scenario: Scenario) -> Tools:
         """Programs of the machine itself."""
@@ -77,15 +77,22 @@ class Netns:
 
 
 def _entering() -> list[str]:
-    """The command that runs another as the arm is run."""
+    """The command that runs another as the arm is run.
+
+    The network namespace is where the arm returns to from its places: an ordinary user may not return to the host's.
+    """
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
-    return ["unshare", *user, "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
-def _no_netem() -> str | None:
+def no_netem() -> str | None:
     """Why a netem qdisc cannot be had, tried in a network namespace of its own; None if it can."""
     try:
-        processes.run([*_entering(), "--net", *TRIAL[0]], step="looking for netem")
+        processes.run([*_entering(), "true"], step="trying namespaces")
+    except StepFailed:
+        return "it cannot be tried without namespaces"
+    try:
+        processes.run([*_entering(), *TRIAL[0]], step="looking for netem")
     except StepFailed:
         return "this kernel has no sch_netem"
     return None

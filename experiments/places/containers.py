@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -33,7 +34,7 @@ NOBODY = (65534, 65534)
 _SERVICES = ("origin", "front", "link", "client")
 _READY_S = 30
 _STEP_S = 60.0
-_END_S = 2.0
+_RETRY_S = 1.0
 _CALIBRATION_PORT = 7007
 _CALIBRATION_S = 300.0
 _ADDRESSES_TRIED = 20
@@ -76,6 +77,7 @@ class Containers:
             except StepFailed as error:
                 if "overlap" not in error.reason.lower():
                     raise
+                self._project.remove()
             else:
                 self._stack.enter_context(
                     self._start("client", "the client's place", self._folder.client / "place.log")
@@ -118,6 +120,7 @@ class Containers:
             "SEED": str(order.seed),
             "PRIOLAB_JOURNAL": str(self._folder.link / "queue.jsonl"),
             "PRIOLAB_USER": "{}:{}".format(*self._user),
+            "PRIOLAB_GATEWAY_MODE": engine.gateway_mode(),
         }
 
     @property
@@ -256,14 +259,19 @@ class Containers:
         )
 
     def _until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
-        """Run a command that succeeds once the service is ready; its output."""
-        processes.wait_until(lambda: self._running(service), _STEP_S, process.check_alive, f"starting {process.name}")
-        try:
-            return self._run(service, command)
-        except StepFailed as error:
-            process.wait(_END_S)  # a container that has ended says why a moment later
-            process.check_alive()
-            raise StepFailed(process.name, error.reason, log or process.log) from error
+        """Run a command that waits for the service, and succeeds once it is ready; its output.
+
+        A container that is said to run may still be too young to run anything in.
+        """
+        end = time.monotonic() + _READY_S
+        while True:
+            try:
+                return self._run(service, command)
+            except StepFailed as error:
+                process.wait(_RETRY_S)  # a container that has ended says why a moment later
+                process.check_alive()
+                if time.monotonic() > end:
+                    raise StepFailed(process.name, error.reason, log or process.log) from error
 
     def _running(self, service: str) -> bool:
         with contextlib.suppress(StepFailed):

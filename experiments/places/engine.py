@@ -12,6 +12,7 @@ from experiments.programs import find
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "debian:bookworm-slim"
+TAG = "PRIOLAB_TAG"
 _SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "netem", "proxy")
 _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
@@ -29,9 +30,10 @@ def check() -> None:
     try:
         docker("version", "--format", "{{.Server.Version}}")
     except StepFailed as error:
-        reason = error.reason.splitlines()[0].partition(": ")[2]
-        remedy = "start the Docker engine, and be allowed to use it (`docker version` tells)"
-        raise Unavailable(what, reason or "no Docker engine answers", remedy) from error
+        if "permission denied" in error.reason:
+            raise Unavailable(what, "you may not use the Docker engine", "join the group docker, or be root") from error
+        at = f" at {host}" if host else ""
+        raise Unavailable(what, f"no Docker engine answers{at}", "start one; `docker version` tells more") from error
     compose_command()
 
 
@@ -54,7 +56,9 @@ def compose_command() -> tuple[str, ...]:
 
 @cache
 def tag() -> str:
-    """Names the images of exactly these sources on exactly this base."""
+    """Names the images of exactly these sources on exactly this base; an arm is told what its experiment found."""
+    if told := os.environ.get(TAG):
+        return told
     digest = hashlib.sha256(base().encode())
     for source in _SOURCES:
         path = ROOT / source
@@ -89,6 +93,12 @@ def has_image(name: str) -> bool:
     return True
 
 
+def gateway_mode() -> str:
+    """How networks must be made so that the link may pass packets on: Docker 27 knows fewer modes, and needs none."""
+    version = docker("version", "--format", "{{.Server.Version}}")
+    return "nat" if version.startswith("27.") else "nat-unprotected"
+
+
 class Project:
     """One compose project: services, containers and networks that carry its name."""
 
@@ -96,7 +106,7 @@ class Project:
         """words: what compose.yaml takes from the environment; override: a second file laid over it."""
         self.name = name
         self._files = ["-f", str(ROOT / "compose.yaml"), *(["-f", str(override)] if override else [])]
-        self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
+        self._words = {TAG: tag(), "BASE": base(), **words}
 
     def build(self, service: str) -> None:
         """Raises StepFailed."""
@@ -107,6 +117,14 @@ class Project:
         self._compose(
             "up", "--no-start", "--no-build", "--no-deps", *services, step="making containers", timeout_s=_START_S
         )
+
+    def remove(self) -> None:
+        """Remove what `create` has made so far. Raises StepFailed."""
+        own = ("--quiet", "--filter", f"label={_LABEL}.project={self.name}")
+        for container in docker("ps", "--all", *own).split():
+            docker("rm", "--force", "--volumes", container)
+        for network in docker("network", "ls", *own).split():
+            docker("network", "rm", network)
 
     def container(self, service: str) -> str:
         """Id of the service's container. Raises StepFailed."""

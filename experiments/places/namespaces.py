@@ -21,7 +21,7 @@ from experiments.errors import StepFailed
 from experiments.origin import wait_for_origin
 from experiments.places.namespace import Namespace
 from experiments.places.places import ORIGIN_PORT, ActiveLink, Addresses, OriginSettings
-from experiments.processes import Process, wait_until
+from experiments.processes import Process, tail, wait_until
 from experiments.scenario import Scenario
 from netem import calibration, counters
 from netem.calibration import Calibration, NearEnd, Tolerance
@@ -46,6 +46,7 @@ _CC = "net.ipv4.tcp_congestion_control"
 # Half of what the client ever advertised bounds the server's segments (tcp_bound_to_half_wnd), so its receive buffer
 # is fixed, and large enough to bound nothing.
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
+_HANDSHAKE_RETRIES = "8"  # 511 s
 _FERRY_READY_S = 10.0
 _FAR_END_S = 5.0
 
@@ -84,6 +85,9 @@ class Namespaces:
         client, link, front, origin = self._client, self._link, self._front, self._origin
         for place in (client, link, front, origin):
             place.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
+        # The kernel gives a connection up when no answer has come after 63 s; a round trip may take two minutes.
+        client.write_sysctl("net.ipv4.tcp_syn_retries", _HANDSHAKE_RETRIES)
+        front.write_sysctl("net.ipv4.tcp_synack_retries", _HANDSHAKE_RETRIES)
         link.write_sysctl("net.ipv4.ip_forward", "1")
         near, near_router, far, far_router = (_MAC.format(number) for number in range(4))
         link.ip(
@@ -157,6 +161,7 @@ class Namespaces:
     def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:
         """Ready when it answers a request; then the congestion control is set, if the sysctl could not be."""
         name = f"the front ({front.settings.server.name})"
+        self._front_log = front.settings.log
         with ExitStack() as stack:
             try:
                 with self._front.entered():
@@ -233,13 +238,16 @@ class Namespaces:
 
     @contextmanager
     def sampling(self, front: Process, journal: Path) -> Iterator[Callable[[], None]]:
-        """Each call borrows the server's socket for an instant."""
+        """Each call borrows the server's socket for an instant. A call may find that a server's worker died."""
         live = LiveSocket(front.pid, self.addresses.client)
         with journal.open("w") as lines:
 
             def look() -> None:
                 if (sample := live.sample()) is not None:
                     lines.write(sample.to_json() + "\n")
+                elif live.holder_ended:
+                    reason = "the process of it that served the client has ended"
+                    raise StepFailed(front.name, f"{reason}: {tail(self._front_log)}", self._front_log)
 
             yield look
 

@@ -72,7 +72,8 @@ def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, in
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout_s)
-        connection.connect(str(path))
+        with _short(path) as name:
+            connection.connect(name)
         with connection.makefile("rb") as stream:
             answer: dict[str, dict[str, int]] = json.load(stream)
     return answer
@@ -215,11 +216,22 @@ def _prepare(link: Link) -> None:
 
 
 @contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """A name of the same place: an address of AF_UNIX holds 107 bytes (unix(7)), a temporary folder's path may not."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+@contextmanager
 def _listening(path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX) as listener:
         unready = path.with_name(f"{path.name}.unready")
         try:
-            listener.bind(str(unready))
+            with _short(unready) as name:
+                listener.bind(name)
             listener.listen()
             listener.settimeout(0)
             unready.rename(path)

@@ -10,18 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Done, Lab
-
-_SETTLE_S = 10.0
-
-
-def _nothing_is_left(lab: Lab, *, partial: int = 0) -> None:
-    end = time.monotonic() + _SETTLE_S
-    while lab.processes() and time.monotonic() < end:
-        time.sleep(0.1)
-    assert lab.processes() == []
-    assert list(lab.temporary.iterdir()) == []
-    assert len(list(lab.results.glob("*.partial"))) == partial
+from tests.conftest import Lab
+from tests.lab.endings import must_have_failed, nothing_is_left
 
 
 @pytest.mark.parametrize(
@@ -36,7 +26,7 @@ def _nothing_is_left(lab: Lab, *, partial: int = 0) -> None:
         ("SERVER=iis", "h2o, nginx"),
         ("QUEUE=0", "1 to 100000 packets"),
         ("REPEAT=0", "1 to 1000"),
-        ("FABRIC=cloud", "virtual, netns"),
+        ("FABRIC=cloud", "virtual, compose, netns"),
         ("NATIVE=on", "SERVER=h2o"),
         ("SCENARIO=moon", "maps"),
         ("LOWATT=1", "did you mean LOWAT?"),
@@ -59,54 +49,11 @@ def test_a_results_folder_that_cannot_be_written(lab: Lab) -> None:
     assert "/proc/nowhere cannot be written" in done.err
 
 
-def _failed(done: Done, *words: str) -> None:
-    assert done.code == 1
-    assert done.summary is not None
-    assert done.summary["status"] == "failed"
-    for arm in done.summary["arms"]:
-        assert arm["script"]["first_byte_ms"] is None
-        for word in words:
-            assert word in arm["reason"]
-        log = Path(arm["reason"].rpartition("(log: ")[2].rstrip(")"))
-        assert log.exists(), "the log that is named must be there"
-
-
 def test_a_load_that_never_ends_meets_its_deadline(lab: Lab) -> None:
     """The load and the unfinished resources are named."""
     done = lab.run("DEADLINE=2s", "CONTROL=no")
-    _failed(done, "load 1 of 3", "deadline", "unfinished: image, script")
-    _nothing_is_left(lab)
-
-
-def test_a_front_that_dies_during_the_load_is_named(lab: Lab, netns: None) -> None:
-    """The front and its end are the reason, not the client's broken connection."""
-    del netns
-    command = lab.command("FABRIC=netns", "RATE=unlimited", "DELAY=0ms", "JS_DELAY=30s", "CONTROL=no")
-    running = subprocess.Popen(command, env=lab.environment, stdout=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    for line in running.stdout:
-        if "load 1 of 3" in line:
-            break
-    time.sleep(0.3)
-    (master,) = _pids_of("nginx: master process", lab)
-    os.kill(master, signal.SIGKILL)
-    running.communicate(timeout=30)
-    assert running.returncode == 1
-    _failed(lab.latest(), "the front (nginx)", "SIGKILL")
-    _nothing_is_left(lab)
-
-
-def _pids_of(words: str, lab: Lab) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_text(errors="replace")
-            except OSError:
-                continue
-            if words in line and str(lab.root) in line:
-                found.append(int(entry.name))
-    return found
+    must_have_failed(done, "load 1 of 3", "deadline", "unfinished: image, script")
+    nothing_is_left(lab)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -122,7 +69,7 @@ def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> 
         _, err = running.communicate(timeout=30)
         assert running.returncode == 128 + number
         assert b"interrupted by " + number.name.encode() in err
-        _nothing_is_left(lab)
+        nothing_is_left(lab)
 
 
 def test_a_killed_run_leaves_one_partial_folder_that_the_next_names(lab: Lab) -> None:
@@ -135,7 +82,7 @@ def test_a_killed_run_leaves_one_partial_folder_that_the_next_names(lab: Lab) ->
     running.kill()
     running.wait(10)
     running.stdout.close()
-    _nothing_is_left(lab, partial=1)
+    nothing_is_left(lab, partial=1)
     done = lab.run("CONTROL=no", "RELOADS=0")
     assert done.code == 0
     (wreck,) = lab.results.glob("*.partial")

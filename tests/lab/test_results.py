@@ -77,7 +77,7 @@ def test_a_run_folder_is_complete(repeated: Done) -> None:
         "env.json",
         "asked/arm.json",
         "asked/nginx.conf",
-        "asked/tc.json",
+        "asked/link.json",
         "client/plan.json",
         "client/keys.log",
         "front/sockets.jsonl",

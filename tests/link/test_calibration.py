@@ -38,6 +38,21 @@ def test_rate_round_trip_and_queue_are_what_was_asked(
     assert observed["queue_packets"] == queue_packets
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("DELAY=12s",),
+        ("DELAY=12s", "SHAPER=ferry"),
+        ("DELAY=30s", "DELAY_UP=32s"),
+        ("DELAY=30s", "DELAY_UP=32s", "SERVER=h2o"),
+    ],
+)
+def test_nobody_loses_patience_with_a_long_link(lab: Lab, words: tuple[str, ...]) -> None:
+    """Neighbour tables, the kernel, the servers and the client all have deadlines that would be too short."""
+    observed = _observed(lab.run(*words, *_SHORT))
+    assert observed["queue_packets"] == 25
+
+
 def test_jitter_varies_the_delay_and_keeps_the_order(lab: Lab) -> None:
     """Round trips differ, and not one packet of a train overtakes another."""
     done = lab.run("RATE=10mbit", "DELAY=100ms", "JITTER=40ms", "QUEUE=1000", "SERVER=h2o", *_SHORT)

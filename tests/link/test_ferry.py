@@ -231,6 +231,14 @@ def test_offload_in_the_loop_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert "is transmit offload off?" in ended_with_1(places)
 
 
+def test_a_folder_may_lie_deep(tmp_path: Path) -> None:
+    """The socket's path may be longer than an address of a socket."""
+    folder = tmp_path / ("deep" * 30)
+    folder.mkdir()
+    with crossing(Link(rate_bit_s=None, delay_ns=MS), folder) as places:
+        assert set(places.report()) == {"down"}
+
+
 def run_ferry(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "netem.ferry", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)

@@ -42,10 +42,29 @@ def test_one_offload_packet() -> None:
 
 def test_lowat_larger_than_the_buffer() -> None:
     """A LOWAT beyond the send buffer limits nothing; SNDBUF is named."""
-    (sentence,) = sentences({"LOWAT": "4M"})
+    large = {"SIZE": "16M"}
+    (sentence,) = sentences(large | {"LOWAT": "4M"})
     assert sentence.startswith("LOWAT=4194304 is no limit: the send buffer of 4194304 bytes")
     assert "SNDBUF" in sentence
-    assert sentences({"LOWAT": "4194303"}) == []
+    assert sentences(large | {"LOWAT": "4194303"}) == []
+
+
+@pytest.mark.parametrize("others", [{}, {"SNDBUF": "stock"}, {"SIZE": "2048"}])
+def test_the_kernels_own_value_is_no_limit(others: dict[str, str]) -> None:
+    """LOWAT=4294967295 is what the control has; said once, and nothing else about it."""
+    (sentence,) = sentences({"LOWAT": "4294967295"} | others)
+    assert sentence.startswith("LOWAT=4294967295 is the kernel's own value")
+    assert "LOWAT=none, the control" in sentence
+    assert sentences({"LOWAT": "none"} | others) == []
+
+
+@pytest.mark.parametrize("others", [{}, {"SNDBUF": "stock"}, {"LOWAT": "4M"}, {"LOWAT": "4294967294"}])
+def test_lowat_not_less_than_the_image(others: dict[str, str]) -> None:
+    """A LOWAT that the whole image fits into is told, instead of a larger send buffer, which would not help."""
+    (sentence,) = sentences({"LOWAT": "716800"} | others)
+    assert "is not less than SIZE=716800" in sentence
+    assert "SNDBUF" not in sentence
+    assert sentences({"LOWAT": "716799"}) == []
 
 
 def test_small_window() -> None:
@@ -65,6 +84,15 @@ def test_deep_bottleneck(knobs: dict[str, str], told: bool) -> None:  # noqa: FB
     assert [sentence.split(":")[0] for sentence in sentences(knobs)] == (["QUEUE=85"] if told else [])
 
 
+def test_deep_bottleneck_with_bbr() -> None:
+    """What is in place already is not advised."""
+    (sentence,) = sentences({"QUEUE": "85"})
+    assert "A smaller QUEUE, or CC=bbr, keeps" in sentence
+    (sentence,) = sentences({"QUEUE": "85", "CC": "bbr"})
+    assert "A smaller QUEUE keeps" in sentence
+    assert "bbr" not in sentence
+
+
 def test_own_mechanism() -> None:
     """A server that sets the socket option itself is told, with the values seen."""
     (sentence,) = sentences({"SERVER": "h2o", "NATIVE": "on"}, socket_lowat=[0, 1460])
@@ -72,10 +100,18 @@ def test_own_mechanism() -> None:
     assert "seen: 0, 1460" in sentence
 
 
-def test_loss_is_random() -> None:
-    """With loss, repetitions are advised."""
-    (sentence,) = sentences({"LOSS": "1%"})
-    assert sentence.startswith("LOSS=")
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"LOSS": "1%"}, "LOSS=1%: "),
+        ({"JITTER": "20ms"}, "JITTER=20ms: "),
+        ({"LOSS": "0.5%", "JITTER": "2ms"}, "LOSS=0.5% and JITTER=2ms: "),
+    ],
+)
+def test_chance(knobs: dict[str, str], words: str) -> None:
+    """With loss or jitter, repetitions are advised."""
+    (sentence,) = sentences(knobs)
+    assert sentence.startswith(words)
     assert "REPEAT=5" in sentence
 
 

@@ -1,12 +1,15 @@
-"""What is expected of a link, and which measurements disagree with it."""
+"""What is expected of a link, which measurements disagree with it, and what the spacing of a train says."""
 
 import pytest
 
+from netem import calibration
 from netem.calibration import Calibration, Tolerance, disagreements, expected_round_trip_ns
-from netem.link import Link
+from netem.link import PACKET_BYTES, Link
 
 MS = 10**6
 MAPS = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, queue_packets=25)
+RATE = 8_000_000
+SPACING_NS = PACKET_BYTES * 8 * 10**9 // RATE
 TOLERANCE = Tolerance(rate=0.03, round_trip_ns=3 * MS, queue_packets=0)
 
 
@@ -87,3 +90,28 @@ def test_order_must_be_kept() -> None:
     """A link that lets a packet overtake another is not the one asked for; where nobody looked, nothing is said."""
     assert disagreements(MAPS, saw(reordered_packets=2), TOLERANCE) == [("reordered_packets", 0, 2)]
     assert names(MAPS, saw(reordered_packets=None)) == []
+
+
+def spaced(count: int, spacing_ns: int, late_ns: dict[int, int]) -> list[int]:
+    return [number * spacing_ns + late_ns.get(number, 0) for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 24, 25])
+def test_rate_is_that_of_the_spacing(count: int) -> None:
+    """Of trains of any length."""
+    assert calibration._spacing_rate(spaced(count, SPACING_NS, {})) == pytest.approx(RATE, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "late_ns",
+    [{24: 9 * MS}, {0: 9 * MS}, {20: 5 * MS, 21: 4 * MS, 22: 2 * MS, 23: MS}, {0: 3 * MS, 12: 3 * MS, 24: 3 * MS}],
+    ids=["the last", "the first", "a bunch", "here and there"],
+)
+def test_a_few_late_packets_do_not_change_the_rate(late_ns: dict[int, int]) -> None:
+    """Less than a quarter of a train can come as late as it wants."""
+    assert calibration._spacing_rate(spaced(25, SPACING_NS, late_ns)) == pytest.approx(RATE, rel=1e-6)
+
+
+def test_a_train_that_comes_at_once_has_no_rate() -> None:
+    """Nothing is divided by nothing."""
+    assert calibration._spacing_rate([5, 5, 5, 5]) is None

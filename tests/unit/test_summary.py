@@ -55,6 +55,15 @@ def test_repetitions_are_medians() -> None:
     ]
 
 
+def test_medians_are_no_finer_than_what_was_measured() -> None:
+    """Bytes stay whole bytes and times whole nanoseconds, also where the median lies between two runs."""
+    loads = [load_document((0.1, 1.0), (2.0, 3.0), before=70), load_document((0.2, 1.0), (2.0, 3.0), before=73)]
+    runs = [run(loads=[load], wall_s=wall_s) for load, wall_s in zip(loads, (0.1, 0.2), strict=True)]
+    (arm,) = summarize(experiment(*runs))["arms"]
+    assert json.dumps([arm["script"]["first_byte_ms"], arm["wall_s"]]) == "[0.15, 0.15]"
+    assert json.dumps([arm["image_bytes_before_script"], arm["image_bytes_during_script"]]) == "[72, 0]"
+
+
 @pytest.mark.parametrize(
     ("statuses", "worst"),
     [
@@ -102,7 +111,7 @@ def test_warnings_are_the_typical_runs_advice() -> None:
     """Advice on the run that stands for its arm is part of the summary."""
     loads = [load_document((1.0, 2.0), (3.0, 4.0))]
     (arm,) = summarize(experiment(run(loads=loads, knobs={"LOWAT": "4M"})))["arms"]
-    assert [warning.split(":")[0] for warning in arm["warnings"]] == ["LOWAT=4194304 is no limit"]
+    assert [warning.split(":")[0] for warning in arm["warnings"]] == ["LOWAT=4194304 is not less than SIZE=716800"]
 
 
 def test_summary_is_json() -> None:

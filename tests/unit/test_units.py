@@ -114,13 +114,17 @@ def test_times_agree_across_units(number: int) -> None:
         (1_024_000, "1,024 kbit/s = 128 kB/s"),
         (128_000, "128 kbit/s = 16 kB/s"),
         (1000, "1 kbit/s = 0.125 kB/s"),
+        (1024**2, "1,048.576 kbit/s = 131.072 kB/s"),
+        (100 * 10**6, "100,000 kbit/s = 12,500 kB/s"),
+        (100 * 10**9, "100,000,000 kbit/s = 12,500,000 kB/s"),
     ],
 )
 def test_format_rate(rate_bit_s: int, text: str) -> None:
-    """A rate is shown in kilobits and in kilobytes."""
+    """A rate is shown in kilobits and in kilobytes, never with an exponent."""
     assert format_rate(rate_bit_s) == text
 
 
 def test_format_time() -> None:
-    """A time is shown in milliseconds, without needless digits."""
+    """A time is shown in milliseconds, without needless digits and never with an exponent."""
     assert [format_time(300_000_000), format_time(1_500_000), format_time(0)] == ["300 ms", "1.5 ms", "0 ms"]
+    assert [format_time(60 * 10**9), format_time(10)] == ["60,000 ms", "0.00001 ms"]

@@ -1,0 +1,77 @@
+"""Do all ways to make the places give the same result? The same arms, way by way, figure by figure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FRACTION = 0.03
+"""Figures may differ by this part of the largest of them, ..."""
+
+RECORD_BYTES = 16 * 1024
+"""... or by the time of one TLS record at the link's rate (RFC 8446, 5.1), whichever is larger: ciphertext comes in
+such steps, and a repetition may be one step off."""
+
+_FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "last_byte_ms"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One figure of one arm. by_way: milliseconds, None if a repetition is not ok; difference_ms: of the extremes."""
+
+    arm: str
+    figure: str
+    by_way: Mapping[str, float | None]
+    difference_ms: float | None
+    allowed_ms: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every way has a figure, and none is too far from another."""
+        return self.difference_ms is not None and self.difference_ms <= self.allowed_ms
+
+
+def compare(summaries: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    """A row for each arm and figure, of summaries (analysis.summary) of the same experiment by way."""
+    by_arm: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for way, summary in summaries.items():
+        for arm in summary["arms"]:
+            by_arm.setdefault(arm["name"], {})[way] = arm
+    return [
+        _row(name, resource, edge, arms, list(summaries))
+        for name, arms in by_arm.items()
+        for resource, edge in _FIGURES
+    ]
+
+
+def _row(name: str, resource: str, edge: str, arms: Mapping[str, Mapping[str, Any]], ways: Sequence[str]) -> Row:
+    good = {way: arm for way, arm in arms.items() if arm["status"] == "ok"}
+    by_way = {way: good[way][resource][edge] if way in good else None for way in ways}
+    known = [value for value in by_way.values() if value is not None]
+    rate_bit_s = next(iter(arms.values()))["scenario"]["rate_bit_s"]
+    record_ms = RECORD_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
+    return Row(
+        arm=name,
+        figure=f"{resource} {edge.removesuffix('_ms').replace('_', ' ')}",
+        by_way=by_way,
+        difference_ms=max(known) - min(known) if len(known) == len(ways) else None,
+        allowed_ms=max(FRACTION * max(known, default=0.0), record_ms),
+    )
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """A table: figures in milliseconds, the largest difference, and what is allowed."""
+    ways = list(rows[0].by_way)
+    lines = [
+        f"| arm | figure | {' | '.join(ways)} | largest difference | allowed | |",
+        f"|---|---|{'---:|' * len(ways)}---:|---:|---|",
+    ]
+    for row in rows:
+        values = " | ".join(_ms(row.by_way[way]) for way in ways)
+        verdict = "agree" if row.agrees else "**differ**"
+        difference = _ms(row.difference_ms)
+        lines.append(f"| {row.arm} | {row.figure} | {values} | {difference} | {_ms(row.allowed_ms)} | {verdict} |")
+    return "\n".join(lines) + "\n"
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

@@ -1,0 +1,71 @@
+"""Words of the timeline: how wide they are, where a line of them breaks, where a label stands. Pure.
+
+Widths are estimates for Liberation Sans, which vl-convert brings along; Arial's and Helvetica's are the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_NARROW = frozenset(" !'(),-./:;I[]fijlrt|·")
+_WIDE = frozenset("%@mw")
+_GAP_LETTERS = 2
+
+
+def text_px(text: str, font_px: float) -> float:
+    """Width of a line of text."""
+    return font_px * sum(map(_letter, text))
+
+
+def _letter(letter: str) -> float:
+    if letter in _NARROW:
+        return 0.28
+    if letter in _WIDE:
+        return 0.83
+    return 0.69 if letter.isupper() else 0.55
+
+
+def wrapped(parts: Sequence[str], separator: str, font_px: float, width_px: float) -> list[str]:
+    """Lines no wider than that, broken only between parts; a part that is wider has a line of its own."""
+    lines: list[str] = []
+    for part in parts:
+        longer = f"{lines[-1]}{separator}{part}" if lines else part
+        if lines and text_px(longer, font_px) <= width_px:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """Text beside an instant: to the right of it if side is 1, to the left if it is -1."""
+
+    text: str
+    at_px: float
+    side: int
+    font_px: float
+
+    def covers(self, x_px: float, margin_px: float) -> bool:
+        """Whether a vertical line there would come closer to the text than the margin."""
+        width_px = text_px(self.text, self.font_px) * self.side
+        left_px, right_px = sorted((self.at_px, self.at_px + width_px))
+        return left_px - margin_px < x_px < right_px + margin_px
+
+
+def beside(text: str, at_px: float, font_px: float, width_px: float) -> Label:
+    """A label to the right of its instant if it fits into a picture that wide, to the left otherwise."""
+    fits = at_px + text_px(text, font_px) < width_px
+    return Label(text=text, at_px=at_px, side=1 if fits else -1, font_px=font_px)
+
+
+def edges(first: str, last: str, span_px: tuple[float, float], font_px: float, width_px: float) -> list[Label]:
+    """Labels of a lane's first and last byte: inside of its edges, or as one label if it is too short for both."""
+    first_px, last_px = span_px
+    room_px = last_px - first_px
+    if room_px >= text_px(first, font_px) + text_px(last, font_px) + _GAP_LETTERS * font_px:
+        return [
+            Label(text=first, at_px=first_px, side=1, font_px=font_px),
+            Label(text=last, at_px=last_px, side=-1, font_px=font_px),
+        ]
+    both = beside(f"{first}, {last}", first_px, font_px, width_px)
+    return [both if both.side > 0 else Label(text=both.text, at_px=last_px, side=-1, font_px=font_px)]

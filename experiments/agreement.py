@@ -1,0 +1,112 @@
+"""The same scenarios in every fabric and with every shaper that can be used here: `make agreement`."""
+
+import platform
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from analysis.agreement import FRACTION, RECORD_BYTES, compare, markdown
+from analysis.load import load_experiment
+from analysis.summary import summarize
+from experiments.doctor import Way, ways
+from experiments.experiment import Arm, Request, run_experiment
+from experiments.fabrics.fabric import FABRICS
+from experiments.record import read_json
+from experiments.report import Report
+from experiments.scenario import KNOBS
+from netem.shaper import Shaper
+
+_REPETITIONS = 5
+_LOWATS = ("none", "131072", "16384")
+_CONGESTION_CONTROLS = ("cubic", "bbr")
+_IN_REAL_TIME = 6
+"""Arms side by side on real clocks: they mostly wait."""
+
+
+def _arms() -> tuple[Arm, ...]:
+    defaults = {name: knob.default for name, knob in KNOBS.items()}
+    return tuple(
+        Arm(
+            name=f"{congestion_control}, {'control' if lowat == 'none' else lowat}",
+            knobs=defaults | {"CC": congestion_control, "LOWAT": lowat},
+        )
+        for congestion_control in _CONGESTION_CONTROLS
+        for lowat in _LOWATS
+    )
+
+
+def _request(way: Way, results: Path) -> Request:
+    fabric = FABRICS[way.fabric]
+    return Request(
+        name=f"{way.fabric}-{way.shaper}",
+        arms=_arms(),
+        repeat=_REPETITIONS,
+        fabric=fabric,
+        fabric_reason="usable here",
+        shaper=Shaper(way.shaper),
+        results=results,
+        load_deadline_ns=None,
+        side_by_side=None if fabric.virtual_clock else _IN_REAL_TIME,
+    )
+
+
+def _made_with(folder: Path) -> str:
+    """Kernel and front of an experiment, in words."""
+    environment: Mapping[str, Any] = read_json(next(folder.glob("*/env.json")))
+    versions = environment["versions"]
+    return f"Linux {_plain(environment['kernel'])}, {versions['nginx'].removeprefix('nginx version: ')}"
+
+
+def _plain(release: str) -> str:
+    """A kernel's version without what its builder called it."""
+    return release.partition("-")[0]
+
+
+def _document(rows: str, made: Mapping[str, str], left_out: list[Way]) -> str:
+    lines = [
+        "# Agreement",
+        "",
+        "Made by `make agreement`: the Maps scenario with nginx, in every fabric and with every shaper usable on one",
+        "machine. Figures are milliseconds from the request of the measured load's page, medians of",
+        f"{_REPETITIONS} repetitions, all of which must be ok.",
+        "",
+        f"They agree if they are within {FRACTION:.0%}, or within the time of one TLS record ({RECORD_BYTES} bytes)",
+        "at the link's rate, whichever is larger.",
+        "",
+        rows,
+        "## Made with",
+        "",
+        f"{platform.machine()}, host kernel Linux {_plain(platform.release())}.",
+        "",
+        *(f"- {way}: {words}" for way, words in made.items()),
+    ]
+    if left_out:
+        lines += ["", "Not usable on that machine:", ""]
+        lines += [f"- {way.fabric} with {way.shaper}: {way.reason}" for way in left_out]
+    return "\n".join(lines) + "\n"
+
+
+def write(path: Path, report: Report) -> bool:
+    """Run everything and write the document; whether all figures agree. Raises LabError."""
+    found = ways()
+    summaries: dict[str, Mapping[str, Any]] = {}
+    made: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="priolab-agreement-") as results:
+        for way in (way for way in found if way.usable):
+            request = _request(way, Path(results))
+            started = time.monotonic()
+            report.say(f"{way.fabric} with {way.shaper}: {len(request.arms)} arms, {request.repeat} times each")
+            with report.progress(request) as progress:
+                folder = run_experiment(request, progress)
+            name = f"{way.fabric}, {way.shaper}"
+            summaries[name] = summarize(load_experiment(folder))
+            made[name] = _made_with(folder)
+            report.say(f"{name}: {time.monotonic() - started:.0f} s")
+            report.summary(summaries[name])
+    rows = compare(summaries)
+    text = _document(markdown(rows), made, [way for way in found if not way.usable])
+    path.write_text(text)
+    report.say(text)
+    return all(row.agrees for row in rows)

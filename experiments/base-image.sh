@@ -1,0 +1,44 @@
+#!/bin/sh
+# Make the image that the lab's images are built on from the distribution's packages, for machines that cannot pull it.
+# BASE names the image, SUITE the distribution's release, MIRROR where its packages are.
+set -eu
+
+base=${BASE:-debian:bookworm-slim}
+suite=${SUITE:-bookworm}
+PATH="$PATH:/usr/sbin:/sbin"
+
+say() { printf 'base image: %s\n' "$*"; }
+fail() {
+    printf 'base image: %s\n' "$*" >&2
+    exit 1
+}
+
+if docker image inspect "$base" >/dev/null 2>&1; then
+    say "$base is there"
+    exit 0
+fi
+[ "$(id -u)" -eq 0 ] || fail "it takes root: debootstrap makes a file system"
+command -v debootstrap >/dev/null || fail "debootstrap is missing: apt-get install debootstrap"
+docker version >/dev/null 2>&1 || fail "no Docker engine answers"
+
+mirror=${MIRROR:-}
+sources=/etc/apt/sources.list.d/debian.sources
+if [ -z "$mirror" ] && [ -e "$sources" ]; then
+    mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p' "$sources" | head -n 1)
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
+say "making $base with debootstrap, about half a minute"
+debootstrap --variant=minbase "$suite" "$scratch/root" $mirror >"$scratch/log" 2>&1 ||
+    fail "debootstrap failed: $(tail -n 1 "$scratch/log")"
+# Builds fetch packages the way this machine does.
+apt-config dump Acquire >"$scratch/root/etc/apt/apt.conf.d/90acquire"
+if [ -e "$sources" ] && grep -q "^Suites:.*\b$suite\b" "$sources"; then
+    cp "$sources" "$scratch/root/etc/apt/sources.list.d/"
+    rm -f "$scratch/root/etc/apt/sources.list"
+fi
+rm -rf "$scratch/root/var/cache/apt/archives/"*.deb "$scratch/root/var/lib/apt/lists/"*
+tar -C "$scratch/root" -c . | docker import - "$base" >/dev/null
+say "$base is ready"

@@ -1,0 +1,97 @@
+"""compose.yaml: who may do what, and that it says the same as the rest of the lab."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from experiments.scenario import KNOBS
+from netem.words import WORDS
+from proxy.server import catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "compose.yaml").read_text()
+DOCUMENT = yaml.safe_load(TEXT)
+SERVICES: dict[str, dict[str, Any]] = DOCUMENT["services"]
+
+
+def test_the_places_are_there() -> None:
+    """The four places, a door for browsers, and a gauge beside the front."""
+    assert set(SERVICES) == {"origin", "front", "link", "client", "door", "gauge"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_nobody_has_more_than_is_needed(name: str) -> None:
+    """No root, no writable file system, no capability but for the link, and for the gauge to look at the front."""
+    service = SERVICES[name]
+    granted = {"link": ["NET_ADMIN", "NET_RAW"], "gauge": ["SYS_PTRACE"]}
+    assert service.get("cap_add", []) == granted.get(name, [])
+    assert service["cap_drop"] == ["ALL"]
+    assert service["read_only"] is True
+    assert service["user"] == "${PRIOLAB_USER:-65534:65534}"
+    assert "privileged" not in service
+    assert "devices" not in service
+    assert service["security_opt"] == ([] if name in granted else ["no-new-privileges:true"])
+
+
+def test_one_port_is_published_on_loopback() -> None:
+    """The door's, and only to this machine; it is no part of an experiment."""
+    ports = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert ports == {"door": ["127.0.0.1:${DEMO_PORT:-8443}:8443"]}
+
+
+def test_nothing_bypasses_the_link() -> None:
+    """Only the link is on both networks, and both send everything else to an address that only it takes."""
+    on = {name: set(service.get("networks", {})) for name, service in SERVICES.items()}
+    assert on == {
+        "origin": {"far"},
+        "front": {"far"},
+        "link": {"near", "far"},
+        "door": {"near"},
+        "client": {"near"},
+        "gauge": set(),
+    }
+    assert SERVICES["gauge"]["network_mode"] == "service:front"
+    for network, gateway in (("near", "NEAR_GATEWAY"), ("far", "FAR_GATEWAY")):
+        (config,) = DOCUMENT["networks"][network]["ipam"]["config"]
+        assert config["aux_addresses"]["DefaultGatewayIPv4"] == SERVICES["link"]["environment"][gateway]
+        assert re.fullmatch(r"\$\{PRIOLAB_\w+:-198\.1[89]\.\d+\}\.0/24", config["subnet"])
+
+
+@pytest.mark.parametrize("name", ["origin", "front", "link"])
+def test_health_is_a_real_request(name: str) -> None:
+    """Each part that others wait for is asked for something by a program of the lab."""
+    kind, *command = SERVICES[name]["healthcheck"]["test"]
+    assert kind == "CMD"
+    assert command[-1] in ("ready.mjs", "proxy.readiness", "netem.counters")
+
+
+def test_the_link_has_the_knobs_defaults() -> None:
+    """RATE and the rest mean the same, and default to the same, as on the command line."""
+    environment = SERVICES["link"]["environment"]
+    for name, word in WORDS.items():
+        assert environment[name] == f"${{{name}:-{word.default}}}"
+        assert KNOBS[name].default == word.default
+
+
+def test_the_front_has_the_knobs_as_sysctls() -> None:
+    """LOWAT, send buffer and congestion control are sysctls of the front's own network namespace."""
+    sysctls = SERVICES["front"]["sysctls"]
+    assert sysctls["net.ipv4.tcp_notsent_lowat"] == "${LOWAT:-4294967295}"
+    assert sysctls["net.ipv4.tcp_wmem"] == "4096 ${SNDBUF:-4194304} ${SNDBUF_MOST:-4194304}"
+    assert sysctls["net.ipv4.tcp_congestion_control"] == f"${{CC:-{KNOBS['CC'].default}}}"
+
+
+def test_images_are_the_distributions_and_pinned() -> None:
+    """Every image is built on a base that can be named, and every server on a version of the distribution's package."""
+    files = {service["build"]["dockerfile"] for service in SERVICES.values() if "build" in service}
+    assert files == {f"{folder}/Dockerfile" for folder in ("backend", "proxy", "netem", "client")}
+    for file in files:
+        text = (ROOT / file).read_text()
+        assert "ARG BASE=debian:bookworm-slim\nFROM ${BASE}\n" in text
+        assert re.findall(r"^FROM .*$", text, re.MULTILINE) == ["FROM ${BASE}"]
+    front = (ROOT / "proxy/Dockerfile").read_text()
+    for server in catalogue().values():
+        assert f"ARG {server.package.upper()}_VERSION=" in front

@@ -1,0 +1,52 @@
+"""`python -m tests.lab.ordinary STAGE COMMAND...`: run a command as an ordinary user, started by root.
+
+The user may be kept out of a folder that the lab needs, as from /root, where an interpreter may lie. So, in a mount
+namespace that ends with the command, an open folder takes the closed one's place, with what is needed mounted in it.
+STAGE: an empty folder.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+NOBODY = 65534
+_ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def command(stage: Path, *words: str) -> list[str]:
+    """The argument list that does so."""
+    return ["unshare", "--mount", "--propagation", "private", sys.executable, "-m", __name__, str(stage), *words]
+
+
+def _closed(path: Path) -> Path | None:
+    """The outermost folder on the way that others may not enter."""
+    on_the_way = reversed([path, *path.parents])
+    return next((folder for folder in on_the_way if not folder.stat().st_mode & 0o001), None)
+
+
+def _open_up(stage: Path) -> None:
+    needed = {Path(folder).resolve(): None for folder in (sys.base_prefix, sys.prefix, _ROOT)}
+    hidden = {folder: closed for folder in needed if (closed := _closed(folder)) is not None}
+    held = {folder: stage / str(number) for number, folder in enumerate(hidden)}
+    _mount("-t", "tmpfs", "none", str(stage))
+    for folder, place in held.items():
+        place.mkdir()
+        _mount("--rbind", str(folder), str(place))
+    for closed in set(hidden.values()):
+        _mount("-t", "tmpfs", "-o", "mode=755", "none", str(closed))
+    for folder, place in held.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        _mount("--rbind", str(place), str(folder))
+
+
+def _mount(*words: str) -> None:
+    subprocess.run(["mount", *words], check=True)
+
+
+if __name__ == "__main__":
+    _open_up(Path(sys.argv[1]))
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    os.execvp(sys.argv[2], sys.argv[2:])

@@ -1,0 +1,184 @@
+"""Whole experiments in containers, in real time: short ones, their verdicts, and that nothing of them stays."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Done, Lab, make_lab
+
+pytestmark = pytest.mark.usefixtures("compose")
+
+_LINK = ("FABRIC=compose", "DELAY=100ms", "RELOADS=0")
+_PROJECT = "label=com.docker.compose.project"
+_END_S = 40.0
+
+
+def _docker(*words: str) -> list[str]:
+    return subprocess.run(["docker", *words], capture_output=True, text=True, timeout=60, check=True).stdout.split()
+
+
+def _left() -> list[str]:
+    """Containers and networks of experiments."""
+    containers = _docker("ps", "--all", "--quiet", "--filter", "name=priolab-", "--filter", _PROJECT)
+    return containers + _docker("network", "ls", "--quiet", "--filter", "name=priolab-", "--filter", _PROJECT)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_before() -> Iterator[None]:
+    """A test that leaves something behind must not spoil the next."""
+    before = set(_left())
+    yield
+    assert set(_left()) <= before
+
+
+def _container(service: str) -> str:
+    """The only one of that service in an experiment."""
+    service_label = f"label=com.docker.compose.service={service}"
+    (found,) = _docker("ps", "--quiet", "--filter", "name=priolab-", "--filter", service_label)
+    return found
+
+
+@pytest.fixture(scope="module")
+def nginx(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The Maps case on a faster link."""
+    return make_lab(tmp_path_factory.mktemp("nginx")).run(*_LINK, "RATE=512kbps", "LOWAT=131072")
+
+
+def test_nginx(nginx: Done) -> None:
+    """Without LOWAT the order is inverted, with it kept, as in every other fabric."""
+    assert nginx.code == 0, nginx.err
+    assert nginx.arm("control")["verdict"] == "inverted"
+    assert nginx.arm("lowat-131072")["verdict"] == "kept"
+    assert nginx.arm("lowat-131072")["image_bytes_before_script"] < nginx.arm("control")["image_bytes_before_script"]
+
+
+def test_h2o(lab: Lab) -> None:
+    """h2o shares by weight: with a small LOWAT the script begins early enough to end first."""
+    done = lab.run(*_LINK, "RATE=256kbps", "LOWAT=16384", "SERVER=h2o", "GSO=20")
+    assert done.code == 0, done.err
+    assert done.arm("control")["verdict"] == "inverted"
+    treatment = done.arm("lowat-16384")
+    assert treatment["verdict"] == "kept"
+    assert treatment["observed"]["gso_segments"] == 20
+
+
+def test_every_factor_is_read_back(nginx: Done) -> None:
+    """LOWAT, send buffer and congestion control as the running front has them, the link as it was measured."""
+    observed = nginx.arm("lowat-131072")["observed"]
+    assert observed["lowat"] == 131_072
+    assert observed["socket_lowat"] == [0]
+    assert observed["sndbuf_bytes"] >= 4 * 2**20
+    assert observed["congestion_control"] == "cubic"
+    assert observed["shaper"] in ("netem", "ferry")
+    assert observed["rate_bit_s"] == pytest.approx(4_096_000, rel=0.05)
+    assert observed["queue_packets"] == pytest.approx(25, abs=1)
+
+
+def test_the_run_folder_is_the_users_and_complete(nginx: Done) -> None:
+    """The same files as in every fabric, all of the user's, besides what was asked of compose."""
+    assert nginx.folder is not None
+    run = nginx.folder / "lowat-131072.1"
+    for name in (
+        "run.json",
+        "env.json",
+        "asked/compose.json",
+        "asked/nginx.conf",
+        "client/events.jsonl",
+        "client/keys.log",
+        "front/sockets.jsonl",
+        "front/error.log",
+        "origin/access.jsonl",
+        "link/calibration.json",
+        "link/counters.json",
+    ):
+        assert (run / name).stat().st_size > 0, name
+    assert {path.lstat().st_uid for path in nginx.folder.rglob("*")} == {os.geteuid()}
+    environment = json.loads((run / "env.json").read_text())
+    assert set(environment["images"]) == {"origin", "front", "link", "client"}
+    assert environment["versions"]["nginx"].startswith("nginx 1.22.")
+
+
+def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
+    command = lab.command(*_LINK, "RATE=16kbps", "CONTROL=no", *words)
+    running = subprocess.Popen(command, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    for line in running.stdout:
+        if "load 1 of 1" in line:
+            return running
+    raise AssertionError(running.communicate()[1])
+
+
+@pytest.mark.parametrize(("part", "named"), [("front", "the front (nginx)"), ("link", "the link")])
+def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> None:
+    """The run is failed, the part is named with its end, long before the load's deadline."""
+    running = _until_loading(lab)
+    _docker("kill", "--signal", "KILL", _container(part))
+    running.communicate(timeout=_END_S)
+    _failed(lab.latest(), named, "SIGKILL")
+
+
+def test_a_killed_client_is_the_reason(lab: Lab) -> None:
+    """The client is a program in its container; its end is seen from outside."""
+    running = _until_loading(lab)
+    (client,) = (
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and _words(entry)[:3] == ["python3", "-m", "client"]
+    )
+    os.kill(client, signal.SIGKILL)
+    running.communicate(timeout=_END_S)
+    _failed(lab.latest(), "the client", "SIGKILL")
+
+
+def _words(entry: Path) -> list[str]:
+    try:
+        return (entry / "cmdline").read_text(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def _failed(done: Done, *words: str) -> None:
+    assert done.summary is not None
+    (arm,) = done.summary["arms"]
+    assert arm["status"] == "failed"
+    for word in words:
+        assert word in arm["reason"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
+    """No container, network, process or temporary file, whatever ends the lab; SIGKILL leaves a wreck."""
+    running = _until_loading(lab)
+    running.send_signal(number)
+    running.communicate(timeout=_END_S)
+    assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    end = time.monotonic() + _END_S
+    while (lab.processes() or _left() or any(lab.temporary.iterdir())) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert (lab.processes(), _left(), list(lab.temporary.iterdir())) == ([], [], [])
+    assert len(list(lab.results.glob("*.partial"))) == (number == signal.SIGKILL)
+
+
+def test_an_interrupt_while_the_places_are_made(lab: Lab) -> None:
+    """What the engine was just asked for is removed as well."""
+    for pause_s in (0.5, 1.5):
+        command = lab.command(*_LINK, "CONTROL=no")
+        running = subprocess.Popen(
+            command, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert running.stdout is not None
+        for line in running.stdout:
+            if "places" in line:
+                break
+        time.sleep(pause_s)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=_END_S)
+        assert running.returncode == 128 + signal.SIGINT
+        assert _left() == []
+        assert list(lab.temporary.iterdir()) == []

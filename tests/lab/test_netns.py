@@ -1,0 +1,214 @@
+"""Whole experiments in namespaces of the host, in real time: their verdicts, their ends, and that nothing stays."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Done, Lab, make_lab
+from tests.lab import ordinary
+from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, words_of
+
+pytestmark = pytest.mark.usefixtures("netns")
+
+_QUICK = ("FABRIC=netns", "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no")
+_ENDLESS = (*_QUICK, "JS_DELAY=30s")
+_LOADING = "load 1 of 3"
+_PLACES = 4
+_SOON_S = 10.0
+_MAPS = ("FABRIC=netns", "SIZE=500000", "RELOADS=0")
+_AT_ONCE = 10
+
+
+@contextmanager
+def _running(lab: Lab, traces: Traces, *words: str, until: str) -> Iterator[subprocess.Popen[str]]:
+    """A lab that has told of this step, in a process group of its own as a shell would have it."""
+    running = subprocess.Popen(
+        lab.command(*words),
+        env=lab.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    try:
+        assert running.stdout is not None
+        for line in running.stdout:
+            traces.look(running.pid)
+            if until in line:
+                break
+        else:
+            raise AssertionError(running.communicate()[1])
+        yield running
+    finally:
+        running.kill()
+        running.communicate(timeout=_SOON_S)
+
+
+@pytest.mark.parametrize(
+    ("victim", "server", "reason"),
+    [
+        ("nginx: master process", "nginx", "the front (nginx): it was ended by SIGKILL"),
+        ("nginx: worker process", "nginx", "the front (nginx): the process of it that served the client has ended"),
+        ("h2o -m worker", "h2o", "the front (h2o): it was ended by SIGKILL"),
+        ("-m netem.ferry", "nginx", "the link (ferry): it was ended by SIGKILL"),
+        ("-m client", "nginx", "the client: it was ended by SIGKILL"),
+        ("origin.mjs", "nginx", "the origin: it was ended by SIGKILL"),
+        ("-m experiments.arm", "nginx", "it ended without an outcome"),
+    ],
+)
+def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, server: str, reason: str) -> None:
+    """The part and its end, within seconds; not the client's broken connection, and not the deadline."""
+    traces = Traces()
+    with _running(lab, traces, *_ENDLESS, f"SERVER={server}", until=_LOADING) as running:
+        time.sleep(0.3)
+        traces.look(running.pid)
+        assert traces.networks() >= _PLACES
+        # The last is the innermost: unshare(1) has the arm's words too.
+        *_, killed = (pid for pid in descendants(running.pid) if victim in words_of(pid))
+        os.kill(killed, signal.SIGKILL)
+        running.communicate(timeout=_SOON_S)
+        assert running.returncode == 1
+    must_have_failed(lab.latest(), reason)
+    nothing_is_left(lab)
+    traces.must_be_gone()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("step", ["places", "origin and front", "link", _LOADING])
+def test_an_interrupted_run_leaves_nothing(lab: Lab, step: str, number: signal.Signals) -> None:
+    """Whatever it was doing; Ctrl-C reaches all that a terminal would send it to."""
+    traces = Traces()
+    with _running(lab, traces, *_ENDLESS, until=step) as running:
+        time.sleep(random.Random(f"{step} {number}").uniform(0, 0.3))
+        traces.look(running.pid)
+        os.killpg(running.pid, number)
+        _, err = running.communicate(timeout=_SOON_S)
+        assert running.returncode == 128 + number
+        assert f"interrupted by {number.name}; nothing was kept" in err
+    nothing_is_left(lab)
+    assert list(lab.results.iterdir()) == []
+    traces.must_be_gone()
+
+
+def test_a_killed_lab_leaves_its_partial_folder_alone(lab: Lab) -> None:
+    """kill -9 leaves no process, namespace or temporary file."""
+    traces = Traces()
+    with _running(lab, traces, *_ENDLESS, until=_LOADING) as running:
+        traces.look(running.pid)
+        running.kill()
+        running.communicate(timeout=_SOON_S)
+    traces.must_be_gone()
+    nothing_is_left(lab, partial=1)
+
+
+def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
+    """The keeper keeps the rest; without it the rest goes, and the run is failed."""
+    traces = Traces()
+    with _running(lab, traces, *_ENDLESS, until=_LOADING) as running:
+        traces.look(running.pid)
+        (keeper,) = (pid for pid in descendants(running.pid) if "keeper.py" in words_of(pid))
+        os.kill(keeper, signal.SIGKILL)
+        running.communicate(timeout=_SOON_S)
+        assert running.returncode == 1
+    must_have_failed(lab.latest(), "it ended without an outcome")
+    nothing_is_left(lab)
+    traces.must_be_gone()
+
+
+def test_ten_at_once_have_the_verdicts_of_a_lone_one(tmp_path: Path) -> None:
+    """Ten labs on whatever processors there are: none is invalid, none meets another, each has results of its own."""
+    lone = make_lab(_made(tmp_path / "lone")).run(*_MAPS)
+    assert _verdicts(lone) == {"control": "inverted", "lowat-131072": "kept"}
+    traces = Traces()
+    labs = [make_lab(_made(tmp_path / f"lab-{number}")) for number in range(_AT_ONCE)]
+    running = [
+        subprocess.Popen(lab.command(*_MAPS), env=lab.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for lab in labs
+    ]
+    try:
+        time.sleep(5)
+        for process in running:
+            traces.look(process.pid)
+        errors = [process.communicate(timeout=120)[1] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    assert errors == [b""] * _AT_ONCE
+    assert [_verdicts(lab.latest()) for lab in labs] == [_verdicts(lone)] * _AT_ONCE
+    assert [process.returncode for process in running] == [0] * _AT_ONCE
+    for lab in labs:
+        nothing_is_left(lab)
+    traces.must_be_gone()
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _verdicts(done: Done) -> dict[str, str]:
+    """The reason where there is no verdict."""
+    assert done.summary is not None, done.err
+    return {arm["name"]: arm["verdict"] or arm["reason"] for arm in done.summary["arms"]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OrdinaryLab(Lab):
+    """A lab whose user is not root."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """With a home the user may enter."""
+        return super().environment | {"HOME": str(self.root), "USER": "nobody"}
+
+    def command(self, *words: str) -> list[str]:
+        """As it is, if this user is not root either."""
+        plain = super().command(*words)
+        return ordinary.command(self.root / "stage", *plain) if os.geteuid() == 0 else plain
+
+
+@pytest.fixture
+def ordinary_lab() -> Iterator[_OrdinaryLab]:
+    """In a folder that the user can reach, unlike those of pytest."""
+    root = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
+    try:
+        lab = _OrdinaryLab(root=root)
+        (root / "stage").mkdir()
+        lab.temporary.mkdir()
+        if os.geteuid() == 0:
+            for folder in (root, lab.temporary):
+                os.chown(folder, ordinary.NOBODY, ordinary.NOBODY)
+        yield lab
+    finally:
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("server", ["nginx", "h2o"])
+def test_an_ordinary_user(ordinary_lab: _OrdinaryLab, server: str) -> None:
+    """In a user namespace: the run is measured as root's is, and everything it leaves is the user's."""
+    done = ordinary_lab.run("FABRIC=netns", "RATE=8mbit", "DELAY=10ms", "SIZE=200000", "RELOADS=0", f"SERVER={server}")
+    assert done.code == 0, done.err + done.out
+    assert done.folder is not None
+    assert done.arm("control")["verdict"] == "inverted"
+    user = ordinary.NOBODY if os.geteuid() == 0 else os.geteuid()
+    assert {path.lstat().st_uid for path in ordinary_lab.results.rglob("*")} == {user}
+    _must_not_name_users(done.folder)
+    nothing_is_left(ordinary_lab)
+
+
+def _must_not_name_users(folder: Path) -> None:
+    for configuration in folder.glob("*/asked/*.*"):
+        if configuration.suffix in (".yaml", ".conf"):
+            lines = configuration.read_text().splitlines()
+            assert not [line for line in lines if line.strip().startswith("user")], configuration

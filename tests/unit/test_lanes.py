@@ -1,0 +1,76 @@
+"""Lanes of the timeline."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.lanes import Step, lanes
+from tests.unit.builders import Pieces, page_load
+
+STEP_S = 0.1
+RATE_BIT_S = 1_514_000  # 180,000 bytes of payload per second, 18,000 in a step
+
+
+def heights(steps: list[Step]) -> list[float]:
+    return [step.height for step in steps]
+
+
+@pytest.mark.parametrize("rate_bit_s", [RATE_BIT_S, None])
+def test_a_lane_begins_and_ends_with_its_bytes(rate_bit_s: int | None) -> None:
+    """Steps fill the time between first and last byte exactly, and each begins where the one before ended."""
+    image = [(333, 1000), (700, 18_000), (1777, 18_000)]
+    steps = lanes(page_load(image, [(2000, 10), (2500, 10)]), rate_bit_s, STEP_S)["image"]
+    assert (steps[0].start_s, steps[-1].end_s) == pytest.approx((0.333, 1.777))
+    assert [step.end_s for step in steps[:-1]] == [step.start_s for step in steps[1:]]
+    assert len(steps) == 14
+
+
+def test_payload_is_drawn_where_it_crossed() -> None:
+    """A record crossed the link before it was readable; the one that makes the first byte is not drawn twice."""
+    image = [(1000, 18_000), (1100, 18_000), (1500, 36_000)]
+    steps = lanes(page_load(image, [(3000, 10)]), RATE_BIT_S, STEP_S)["image"]
+    assert heights(steps) == [1.0, 0.0, 0.0, 1.0, 1.0]
+
+
+def test_the_link_is_shared() -> None:
+    """What became readable together crossed together."""
+    image, script = [(900, 10), (2000, 9000)], [(1000, 10), (2000, 9000)]
+    found = lanes(page_load(image, script), RATE_BIT_S, STEP_S)
+    assert (found["image"][-1].height, found["script"][-1].height) == (0.5, 0.5)
+
+
+def test_a_first_record_that_nothing_follows_is_seen() -> None:
+    """A first byte after which the link was idle still shows."""
+    steps = lanes(page_load([(1000, 9000), (1500, 9000)], [(3000, 10)]), RATE_BIT_S, STEP_S)["image"]
+    assert heights(steps) == [0.5, 0.0, 0.0, 0.0, 0.5]
+
+
+@pytest.mark.parametrize("rate_bit_s", [RATE_BIT_S, 10**9, None])
+@pytest.mark.parametrize(
+    ("image", "start_s"),
+    [([(1000, 2048)], 0.9), ([(990, 1024), (1000, 1024)], 0.9), ([(3, 2048)], 0.0)],
+)
+def test_a_resource_shorter_than_a_step_is_seen(image: Pieces, start_s: float, rate_bit_s: int | None) -> None:
+    """It is one whole step, which ends with its last byte but never begins before the page."""
+    (step,) = lanes(page_load(image, [(3000, 10), (4000, 10)]), rate_bit_s, STEP_S)["image"]
+    assert (step.start_s, step.end_s, step.height) == pytest.approx((start_s, start_s + STEP_S, 1.0))
+
+
+def test_little_is_thin_but_there() -> None:
+    """A byte in a step shows; nothing in a step does not."""
+    image = [(1000, 18_000), (1500, 1), (2000, 18_000)]
+    steps = lanes(page_load(image, [(3000, 10)]), RATE_BIT_S, STEP_S)["image"]
+    assert [step.height > 0 for step in steps] == [True] + [False] * 3 + [True] + [False] * 4 + [True]
+
+
+@given(
+    image=st.lists(st.tuples(st.integers(1, 3000), st.integers(1, 99_999)), min_size=1).map(sorted),
+    script=st.lists(st.tuples(st.integers(1, 3000), st.integers(1, 99_999)), min_size=1).map(sorted),
+    rate_bit_s=st.none() | st.integers(1000, 10**11),
+)
+def test_every_lane_can_be_drawn(image: Pieces, script: Pieces, rate_bit_s: int | None) -> None:
+    """Whatever arrived, steps go forward, have no more than the whole link, and begin with something to see."""
+    for steps in lanes(page_load(image, script), rate_bit_s, STEP_S).values():
+        assert all(step.start_s < step.end_s for step in steps)
+        assert all(0 <= step.height <= 1 for step in steps)
+        assert steps[0].height > 0

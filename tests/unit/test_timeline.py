@@ -1,0 +1,134 @@
+"""The timeline's declaration."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from analysis import timeline
+from analysis.load import Evidence, Experiment, Run
+from tests.unit.builders import Pieces, evidence, experiment, load_document, load_events, run, script_request
+
+IMAGE = [(700, 1000), (6000, 1000)]
+SCRIPT = [(6100, 1000), (12_000, 1000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen(Run):
+    """A run whose evidence is in no folder."""
+
+    seen: Evidence
+
+    def evidence(self) -> Evidence:
+        return self.seen
+
+
+def seen(image: Pieces = IMAGE, script: Pieces = SCRIPT, available_ms: int = 500, **how: Any) -> Seen:
+    made = run(loads=[load_document((1.0, 2.0), (3.0, 4.0))], **how)
+    events = load_events(1, 0, image, script)
+    return Seen(path=made.path, document=made.document, seen=evidence([events], [script_request(60, available_ms)]))
+
+
+def declaration(of: Experiment) -> dict[str, Any]:
+    chart = timeline.draw(of)
+    assert chart is not None
+    document: dict[str, Any] = chart.to_dict()
+    return document
+
+
+def headline(*runs: Run) -> list[str]:
+    text: list[str] = declaration(experiment(*runs))["title"]["text"]
+    return text
+
+
+def layers(node: Any) -> Iterator[dict[str, Any]]:
+    """Every mark of a declaration, in the order in which they are painted."""
+    if "mark" in node:
+        yield node
+    for below in [*node.get("vconcat", ()), *node.get("layer", ())]:
+        yield from layers(below)
+
+
+def rows(document: dict[str, Any], layer: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a mark draws."""
+    found: list[dict[str, Any]] = document["datasets"][layer["data"]["name"]]
+    return found
+
+
+def dashed(document: dict[str, Any]) -> list[tuple[float, float]]:
+    """(bottom, top) of each part of the line of the script's availability."""
+    (line,) = (layer for layer in layers(document) if layer["mark"].get("strokeDash"))
+    return [(row["base"], row["top"]) for row in rows(document, line)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        ("128kbps", "128 kB/s (1,024 kbit/s)"),
+        ("100mbit", "12,500 kB/s (100,000 kbit/s)"),
+        ("100gbit", "12,500,000 kB/s (100,000,000 kbit/s)"),
+        ("1mibit", "131.072 kB/s (1,048.576 kbit/s)"),
+        ("unlimited", "unlimited rate"),
+    ],
+)
+def test_rates_have_no_exponent(rate: str, words: str) -> None:
+    """Both units, in plain digits."""
+    assert f" · {words} · " in headline(seen(knobs={"RATE": rate}))[0]
+
+
+@pytest.mark.parametrize(
+    ("sndbuf", "words"), [("4M", "4 MiB"), ("6000k", "5.859 MiB"), ("4k", "4 KiB"), ("stock", "stock")]
+)
+def test_the_send_buffer_in_plain_words(sndbuf: str, words: str) -> None:
+    """Mebibytes or kibibytes, whichever can be read."""
+    assert f"send buffer {words} · " in headline(seen(knobs={"SNDBUF": sndbuf}))[0]
+
+
+def test_how_it_was_made() -> None:
+    """The fabric and, if the run says, the shaper."""
+    assert headline(seen(shaper="ferry"))[0].endswith(" · virtual, ferry")
+    assert headline(seen())[0].endswith(" · virtual")
+
+
+def test_an_arm_that_is_not_shown_is_named() -> None:
+    """A picture without one of its arms says so."""
+    assert headline(run("control", status="invalid"), seen(arm="lowat-131072"))[-1].endswith("control: invalid")
+    assert timeline.draw(experiment(run(status="failed"))) is None
+
+
+def test_long_words_do_not_widen_the_picture() -> None:
+    """Headline and reason go on in a second line."""
+    unusual = {"PRIORITY": "swap", "GSO": "65535", "LOSS": "0.25%", "JITTER": "299ms", "RATE": "99999999kbit"}
+    long = seen(knobs=unusual)
+    long = replace(long, document={**long.document, "verdict_reason": "because " * 40})
+    document = declaration(experiment(long))
+    assert len(document["title"]["text"]) == 2
+    assert len(document["vconcat"][0]["title"]["subtitle"]) > 1
+
+
+def test_the_dashed_line_does_not_strike_through_a_label() -> None:
+    """It pauses at the row of a label that stands in its way, and only there."""
+    assert len(dashed(declaration(experiment(seen())))) == 1
+    # The image's label begins at 0.7 s, to the left of the line.
+    parts = dashed(declaration(experiment(seen(available_ms=1000))))
+    assert len(parts) == 2
+    assert parts[0][1] < 1.32 < parts[1][0]
+    # Both lanes are one instant; their labels stand to the left of it, one above the other.
+    both = seen(image=[(950, 10)], script=[(980, 10)], available_ms=900)
+    assert len(dashed(declaration(experiment(both)))) == 3
+
+
+def test_marks_are_painted_over_the_dashed_line() -> None:
+    """A first byte at the very instant of the script's availability is seen."""
+    rules = [layer["mark"] for layer in layers(declaration(experiment(seen()))) if layer["mark"]["type"] == "rule"]
+    assert [bool(rule.get("strokeDash")) for rule in rules] == [True, False]
+
+
+def test_lanes_end_at_their_marks() -> None:
+    """Nothing is drawn before the first byte or after the last."""
+    document = declaration(experiment(seen()))
+    (areas,) = (layer for layer in layers(document) if layer["mark"]["type"] == "area")
+    for name, pieces in (("image", IMAGE), ("script", SCRIPT)):
+        times = [row["start"] for row in rows(document, areas) if row["resource"] == name]
+        assert (times[0], times[-1]) == (pieces[0][0] / 1000, pieces[-1][0] / 1000)
