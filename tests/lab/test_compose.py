@@ -37,10 +37,11 @@ def _nothing_before() -> Iterator[None]:
     assert set(_left()) <= before
 
 
-def _container(service: str) -> str:
-    """The only one of that service in an experiment."""
-    service_label = f"label=com.docker.compose.service={service}"
-    (found,) = _docker("ps", "--quiet", "--filter", "name=priolab-", "--filter", service_label)
+def _container(lab: Lab, service: str) -> str:
+    """That of a service in the experiment the lab is at."""
+    (experiment,) = lab.results.glob("*.partial")
+    own = f"name=priolab-{experiment.stem}-"
+    (found,) = _docker("ps", "--quiet", "--filter", own, "--filter", f"label=com.docker.compose.service={service}")
     return found
 
 
@@ -59,13 +60,13 @@ def test_nginx(nginx: Done) -> None:
 
 
 def test_h2o(lab: Lab) -> None:
-    """h2o shares by weight: with a small LOWAT the script begins early enough to end first."""
-    done = lab.run(*_LINK, "RATE=256kbps", "LOWAT=16384", "SERVER=h2o", "GSO=20")
+    """h2o shares by weight: begun early enough, a large script ends first."""
+    done = lab.run(*_LINK, "RATE=512kbps", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
     assert done.code == 0, done.err
     assert done.arm("control")["verdict"] == "inverted"
     treatment = done.arm("lowat-16384")
     assert treatment["verdict"] == "kept"
-    assert treatment["observed"]["gso_segments"] == 20
+    assert treatment["observed"]["gso_segments"] == 2
 
 
 def test_every_factor_is_read_back(nginx: Done) -> None:
@@ -105,7 +106,7 @@ def test_the_run_folder_is_the_users_and_complete(nginx: Done) -> None:
 
 
 def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
-    command = lab.command(*_LINK, "RATE=16kbps", "CONTROL=no", *words)
+    command = lab.command(*_LINK, "RATE=1mbit", "SIZE=8M", "CONTROL=no", *words)
     running = subprocess.Popen(command, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout is not None
     for line in running.stdout:
@@ -118,7 +119,7 @@ def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
 def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> None:
     """The run is failed, the part is named with its end, long before the load's deadline."""
     running = _until_loading(lab)
-    _docker("kill", "--signal", "KILL", _container(part))
+    _docker("kill", "--signal", "KILL", _container(lab, part))
     running.communicate(timeout=_END_S)
     _failed(lab.latest(), named, "SIGKILL")
 
