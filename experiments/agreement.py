@@ -11,6 +11,7 @@ from analysis.agreement import FRACTION, RECORD_BYTES, compare, markdown
 from analysis.load import load_experiment
 from analysis.summary import summarize
 from experiments.doctor import Way, ways
+from experiments.errors import StepFailed, Unavailable
 from experiments.experiment import Arm, Request, run_experiment
 from experiments.fabrics.fabric import FABRICS
 from experiments.record import read_json
@@ -91,6 +92,12 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[Way]) -> str:
 def write(path: Path, report: Report) -> bool:
     """Run everything and write the document; whether all figures agree. Raises LabError."""
     found = ways()
+    if not any(way.usable for way in found):
+        raise Unavailable("agreement", "no fabric can be used", "`priolab doctor` shows the remedies")
+    try:
+        path.touch()
+    except OSError as error:
+        raise StepFailed("agreement", f"{path} cannot be written: {error.strerror}") from error
     summaries: dict[str, Mapping[str, Any]] = {}
     made: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="priolab-agreement-") as results:

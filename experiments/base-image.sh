@@ -1,6 +1,7 @@
 #!/bin/sh
 # Make the image that the lab's images are built on from the distribution's packages, for machines that cannot pull it.
-# BASE names the image, SUITE the distribution's release, MIRROR where its packages are.
+# BASE names the image, SUITE the distribution's release, MIRROR where its packages are. Without BASE the name is the one
+# that the Dockerfiles ask for: on this machine it then means this image, until that is removed.
 set -eu
 
 base=${BASE:-debian:bookworm-slim}
@@ -14,7 +15,7 @@ fail() {
 }
 
 if docker image inspect "$base" >/dev/null 2>&1; then
-    say "$base is there"
+    say "$base is there; nothing to do"
     exit 0
 fi
 [ "$(id -u)" -eq 0 ] || fail "it takes root: debootstrap makes a file system"
@@ -33,12 +34,23 @@ trap 'exit 130' INT TERM HUP
 say "making $base with debootstrap, about half a minute"
 debootstrap --variant=minbase "$suite" "$scratch/root" $mirror >"$scratch/log" 2>&1 ||
     fail "debootstrap failed: $(tail -n 1 "$scratch/log")"
-# Builds fetch packages the way this machine does.
-apt-config dump Acquire >"$scratch/root/etc/apt/apt.conf.d/90acquire"
+# Builds fetch packages the way this machine does; but an image is no place for a password, as in http://user:word@proxy.
+password='://[^/"[:space:]]*@'
+apt-config dump Acquire >"$scratch/acquire"
+sed "\\#$password#d" "$scratch/acquire" >"$scratch/root/etc/apt/apt.conf.d/90acquire"
+sed -n "\\#$password#s/ .*//p" "$scratch/acquire" | while read -r setting; do
+    say "left out of the image, because it holds a user's name or password: $setting"
+done
 if [ -e "$sources" ] && grep -q "^Suites:.*\b$suite\b" "$sources"; then
     cp "$sources" "$scratch/root/etc/apt/sources.list.d/"
     rm -f "$scratch/root/etc/apt/sources.list"
 fi
+for file in "$scratch/root/etc/apt/sources.list" "$scratch/root/etc/apt/sources.list.d/"*; do
+    if grep -qs "$password" "$file"; then
+        sed -i "s#$password#://#" "$file"
+        say "left out of the image: the user's name or password in $(basename "$file")"
+    fi
+done
 rm -rf "$scratch/root/var/cache/apt/archives/"*.deb "$scratch/root/var/lib/apt/lists/"*
 tar -C "$scratch/root" -c . | docker import - "$base" >/dev/null
-say "$base is ready"
+say "$base is ready; on this machine that name now means this image, until \`docker image rm $base\`"

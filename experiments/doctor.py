@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from experiments.errors import Unavailable
 from experiments.fabrics.fabric import FABRICS, Fabric
+from experiments.fabrics.virtual import no_netem
 from experiments.guest import kernel
 from experiments.programs import find, server_version, version
 from experiments.scenario import scenario_from
@@ -48,26 +49,22 @@ def examine() -> list[Finding]:
                 remedy="" if said else f"apt-get install {server.package}",
             )
         )
+    return findings + _guest()
+
+
+def _guest() -> list[Finding]:
     path = kernel.path()
     built = path.exists()
-    findings.append(
-        Finding(
-            name="guest kernel",
-            present=built,
-            detail=str(path) if built else "not built",
-            remedy="" if built else "make kernel",
-        )
+    detail = str(path) if built else "not built"
+    found = Finding(name="guest kernel", present=built, detail=detail, remedy="" if built else "make kernel")
+    lack = no_netem()
+    netem = Finding(
+        name="netem in guest",
+        present=lack is None,
+        detail=lack or "sch_netem",
+        remedy="" if lack is None else "make kernel",
     )
-    netem = built and kernel.offers("NET_SCH_NETEM")
-    findings.append(
-        Finding(
-            name="netem in guest",
-            present=netem,
-            detail="sch_netem" if netem else "the guest kernel has no sch_netem",
-            remedy="" if netem else "make kernel",
-        )
-    )
-    return findings
+    return [found, netem]
 
 
 @dataclass(frozen=True, kw_only=True)

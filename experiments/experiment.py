@@ -26,6 +26,7 @@ from proxy.certificates import issue
 
 _ROOT = Path(__file__).resolve().parent.parent
 _WALL_LIMIT_S = 300.0
+_UNQUOTABLE = '"$\\'
 _SLOWEST_BYTES_PER_S = 200_000
 """Wall time of an arm in the guest depends on the bytes it moves, hardly on link time; an idle machine does 4 MB/s."""
 
@@ -142,6 +143,11 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 
 
 def _results_folder(results: Path) -> Path:
+    if set(str(results.resolve())) & set(_UNQUOTABLE):
+        # Paths stand in configuration files, each server's with rules of its own for these.
+        raise StepFailed(
+            "the results folder", f"{results.resolve()} holds one of {' '.join(_UNQUOTABLE)}, which is not allowed"
+        )
     try:
         results.mkdir(parents=True, exist_ok=True)
         probe = results / f".writable.{os.getpid()}"

@@ -117,7 +117,7 @@ class _Job:
         self._log.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        keeper.clean_up(str(self._scratch))  # in case the keeper was killed itself
 
 
 def run_all(tasks: Iterable[Task], side_by_side: int, progress: Callable[[str, str], None]) -> None:

@@ -28,6 +28,17 @@ def _die_with_keeper() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def clean_up(scratch: str) -> None:
+    """Run what is to be run afterwards, and remove the folder. Does nothing if that has been done."""
+    afterwards = os.path.join(scratch, "afterwards")  # noqa: PTH118
+    if os.access(afterwards, os.X_OK):
+        try:
+            subprocess.run([afterwards], stdin=subprocess.DEVNULL, timeout=_AFTERWARDS_S, check=False)
+        except subprocess.TimeoutExpired:
+            print(f"@ cleaning up took longer than {_AFTERWARDS_S:g} s; something may be left", flush=True)
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
 def main() -> int:
     """Exit code of the command, or 128 and the signal's number."""
     scratch, cpu, *command = sys.argv[1:]
@@ -54,11 +65,7 @@ def main() -> int:
                 while True:
                     os.waitpid(-1, 0)
     finally:
-        afterwards = os.path.join(scratch, "afterwards")  # noqa: PTH118
-        if os.access(afterwards, os.X_OK):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                subprocess.run([afterwards], stdin=subprocess.DEVNULL, timeout=_AFTERWARDS_S, check=False)
-        shutil.rmtree(scratch, ignore_errors=True)
+        clean_up(scratch)
     return code if code >= 0 else 128 - code
 
 

@@ -133,6 +133,11 @@ class Process:
                 os.close(descriptor)
         return not self.running
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether it has ended with 0."""
+        return self._process.returncode == 0
+
     def check_success(self) -> None:
         """Of a program that has ended: raises StepFailed unless it ended with 0."""
         if self._process.returncode != 0:

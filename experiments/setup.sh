@@ -1,8 +1,10 @@
 #!/bin/sh
 # Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
+# `setup.sh environment` sees to the Python environment only, and notes what else is missing.
 set -eu
 
+part=${1:-everything}
 root=$(cd "$(dirname "$0")/.." && pwd)
 venv="$root/.venv"
 python=${PYTHON:-python3}
@@ -21,19 +23,31 @@ trap 'exit 130' INT TERM HUP
 
 say() { printf 'setup: %s\n' "$*"; }
 have() { command -v "$1" >/dev/null 2>&1; }
+complain() { say "$@" >&2; }
 
 # --- system packages -------------------------------------------------------------------------------------------------
 missing=""
 need() { # PROGRAM PACKAGE
     have "$1" || case " $missing " in *" $2 "*) ;; *) missing="$missing $2" ;; esac
 }
+remedy() { # PACKAGES
+    if ! have apt-get; then
+        echo "these are Debian's names; install them with this system's package manager"
+    elif [ "$(id -u)" -eq 0 ]; then
+        echo "install them with: apt-get install --no-install-recommends$1"
+    else
+        echo "install them with: sudo apt-get install --no-install-recommends$1"
+    fi
+}
+kernel=""
+[ "$(uname -m)" != x86_64 ] || ls "$cache"/linux-[0-9]* >/dev/null 2>&1 || kernel=missing
+
 need nginx nginx
 need h2o h2o
 need node nodejs
 need ip iproute2
 need ethtool ethtool
-"$python" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
-if [ "$(uname -m)" = x86_64 ] && ! ls "$cache"/linux-[0-9]* >/dev/null 2>&1; then
+if [ -n "$kernel" ]; then
     for program in gcc make flex bison bc; do need "$program" "$program"; done
     need xz xz-utils
     [ -e /usr/include/libelf.h ] || missing="$missing libelf-dev"
@@ -41,17 +55,23 @@ if [ "$(uname -m)" = x86_64 ] && ! ls "$cache"/linux-[0-9]* >/dev/null 2>&1; the
     ls /usr/src/linux-source-*.tar.xz >/dev/null 2>&1 || missing="$missing linux-source"
 fi
 
+if [ "$part" = environment ]; then
+    if [ -n "$missing" ]; then
+        complain "note: not installed:$missing; FABRIC=compose needs none of them"
+        complain "note: $(remedy "$missing")"
+    fi
+    [ -z "$kernel" ] || complain "note: FABRIC=virtual needs the guest kernel, which \`make kernel\` builds"
+    missing=""
+fi
+"$python" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+
 if [ -n "$missing" ]; then
     if [ "$(id -u)" -ne 0 ]; then
         if have sudo && sudo -n true 2>/dev/null; then become="sudo -n"; else become="no"; fi
     fi
     if ! have apt-get || [ "$become" = no ]; then
-        echo "setup: these packages are missing:$missing" >&2
-        if have apt-get; then
-            echo "setup: install them with: sudo apt-get install --no-install-recommends$missing" >&2
-        else
-            echo "setup: these are Debian's names; install them with this system's package manager" >&2
-        fi
+        complain "these packages are missing:$missing"
+        complain "$(remedy "$missing")"
         exit 1
     fi
     say "installing$missing"
@@ -63,7 +83,7 @@ if [ -n "$missing" ]; then
     fi
     if ! { $become apt-get update && $become env DEBIAN_FRONTEND=noninteractive apt-get install -y \
         --no-install-recommends $missing; } >"$log" 2>&1; then
-        echo "setup: apt-get failed: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")" >&2
+        complain "apt-get failed: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")"
         exit 1
     fi
     case "$missing" in *nginx*) say "nginx is installed and not running; Debian would start it at the next boot (systemctl disable nginx)" ;; esac
@@ -71,7 +91,7 @@ fi
 
 # --- Python environment ----------------------------------------------------------------------------------------------
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
-    echo "setup: $("$python" --version) is too old; Python 3.11 or newer is needed (make PYTHON=...)" >&2
+    complain "$("$python" --version) is too old; Python 3.11 or newer is needed (make PYTHON=...)"
     exit 1
 }
 wanted=$(cat "$root/pyproject.toml" "$root/constraints.txt" "$root/experiments/setup.sh" | cksum)" $root"
@@ -79,13 +99,13 @@ if [ "$(cat "$venv/.installed" 2>/dev/null || true)" != "$wanted" ]; then
     say "making the Python environment in .venv"
     if ! { "$python" -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check \
         -c "$root/constraints.txt" -e "$root[dev]"; } >"$log" 2>&1; then
-        echo "setup: pip failed: $(grep -m1 -i error "$log" || tail -n 1 "$log")" >&2
+        complain "pip failed: $(grep -m1 -i error "$log" || tail -n 1 "$log")"
         exit 1
     fi
     printf '%s' "$wanted" >"$venv/.installed"
 fi
 
 # --- guest kernel ----------------------------------------------------------------------------------------------------
-if [ "$(uname -m)" = x86_64 ]; then
+if [ "$part" = everything ] && [ "$(uname -m)" = x86_64 ]; then
     "$venv/bin/priolab" kernel --quiet-if-present
 fi

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from proxy.live_socket import LiveSocket, choose_congestion_control
 
+ENDED = "has lost the process that served the client"
+"""What it says when there is nothing left to look at."""
+
 _FRONT_PID = 1
 _INTERVAL_S = 0.1
 
@@ -23,7 +26,8 @@ def _look(peer: str, journal: Path) -> None:
             if (sample := live.sample()) is not None:
                 lines.write(sample.to_json() + "\n")
             elif live.holder_ended:
-                raise OSError("the process of the front that served the client has ended")
+                print(f"the front {ENDED}", file=sys.stderr)
+                sys.exit(1)
             time.sleep(_INTERVAL_S)
 
 

@@ -1,6 +1,5 @@
 """Containers: real time, the services of compose.yaml."""
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -35,8 +34,6 @@ class Compose:
         engine.check()
         if shaper is Shaper.NETEM and (reason := no_netem()):
             raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
-        if scenario.server not in catalogue():
-            raise Unavailable(f"SERVER={scenario.server}", "there is no image for it", "use nginx or h2o")
         wanted = scenario.congestion_control
         if _AVAILABLE_CC.exists() and wanted not in _AVAILABLE_CC.read_text().split():
             raise Unavailable(f"CC={wanted}", "this kernel has not loaded it", _LOADING.format(wanted))
@@ -71,9 +68,9 @@ class Compose:
         """The arm runs on the host and drives the engine."""
         del scenario
         afterwards = scratch / "afterwards"
-        afterwards.write_text(engine.removal(project_name(folder), folder.path, (os.geteuid(), os.getegid())))
+        afterwards.write_text(engine.removal(project_name(folder)))
         afterwards.chmod(0o755)
-        told = (f"TMPDIR={scratch}", f"{engine.TAG}={engine.tag()}")
+        told = (f"TMPDIR={scratch}", f"{engine.ARM_TAG}={engine.tag()}")
         return ["env", *told, sys.executable, "-m", "experiments.arm", str(folder.path)]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:

@@ -60,9 +60,11 @@ AUTO = "auto"
 def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> tuple[Fabric, str]:
     """The fabric of that name, or with `auto` the first that can run the scenarios, and why it was chosen.
 
-    Raises ScenarioError for a name that is not a fabric's, and Unavailable, with every reason, if none can be used.
+    Raises ScenarioError for a name that is not a fabric's, and Unavailable, with every reason, if it cannot be used.
     """
     if name in FABRICS:
+        for scenario in scenarios:
+            FABRICS[name].probe(scenario, shaper)
         return FABRICS[name], "as asked"
     if name != AUTO:
         raise ScenarioError("FABRIC", name, ", ".join([AUTO, *FABRICS]))

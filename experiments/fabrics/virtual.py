@@ -47,8 +47,7 @@ class Virtual:
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """The guest kernel's, then the ferry."""
-        netem = kernel.path().exists() and kernel.offers("NET_SCH_NETEM")
-        return ((Shaper.NETEM, None if netem else "the guest kernel has no sch_netem"), (Shaper.FERRY, None))
+        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def tools(self, scenario: Scenario) -> Tools:
         """Programs of the machine itself: the guest sees its files."""
@@ -104,6 +103,13 @@ class Virtual:
                 return folder
         reason = f"no folder for {_memory_mib(scenario)} MiB of guest memory that allows execution"
         raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to one that is not mounted noexec")
+
+
+def no_netem() -> str | None:
+    """Why the guest has no netem; None if it has."""
+    if not kernel.path().exists():
+        return "needs the guest kernel"
+    return None if kernel.offers("NET_SCH_NETEM") else "the guest kernel has no sch_netem"
 
 
 def _memory_mib(scenario: Scenario) -> int:

@@ -1,7 +1,7 @@
 """The places as the containers of compose.yaml: the same services, under a project and networks of their own.
 
-The run folder is mounted at its own path, so a path means the same inside and outside. What is random about the
-networks is their addresses: two projects must not ask for the same.
+A path of the run folder means the same inside and outside (rooms.py says how). What is random about the networks is
+their addresses: two projects must not ask for the same.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 from experiments import processes
@@ -20,7 +21,8 @@ from experiments.errors import StepFailed
 from experiments.order import Order
 from experiments.places import engine
 from experiments.places.places import ActiveLink, Addresses, OriginSettings
-from experiments.processes import Process
+from experiments.places.rooms import Rooms
+from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
 from experiments.scenario import LOWAT_MOST, Scenario
 from netem.calibration import Calibration, Tolerance
@@ -29,6 +31,7 @@ from netem.shaper import Shaper
 from netem.words import WORDS
 from proxy.certificates import certificates_in
 from proxy.front import Front
+from proxy.gauge import ENDED
 
 NOBODY = (65534, 65534)
 _SERVICES = ("origin", "front", "link", "client")
@@ -36,9 +39,11 @@ _READY_S = 30
 _STEP_S = 60.0
 _RETRY_S = 1.0
 _CALIBRATION_PORT = 7007
-_CALIBRATION_S = 300.0
+_CALIBRATION_ROUNDS = 50
+_CALIBRATION_TRAIN_S = 60.0
 _ADDRESSES_TRIED = 20
-_STOCK_WMEM = (16384, 4 * 2**20)
+_WITH_ROOMS = (*_SERVICES, "gauge")
+_WMEM = Path("/proc/sys/net/ipv4/tcp_wmem")
 _ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
@@ -60,16 +65,12 @@ class Containers:
         self._scenario = order.scenario
         self._folder = folder
         self._user = _user()
+        self._rooms = Rooms(folder, self._user)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        os.umask(0o022)  # what is written here is read there
-        if os.geteuid() == 0:
-            # The containers are nobody's, and write into these.
-            for path in (self._folder.path, *self._folder.path.rglob("*")):
-                os.chown(path, *self._user)
         for _ in range(_ADDRESSES_TRIED):
-            number = random.randrange(256)
+            number = random.randrange(2, 256)  # 198.18.0 and 198.18.1 are for `docker compose up`
             near, far = f"198.18.{number}", f"198.19.{number}"
             self.addresses = Addresses(client=f"{near}.3", front=f"{far}.3", origin=f"{far}.5")
             try:
@@ -85,13 +86,17 @@ class Containers:
                 return self
         raise StepFailed("making containers", "no free pair of networks in 198.18.0.0/15")
 
-    def __exit__(self, *_: object) -> None:
-        """Removal comes from outside."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        """Removal comes from outside. Raises StepFailed if what went wrong is that the engine has gone."""
         self._stack.close()
+        for service in _WITH_ROOMS:
+            self._rooms.collect(service)
+        if isinstance(error, StepFailed) and not engine.answers():
+            raise StepFailed("the Docker engine", "it has gone away") from error
 
     def _create(self, near: str, far: str) -> None:
         override = self._folder.asked / "compose.json"
-        write_json(override, {"services": self._overrides()})
+        write_json(override, {"services": _literal(self._overrides())})
         words = self._words() | {"PRIOLAB_NEAR": near, "PRIOLAB_FAR": far}
         write_json(self._folder.asked / "compose-environment.json", words)
         project = self._project = engine.Project(project_name(self._folder), words, override)
@@ -103,7 +108,7 @@ class Containers:
     def _words(self) -> dict[str, str]:
         """What compose.yaml takes from the environment."""
         scenario, order = self._scenario, self._order
-        sndbuf, most = _STOCK_WMEM
+        _, sndbuf, most = map(int, _WMEM.read_text().split())
         if scenario.sndbuf_bytes is not None:
             sndbuf, most = scenario.sndbuf_bytes, max(most, scenario.sndbuf_bytes)
         return {
@@ -133,19 +138,19 @@ class Containers:
         return self._scenario.congestion_control in allowed
 
     def _overrides(self) -> dict[str, Any]:
-        folder = self._folder.path
-        common: dict[str, Any] = {"volumes": [f"{folder}:{folder}"], "healthcheck": {"interval": "24h"}}
         gauge_needs = ["NET_ADMIN"] if self._scenario.gso_segments or not self._cc_by_sysctl else []
-        return {
-            "origin": common | {"environment": {"ACCESS_LOG": str(self._folder.origin / "access.jsonl")}},
-            "front": common
-            | {
+        own: dict[str, dict[str, Any]] = {
+            "origin": {"environment": {"ACCESS_LOG": str(self._folder.origin / "access.jsonl")}},
+            "front": {
                 "command": ["python3", "-m", "proxy", str(self._folder.asked / "front.json")],
                 "environment": {"CA": str(certificates_in(self._folder.asked).ca)},
             },
-            "link": common,
-            "client": common,
-            "gauge": common | {"cap_add": gauge_needs},
+            "gauge": {"cap_add": gauge_needs},
+        }
+        # Once, when it starts, each is asked by the lab; later checks would disturb what is measured.
+        common = {"healthcheck": {"interval": "24h"}}
+        return {
+            service: common | {"volumes": self._rooms.mounts(service)} | own.get(service, {}) for service in _WITH_ROOMS
         }
 
     def describe(self) -> Mapping[str, Any]:
@@ -185,6 +190,7 @@ class Containers:
     def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:
         """Ready when it answers a request; the gauge then does what the sysctls cannot."""
         front.configure()
+        self._rooms.hand_in()
         name = f"the front ({front.settings.server.name})"
         with self._start("front", name, front.settings.output) as process, self._start_gauge(process):
             self._until(process, "front", ["python3", "-m", "proxy.readiness", str(_READY_S)], front.settings.log)
@@ -202,7 +208,7 @@ class Containers:
         processes.wait_until(lambda: self._running("front"), _STEP_S, front.check_alive, "starting the front")
         self._project.create("gauge")
         self._ids["gauge"] = self._project.container("gauge")
-        with self._start("gauge", "the gauge", self._folder.front / "gauge.log"):
+        with self._start("gauge", "the gauge", self._folder.front / "gauge-place.log") as self._gauge:
             processes.wait_until(lambda: self._running("gauge"), _STEP_S, front.check_alive, "starting the gauge")
             yield
 
@@ -224,29 +230,38 @@ class Containers:
         """Each end is a program in its place."""
         order = self._folder.asked / "calibration.json"
         write_json(order, {"link": asdict(link), "tolerance": asdict(tolerance)})
+        self._rooms.hand_in()
         far, port = self.addresses.front, str(_CALIBRATION_PORT)
         program = ["python3", "-m", "netem.calibrate"]
         log = self._folder.link / "far-end.log"
         processes.wait_until(lambda: self._running("client"), _STEP_S, _nothing, "starting the client's place")
         ends = engine.exec_in(self._ids["front"], [*program, "far", far, port])
         with Process("the far end of the calibration", ends, log):
-            found = self._run("client", [*program, "near", far, port, str(order)], timeout_s=_CALIBRATION_S)
+            found = self._run("client", [*program, "near", far, port, str(order)], timeout_s=_calibration_s(link))
         document = json.loads(found)
         return Calibration(**document["measured"]), document["attempts"]
 
     @contextmanager
     def sampling(self, front: Process, journal: Path) -> Iterator[Callable[[], None]]:
-        """The gauge samples by itself; it is only seen to that it does."""
-        del front
-        look = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", self.addresses.client, str(journal)])
+        """The gauge samples by itself; each call sees to it that it does, and still has something to look at."""
+        command = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", self.addresses.client, str(journal)])
         log = self._folder.front / "gauge.log"
-        journal.touch()
-        os.chown(journal, *self._user)
-        with Process("the gauge", engine.exec_in(self._ids["gauge"], look), log) as gauge:
-            yield gauge.check_alive
+        try:
+            with Process("the gauge", engine.exec_in(self._ids["gauge"], command), log) as gauge:
+
+                def look() -> None:
+                    self._gauge.check_alive()
+                    if not gauge.running and ENDED in tail(log):
+                        raise StepFailed(front.name, f"it {ENDED}", self._folder.front / "error.log")
+                    gauge.check_alive()
+
+                yield look
+        finally:
+            self._rooms.collect("gauge")
 
     def start_client(self, command: Sequence[str], log: Path) -> Process:
         """In the client's container."""
+        self._rooms.hand_to("client", "plan.json")
         return Process("the client", engine.exec_in(self._ids["client"], command), log, own_stdout=False)
 
     def _start(self, service: str, name: str, log: Path) -> Process:
@@ -290,6 +305,20 @@ def _with(capabilities: Sequence[str], command: Sequence[str]) -> list[str]:
     """The command, with capabilities that the container was granted."""
     names = ",".join(f"+{name}" for name in capabilities)
     return ["setpriv", "--inh-caps", names, "--ambient-caps", names, "--", *command]
+
+
+def _literal(value: Any) -> Any:
+    """The same document with every dollar doubled: compose takes a single one for a variable."""
+    if isinstance(value, dict):
+        return {name: _literal(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_literal(each) for each in value]
+    return value.replace("$", "$$") if isinstance(value, str) else value
+
+
+def _calibration_s(link: Link) -> float:
+    """Longer than any calibration that is still getting anywhere."""
+    return _STEP_S + _CALIBRATION_ROUNDS * (_CALIBRATION_TRAIN_S + 2 * (link.round_trip_ns + link.jitter_ns) / 10**9)
 
 
 def _nothing() -> None:

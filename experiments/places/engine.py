@@ -12,11 +12,20 @@ from experiments.programs import find
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "debian:bookworm-slim"
-TAG = "PRIOLAB_TAG"
+ARM_TAG = "PRIOLAB_ARM_TAG"
 _SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "netem", "proxy")
 _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
 _START_S = 120.0
+
+
+def answers() -> bool:
+    """Whether there is an engine."""
+    try:
+        docker("version", "--format", "{{.Server.Version}}")
+    except StepFailed:
+        return False
+    return True
 
 
 def check() -> None:
@@ -57,7 +66,7 @@ def compose_command() -> tuple[str, ...]:
 @cache
 def tag() -> str:
     """Names the images of exactly these sources on exactly this base; an arm is told what its experiment found."""
-    if told := os.environ.get(TAG):
+    if told := os.environ.get(ARM_TAG):
         return told
     digest = hashlib.sha256(base().encode())
     for source in _SOURCES:
@@ -106,7 +115,7 @@ class Project:
         """words: what compose.yaml takes from the environment; override: a second file laid over it."""
         self.name = name
         self._files = ["-f", str(ROOT / "compose.yaml"), *(["-f", str(override)] if override else [])]
-        self._words = {TAG: tag(), "BASE": base(), **words}
+        self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
 
     def build(self, service: str) -> None:
         """Raises StepFailed."""
@@ -154,34 +163,36 @@ class Project:
             raise StepFailed(step, reason.removeprefix(" ".join(command)).strip()) from error
 
 
-def removal(project: str, folder: Path, owner: tuple[int, int]) -> str:
-    """A shell script that removes all of a project, however far it got, and gives a folder back to its owner.
+def removal(project: str) -> str:
+    """A shell script that removes all of a project, however far it got.
 
-    What the engine was asked for just before may appear a moment later, so it looks until nothing is left twice.
+    What the engine was asked for just before may appear a moment later, so it looks until nothing is left twice. An
+    engine that does not answer may come back; when it does not, a line of progress says what may be left.
     """
     own = f"--filter label={_LABEL}.project={project}"
     return f"""#!/bin/sh
 quiet=0
 tries=0
-while [ $quiet -lt 2 ] && [ $tries -lt 20 ]; do
-    containers=$(docker ps --all --quiet {own})
-    networks=$(docker network ls --quiet {own})
-    if [ -n "$containers$networks" ]; then
-        quiet=0
+while [ $quiet -lt 2 ] && [ $tries -lt 30 ]; do
+    tries=$((tries + 1))
+    if containers=$(docker ps --all --quiet {own}) && networks=$(docker network ls --quiet {own}); then
+        if [ -z "$containers$networks" ]; then
+            quiet=$((quiet + 1))
+            sleep 0.3
+            continue
+        fi
         [ -z "$containers" ] || docker rm --force --volumes $containers
         [ -z "$networks" ] || docker network rm $networks
     else
-        quiet=$((quiet + 1))
-        sleep 0.3
+        sleep 1
     fi
-    tries=$((tries + 1))
+    quiet=0
 done >/dev/null 2>&1
-[ "$(id -u)" -ne 0 ] || chown -R {owner[0]}:{owner[1]} {_quoted(folder)}
+if [ $quiet -lt 2 ]; then
+    echo "@ containers and networks may be left; see docker ps --all and docker network ls, {own}"
+    exit 1
+fi
 """
-
-
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "'\\''") + "'"
 
 
 def exec_in(container: str, command: Sequence[str]) -> list[str]:

@@ -115,7 +115,9 @@ def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
     raise AssertionError(running.communicate()[1])
 
 
-@pytest.mark.parametrize(("part", "named"), [("front", "the front (nginx)"), ("link", "the link")])
+@pytest.mark.parametrize(
+    ("part", "named"), [("front", "the front (nginx)"), ("link", "the link"), ("gauge", "the gauge")]
+)
 def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> None:
     """The run is failed, the part is named with its end, long before the load's deadline."""
     running = _until_loading(lab)
@@ -130,11 +132,45 @@ def test_a_killed_client_is_the_reason(lab: Lab) -> None:
     (client,) = (
         int(entry.name)
         for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and _words(entry)[:3] == ["python3", "-m", "client"]
+        if entry.name.isdigit()
+        and _words(entry)[:3] == ["python3", "-m", "client"]
+        and str(lab.root) in _words(entry)[3]
     )
     os.kill(client, signal.SIGKILL)
     running.communicate(timeout=_END_S)
     _failed(lab.latest(), "the client", "SIGKILL")
+
+
+def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
+    """Not the client's, whose connection broke, nor the gauge's, which had nothing left to look at."""
+    running = _until_loading(lab)
+    time.sleep(1.5)  # until somebody has looked at the worker's socket
+    top = subprocess.run(["docker", "top", _container(lab, "front"), "-eo", "pid,args"], capture_output=True, text=True)
+    (worker,) = (int(line.split()[0]) for line in top.stdout.splitlines() if "nginx: worker process" in line)
+    os.kill(worker, signal.SIGKILL)
+    running.communicate(timeout=_END_S)
+    _failed(lab.latest(), "the front (nginx)", "has lost the process that served the client")
+
+
+def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
+    """The lab does the keeper's last work when that cannot."""
+    running = _until_loading(lab)
+    (keeper,) = (
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit()
+        and any(word.endswith("keeper.py") for word in _words(entry))
+        and _parent(entry) == running.pid
+    )
+    os.kill(keeper, signal.SIGKILL)
+    running.communicate(timeout=_END_S)
+    _failed(lab.latest(), "without an outcome")
+    assert _left() == []
+    assert list(lab.temporary.iterdir()) == []
+
+
+def _parent(entry: Path) -> int:
+    return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _words(entry: Path) -> list[str]:

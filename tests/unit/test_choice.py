@@ -54,9 +54,11 @@ def test_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_that_was_asked_for_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own probe will say why it cannot be used, before anything is run."""
+    """It is taken, or says why it cannot be used."""
     given(monkeypatch, virtual="no kernel", netns=None)
-    assert fabric.choose("virtual", SCENARIOS, None)[0].name == "virtual"
+    assert fabric.choose("netns", SCENARIOS, None)[0].name == "netns"
+    with pytest.raises(Unavailable, match="FABRIC=virtual cannot be used here: no kernel"):
+        fabric.choose("virtual", SCENARIOS, None)
 
 
 def test_an_unknown_one() -> None:

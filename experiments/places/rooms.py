@@ -1,0 +1,83 @@
+"""What containers see of the run folder.
+
+Rules:
+1. A container never sees the run folder itself: a lab that runs as root writes there, and must not be led elsewhere by
+   what somebody else has put in its way.
+2. Each service has an empty room that it may write into, mounted where the run folder has a folder of that name. What
+   it leaves there is collected once, as plain files.
+3. What was asked is handed in as copies that the services can read and not change.
+"""
+
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from experiments.record import RunFolder
+
+_MOST_BYTES = 2**30
+"""A file that is larger is not collected."""
+
+
+class Rooms:
+    """The rooms of one run. They are in the arm's temporary folder and go with it."""
+
+    def __init__(self, folder: RunFolder, user: tuple[int, int]) -> None:
+        """user: whom the services run as."""
+        self._home = Path(tempfile.mkdtemp(prefix="rooms-"))
+        self._user = user
+        self._asked = folder.asked
+        self._at = {
+            "origin": folder.origin,
+            "front": folder.front,
+            "gauge": folder.front,
+            "link": folder.link,
+            "client": folder.client,
+        }
+        for name in ("asked", *self._at):
+            (self._home / name).mkdir()
+            self._give(self._home / name, 0o755)
+
+    def mounts(self, service: str) -> list[dict[str, Any]]:
+        """Its volumes, in compose's long syntax."""
+        return [
+            {"type": "bind", "source": str(self._home / "asked"), "target": str(self._asked), "read_only": True},
+            {"type": "bind", "source": str(self._home / service), "target": str(self._at[service])},
+        ]
+
+    def hand_in(self) -> None:
+        """What has been asked so far can be read by the services."""
+        for path in self._asked.iterdir():
+            self._copy_in(path, self._home / "asked" / path.name)
+
+    def hand_to(self, service: str, name: str) -> None:
+        """One file of the service's folder is put into its room."""
+        self._copy_in(self._at[service] / name, self._home / service / name)
+
+    def collect(self, service: str) -> None:
+        """Copy what the service has left to the run folder; what the lab has there itself stays."""
+        for path in sorted((self._home / service).iterdir()):
+            target = self._at[service] / path.name
+            if not target.exists():
+                _copy_out(path, target)
+
+    def _copy_in(self, source: Path, target: Path) -> None:
+        target.unlink(missing_ok=True)
+        shutil.copyfile(source, target)
+        self._give(target, 0o400)
+
+    def _give(self, path: Path, mode: int) -> None:
+        path.chmod(mode)
+        if os.geteuid() == 0:
+            os.chown(path, *self._user)
+
+
+def _copy_out(source: Path, target: Path) -> None:
+    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:  # noqa: PTH123
+        state = os.fstat(descriptor)
+        if stat.S_ISREG(state.st_mode) and state.st_nlink == 1 and state.st_size <= _MOST_BYTES:
+            with target.open("xb") as copy:
+                shutil.copyfileobj(file, copy)
