@@ -1,4 +1,5 @@
-# The table of contents. Every target does its own set-up.
+# The table of contents. Every target does its own set-up; looking around, and experiments in containers, need no more of
+# it than the Python environment.
 #
 #   make experiment LOWAT=131072      the demonstration: control and treatment, table, verdicts, picture
 #   make test                         all tests
@@ -6,31 +7,36 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-export PRIOLAB_KNOBS := $(filter-out PYTHON=%,$(MAKEOVERRIDES))
+# BASE, SUITE and MIRROR are about images, not knobs; make exports what is given.
+export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=%,$(MAKEOVERRIDES))
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel experiment show list doctor test lint format bench picture agreement base-image clean
+.PHONY: help setup environment kernel experiment show list doctor test lint format bench picture agreement base-image \
+    clean-images clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Knobs follow as NAME=VALUE; README.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
 setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/setup.sh
 
+environment: ## the Python environment only; says what else is missing
+	@experiments/setup.sh environment
+
 kernel: setup ## the guest kernel, built once (about five minutes) and kept in ~/.cache/priolab
 
-experiment: setup ## run an experiment: LOWAT unset, then as given
+experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
-show: setup ## the newest results again
+show: environment ## the newest results again
 	@$(PRIOLAB) show
 
-list: setup ## the named scenarios (SCENARIO=NAME)
+list: environment ## the named scenarios (SCENARIO=NAME)
 	@$(PRIOLAB) list
 
-doctor: setup ## what this machine can do
+doctor: environment ## what this machine can do
 	@$(PRIOLAB) doctor
 
 test: setup ## unit, contract, server, link and lab tests
@@ -57,6 +63,13 @@ agreement: setup ## the same scenarios in every fabric that can be used here; wr
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
 	@experiments/base-image.sh
+
+clean-images: ## remove the lab's container images, but for those that containers use
+	@docker version --format '{{.Server.Version}}' >/dev/null
+	@docker image ls --filter 'reference=priolab-*' --filter dangling=false --format '{{.Repository}}:{{.Tag}}' | \
+	while read -r image; do \
+	    [ -n "$$(docker ps --all --quiet --filter "ancestor=$$image")" ] || docker image rm "$$image"; \
+	done
 
 clean: ## remove the Python environment and caches; results and the guest kernel stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info

@@ -22,7 +22,7 @@ from netem.shaper import Shaper
 _REPETITIONS = 5
 _LOWATS = ("none", "131072", "16384")
 _CONGESTION_CONTROLS = ("cubic", "bbr")
-_IN_REAL_TIME = 6
+_IN_REAL_TIME = 4
 """Arms side by side on real clocks: they mostly wait."""
 
 

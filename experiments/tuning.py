@@ -50,13 +50,15 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:
     """See to it that the ferry was the link it was asked to be. Raises InvalidRun.
 
-    Nothing may be lost but by the Link's own rules, and packets may leave late by what a round trip may be off.
+    Nothing may be lost but by the Link's own rules, and packets may leave late by what a round trip may be off: 99 % of
+    them, but half of them where the direction has no rate and so never a queue. There a burst crosses as fast as the
+    ferry works, and its end is late by that, which nothing asked for contradicts.
     """
     for direction, figures in counters.items():
         lost = figures["kernel_drops"] + figures["refused"]
         if lost:
             raise InvalidRun(f"packets {direction} that the ferry could not take in", 0, lost)
-        late_ns = figures["lateness_p99_ns"]
+        late_ns = figures["lateness_p99_ns" if figures["longest_queue_packets"] else "lateness_p50_ns"]
         if late_ns > tolerance.round_trip_ns:
             raise InvalidRun(f"the ferry's lateness {direction} in ns", f"at most {tolerance.round_trip_ns}", late_ns)
 

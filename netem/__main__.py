@@ -21,6 +21,8 @@ from netem.router import FERRY, Router, State
 from netem.shaper import Shaper
 from netem.words import link_from
 
+_ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
+
 
 def main() -> int:
     """Exit code: 0 when told to end, 1 if it cannot be the link, 2 if it was told something that makes no sense."""
@@ -29,12 +31,16 @@ def main() -> int:
         link = link_from(words)
         asked = None if words.get("SHAPER", "auto") == "auto" else Shaper(words["SHAPER"])
         order = Order(link=link, seed=int(words["SEED"]), journal=Path(words["JOURNAL"]), socket=FERRY)
-        router = Router.between(near=words["NEAR"], far=words["FAR"])
-    except (ValueError, KeyError) as error:
+        near, far, near_gateway, far_gateway = (words[name] for name in _ADDRESSES)
+    except KeyError as error:
+        print(f"link: {error.args[0]} is not set", file=sys.stderr)
+        return 2
+    except ValueError as error:
         print(f"link: {error}", file=sys.stderr)
         return 2
     try:
-        router.take(words["NEAR_GATEWAY"], words["FAR_GATEWAY"])
+        router = Router.between(near=near, far=far)
+        router.take(near_gateway, far_gateway)
         state = router.shape(link, asked)
         if state.shaper is Shaper.FERRY:
             state.write()

@@ -41,8 +41,11 @@ class State:
 
 
 def run(command: Sequence[str]) -> str:
-    """Run a short command; its output. Raises RuntimeError, with what it said."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S, check=False)
+    """Run a short command; its output. Raises RuntimeError, with what it said, also if it does not end."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{' '.join(command)} did not end within {_RUN_S:g} s") from None
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout
@@ -57,7 +60,7 @@ class Router:
 
     @classmethod
     def between(cls, *, near: str, far: str) -> Self:
-        """The devices that hold these addresses. Raises ValueError if there are none."""
+        """The devices that hold these addresses. Raises ValueError if there are none, and RuntimeError."""
         devices = {
             address["local"]: device["ifname"]
             for device in json.loads(run(["ip", "-json", "address", "show"]))

@@ -47,6 +47,12 @@ def _need(name: str) -> None:
         pytest.skip(f"{name} is missing: {_FOUND[name].detail}")
 
 
+@pytest.fixture(scope="session")
+def guest() -> None:
+    """Needs the guest: its kernel, and a machine that can run it."""
+    _need("fabric-virtual")
+
+
 @pytest.fixture
 def netns() -> None:
     """Needs network namespaces on the host."""

@@ -41,8 +41,8 @@ class Virtual:
             raise Unavailable(what, reason, "use FABRIC=compose or FABRIC=netns")
         if not kernel.path().exists():
             raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
-        if shaper is Shaper.FERRY and find("ethtool") is None:
-            raise Unavailable(f"SHAPER={shaper}", "ethtool is not installed", "install ethtool")
+        if shaper is Shaper.FERRY and (lack := _no_ferry()):
+            raise Unavailable(f"SHAPER={shaper}", lack, "run `make kernel` after installing ethtool and linux-source")
         self._memory_folder(scenario)
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
@@ -110,6 +110,12 @@ def no_netem() -> str | None:
     if not kernel.path().exists():
         return "needs the guest kernel"
     return None if kernel.offers("NET_SCH_NETEM") else "the guest kernel has no sch_netem"
+
+
+def _no_ferry() -> str | None:
+    if find("ethtool") is None:
+        return "ethtool is not installed"
+    return None if kernel.offers("IP_MULTIPLE_TABLES") else "the guest kernel, an older one, has no policy routing"
 
 
 def _memory_mib(scenario: Scenario) -> int:

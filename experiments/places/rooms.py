@@ -75,9 +75,12 @@ class Rooms:
 
 
 def _copy_out(source: Path, target: Path) -> None:
+    if not stat.S_ISREG(source.lstat().st_mode):
+        return
+    # Looked at again once it is open: until its container ends, its owner may put something else in its place.
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(descriptor, "rb") as file:  # noqa: PTH123
-        state = os.fstat(descriptor)
+    with os.fdopen(descriptor, "rb", closefd=True) as file:
+        state = os.fstat(file.fileno())
         if stat.S_ISREG(state.st_mode) and state.st_nlink == 1 and state.st_size <= _MOST_BYTES:
             with target.open("xb") as copy:
                 shutil.copyfileobj(file, copy)

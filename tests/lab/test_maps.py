@@ -6,6 +6,8 @@ import pytest
 
 from tests.conftest import Done, Lab, make_lab
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 Run = Callable[..., Done]
 
 
@@ -17,7 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     def run_once(*words: str) -> Done:
         if words not in done:
             lab: Lab = make_lab(tmp_path_factory.mktemp("lab"))
-            done[words] = lab.run(*words)
+            done[words] = lab.run("FABRIC=virtual", *words)
         return done[words]
 
     return run_once

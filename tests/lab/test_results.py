@@ -9,13 +9,15 @@ from PIL import Image
 
 from tests.conftest import Done, make_lab
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 _SIZE = 716_800
 
 
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> Done:
     """One experiment of two arms, each twice."""
-    return make_lab(tmp_path_factory.mktemp("lab")).run("REPEAT=2", "RELOADS=1")
+    return make_lab(tmp_path_factory.mktemp("lab")).run("FABRIC=virtual", "REPEAT=2", "RELOADS=1")
 
 
 def test_the_summary_has_the_documented_shape(repeated: Done) -> None:

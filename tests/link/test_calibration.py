@@ -7,7 +7,9 @@ import pytest
 
 from tests.conftest import Done, Lab
 
-_SHORT = ("CONTROL=no", "RELOADS=0", "SIZE=20000")
+pytestmark = pytest.mark.usefixtures("guest")
+
+_SHORT = ("FABRIC=virtual", "CONTROL=no", "RELOADS=0", "SIZE=20000")
 
 
 def _observed(done: Done) -> dict[str, Any]:
@@ -26,6 +28,8 @@ def _observed(done: Done) -> dict[str, Any]:
         (("RATE=1mbit", "DELAY=0ms", "QUEUE=1"), 1_000_000, 0, 1),
         (("RATE=1mbit", "DELAY=50ms", "QUEUE=2"), 1_000_000, 50, 2),
         (("RATE=1mbit", "DELAY=50ms", "QUEUE=30kb"), 1_000_000, 50, 20),
+        (("RATE=100mbit", "DELAY=10ms", "QUEUE=1000"), 100_000_000, 10, 1000),
+        (("RATE=1gbit", "DELAY=1ms"), 1_000_000_000, 1, 25),
     ],
 )
 def test_rate_round_trip_and_queue_are_what_was_asked(
@@ -72,7 +76,9 @@ def test_jitter_varies_the_delay_and_keeps_the_order(lab: Lab) -> None:
 
 def test_loss_drops_packets(lab: Lab) -> None:
     """Three percent of loss shows in the counters; the load ends, and no event is dated before its predecessor."""
-    done = lab.run("LOSS=3%", "RATE=10mbit", "DELAY=20ms", "QUEUE=200", "CONTROL=no", "RELOADS=0", "SIZE=500000")
+    done = lab.run(
+        "FABRIC=virtual", "LOSS=3%", "RATE=10mbit", "DELAY=20ms", "QUEUE=200", "CONTROL=no", "RELOADS=0", "SIZE=500000"
+    )
     _observed(done)
     assert done.folder is not None
     (run,) = done.folder.glob("lowat-*")

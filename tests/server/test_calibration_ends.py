@@ -5,7 +5,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -13,15 +13,18 @@ from typing import Any
 import pytest
 
 from netem import calibration
-from netem.calibration import Calibration, NearEnd, Tolerance, respond
-from netem.link import Link
+from netem.calibration import Calibration, NearEnd, Tolerance, disagreements, respond
+from netem.ferry.direction import Direction
+from netem.link import PACKET_BYTES, Link
 
 MS = 10**6
+SLOW = Link(rate_bit_s=8_000_000, delay_ns=0, queue_packets=25)
+SPACING_NS = SLOW.transmission_ns(PACKET_BYTES)
 FAST = Link(rate_bit_s=10**9, delay_ns=0, queue_packets=25)
 UNLIMITED = Link(rate_bit_s=None, delay_ns=0)
-ANYTHING = Tolerance(rate=10**6, round_trip_ns=10**10, queue_packets=100)
+ANYTHING = Tolerance(rate=10**6, round_trip_ns=10**10, queue_packets=100, clock_ns=0)
 
-Pass = Callable[[Sequence[bytes]], Sequence[bytes]]
+Pass = Callable[[Sequence[bytes]], Iterable[bytes]]
 
 
 @contextmanager
@@ -39,8 +42,8 @@ def ends(link: Link, far_end: Callable[[socket.socket], None] = respond) -> Iter
         assert not thread.is_alive(), "the far end did not understand that it is done"
 
 
-def passing(choose: Pass) -> Callable[[socket.socket], None]:
-    """A far end whose train goes through `choose` before it is sent."""
+def passing(choose: Pass, pace_ns: int = 0) -> Callable[[socket.socket], None]:
+    """A far end whose train goes through `choose` before it is sent, by its own account at this pace."""
 
     def far_end(far: socket.socket) -> None:
         while True:
@@ -48,26 +51,38 @@ def passing(choose: Pass) -> Callable[[socket.socket], None]:
             number, datagrams, size_bytes = struct.unpack_from("!III", request)
             if not datagrams:
                 return
-            train = [struct.pack("!II", number, each).ljust(size_bytes) for each in range(datagrams)]
+            train = [struct.pack("!IIQ", number, each, each * pace_ns).ljust(size_bytes) for each in range(datagrams)]
             for datagram in choose(train):
                 far.sendto(datagram, near)
 
     return far_end
 
 
+def through(link: Link, pace_ns: int) -> Callable[[socket.socket], None]:
+    """A far end behind the model of the link; what comes, comes at once."""
+
+    def cross(train: Sequence[bytes]) -> list[bytes]:
+        model = Direction.down(link, 1)
+        for number, datagram in enumerate(train):
+            model.arrive(number * pace_ns, datagram.ljust(PACKET_BYTES))
+        return [frame[: len(train[0])] for _, frame in model.due(10**12)]
+
+    return passing(cross, pace_ns)
+
+
 def measure(link: Link, choose: Pass) -> Calibration:
     with ends(link, passing(choose)) as near:
-        return near.calibrate()
+        return near.calibrate(ANYTHING)
 
 
 def test_loopback_is_quick_and_loses_nothing() -> None:
     """A round trip is measured, the whole train comes and in order, and the far end goes when it is told."""
     with ends(FAST) as near:
-        measured = near.calibrate()
+        measured = near.calibrate(ANYTHING)
     assert measured.round_trip_ns is not None
     assert 0 < measured.round_trip_ns < 100 * MS
-    assert measured.rate_bit_s is not None
-    assert measured.queue_packets == FAST.queue_packets + 8
+    assert measured.rate_bit_s is not None or measured.too_fast
+    assert measured.queue_packets is None  # nothing was dropped
     assert measured.reordered_packets == 0
 
 
@@ -86,10 +101,95 @@ def test_what_does_not_come_was_dropped(monkeypatch: pytest.MonkeyPatch) -> None
     assert measure(FAST, lambda train: train[:25]).queue_packets == 25
 
 
-def test_a_packet_that_overtakes_is_counted() -> None:
+@pytest.mark.parametrize("pace_ns", [0, 1000, SPACING_NS // 3, SPACING_NS // 2, SPACING_NS * 3 // 4])
+def test_a_train_is_made_long_enough(pace_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much the bottleneck lets through while it is sent, the queue is overflowed, and counted right."""
+    monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
+    with ends(SLOW, through(SLOW, pace_ns)) as near:
+        measured = near.calibrate(ANYTHING)
+    assert (measured.queue_packets, measured.too_fast) == (25, False)
+
+
+@pytest.mark.parametrize("pace_ns", [SPACING_NS, 2 * SPACING_NS])
+def test_a_far_end_no_faster_than_the_link_measures_nothing(pace_ns: int) -> None:
+    """What comes has its pace: neither rate nor queue is known, which is said and is no mismatch."""
+    with ends(SLOW, through(SLOW, pace_ns)) as near:
+        measured = near.calibrate(ANYTHING)
+    assert (measured.rate_bit_s, measured.queue_packets, measured.too_fast) == (None, None, True)
+    assert disagreements(SLOW, measured, ANYTHING) == []
+
+
+def test_a_train_within_what_the_clock_may_be_wrong_by_measures_nothing() -> None:
+    """A full queue at 1 Gbit/s is over in 0.3 ms; at 8 Mbit/s it is not, and what comes at once is a mismatch."""
+    real = replace(ANYTHING, rate=0.05, queue_packets=1, clock_ns=MS)
+    with ends(FAST) as near:
+        assert near.calibrate(real).too_fast
+    with ends(SLOW) as near:
+        measured = near.calibrate(real)
+    assert not measured.too_fast
+    assert "rate_bit_s" in [what for what, _, _ in disagreements(SLOW, measured, real)]
+
+
+def test_a_link_too_fast_to_measure_must_not_be_a_slow_one() -> None:
+    """What is seen to take its time is measured, whatever was asked for."""
+
+    def linger(train: Sequence[bytes]) -> Iterator[bytes]:
+        for datagram in train:
+            time.sleep(0.002)
+            yield datagram
+
+    with ends(FAST, passing(linger)) as near:
+        measured = near.calibrate(replace(ANYTHING, rate=0.05, clock_ns=50_000))
+    assert not measured.too_fast
+    assert measured.rate_bit_s is not None
+    assert measured.rate_bit_s < 10_000_000
+
+
+def test_what_the_near_end_has_no_room_for_was_not_dropped_by_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a train says nothing about the queue."""
+
+    def drowsy(*arguments: Any) -> Any:
+        time.sleep(0.02)
+        return awake(*arguments)
+
+    awake = select.select
+    monkeypatch.setattr(select, "select", drowsy)
+    monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
+    with ends(SLOW) as near:
+        near._near.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        assert near.calibrate(ANYTHING).queue_packets is None
+
+
+def test_the_far_end_may_be_late() -> None:
+    """The near end asks again until there is somebody to answer, and does not wait out its patience."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far,
+    ):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as placeholder:
+            placeholder.bind(("127.0.0.1", 0))
+            address = placeholder.getsockname()
+
+        def arrive() -> None:
+            time.sleep(0.25)
+            far.bind(address)
+            respond(far)
+
+        thread = threading.Thread(target=arrive)
+        thread.start()
+        started_s = time.monotonic()
+        with NearEnd(near, address, UNLIMITED) as end:
+            measured, attempts = end.until_within(ANYTHING)
+        assert 0.25 <= time.monotonic() - started_s < 1.5
+        thread.join(5)
+    assert (attempts, measured.round_trip_ns is not None) == (1, True)
+
+
+def test_a_packet_that_overtakes_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """By how many came after one sent later."""
+    monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
     assert measure(FAST, lambda train: [*train[2:3], *train[:2], *train[3:]]).reordered_packets == 2
-    assert measure(FAST, lambda train: train[::-1]).reordered_packets == FAST.queue_packets + 8 - 1
+    assert measure(FAST, lambda train: train[24::-1]).reordered_packets == 24
 
 
 def test_nothing_ever_comes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,16 +204,17 @@ def test_nothing_ever_comes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert near.until_within(ANYTHING)[1] == 5
 
 
-def test_answers_to_earlier_questions_are_ignored() -> None:
+def test_answers_to_earlier_questions_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """A duplicate of an earlier round is not counted in a later one."""
+    monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
     earlier: list[bytes] = []
 
     def with_duplicates(train: Sequence[bytes]) -> list[bytes]:
-        sent = [*earlier, *train]
+        sent = [*earlier, *train[:25]]
         earlier[:] = train[:1]
         return sent
 
-    assert measure(FAST, with_duplicates).queue_packets == FAST.queue_packets + 8
+    assert measure(FAST, with_duplicates).queue_packets == 25
 
 
 def test_a_process_that_wakes_late_does_not_make_the_link_slow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +228,6 @@ def test_a_process_that_wakes_late_does_not_make_the_link_slow(monkeypatch: pyte
     awake = select.select
     monkeypatch.setattr(select, "select", drowsy)
     with ends(UNLIMITED) as near:
-        measured = near.calibrate()
+        measured = near.calibrate(ANYTHING)
     assert measured.round_trip_ns is not None
     assert measured.round_trip_ns < 30 * MS

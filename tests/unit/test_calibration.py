@@ -3,14 +3,15 @@
 import pytest
 
 from netem import calibration
-from netem.calibration import Calibration, Tolerance, disagreements, expected_round_trip_ns
+from netem.calibration import REAL, VIRTUAL, Calibration, Tolerance, disagreements, expected_round_trip_ns
+from netem.ferry.direction import Direction
 from netem.link import PACKET_BYTES, Link
 
 MS = 10**6
 MAPS = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, queue_packets=25)
 RATE = 8_000_000
 SPACING_NS = PACKET_BYTES * 8 * 10**9 // RATE
-TOLERANCE = Tolerance(rate=0.03, round_trip_ns=3 * MS, queue_packets=0)
+TOLERANCE = Tolerance(rate=0.03, round_trip_ns=3 * MS, queue_packets=0, clock_ns=0)
 
 
 def saw(
@@ -18,12 +19,15 @@ def saw(
     rate_bit_s: int | None = 1_024_000,
     queue_packets: int | None = 25,
     reordered_packets: int | None = 0,
+    *,
+    too_fast: bool = False,
 ) -> Calibration:
     return Calibration(
         round_trip_ns=round_trip_ns,
         rate_bit_s=rate_bit_s,
         queue_packets=queue_packets,
         reordered_packets=reordered_packets,
+        too_fast=too_fast,
     )
 
 
@@ -63,10 +67,20 @@ def test_queue_must_match_exactly() -> None:
     assert names(MAPS, saw(queue_packets=None)) == []
 
 
-def test_loss_makes_the_queue_unknowable() -> None:
-    """On a lossy link the number of packets that came through says nothing about the queue."""
-    lossy = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, loss=0.1)
-    assert names(lossy, saw(queue_packets=19)) == []
+def test_what_is_too_fast_to_measure_is_not_judged() -> None:
+    """A rate that could not be measured is no mismatch then; one that was, is."""
+    assert names(MAPS, saw(rate_bit_s=None, queue_packets=None, too_fast=True)) == []
+    assert names(MAPS, saw(rate_bit_s=None, queue_packets=None)) == ["rate_bit_s"]
+    assert names(MAPS, saw(rate_bit_s=9, queue_packets=None, too_fast=True)) == ["rate_bit_s"]
+
+
+def test_what_a_real_clock_can_tell() -> None:
+    """Packets at 100 Mbit/s can be counted, and their rate needs 2 ms; where the clock stands still, all can."""
+    assert REAL.shortest_ns == 2 * MS
+    assert REAL.counts_packets_of(Link(rate_bit_s=10**8, delay_ns=0).transmission_ns(PACKET_BYTES))
+    assert not REAL.counts_packets_of(Link(rate_bit_s=10**9, delay_ns=0).transmission_ns(PACKET_BYTES))
+    assert VIRTUAL.shortest_ns == 0
+    assert VIRTUAL.counts_packets_of(1)
 
 
 def test_jitter_widens_the_round_trip_alone() -> None:
@@ -90,6 +104,42 @@ def test_order_must_be_kept() -> None:
     """A link that lets a packet overtake another is not the one asked for; where nobody looked, nothing is said."""
     assert disagreements(MAPS, saw(reordered_packets=2), TOLERANCE) == [("reordered_packets", 0, 2)]
     assert names(MAPS, saw(reordered_packets=None)) == []
+
+
+def crossed(link: Link, sent_ns: list[int]) -> list[calibration._Arrival]:
+    """What of a train sent at these moments comes through the model of the link."""
+    model = Direction.down(link, 1)
+    for number, each_ns in enumerate(sent_ns):
+        model.arrive(each_ns, number.to_bytes(4).ljust(PACKET_BYTES))
+    return [
+        calibration._Arrival(number=number, sent_ns=sent_ns[number], arrived_ns=departure_ns)
+        for departure_ns, frame in model.due(10**12)
+        for number in [int.from_bytes(frame[:4])]
+    ]
+
+
+@pytest.mark.parametrize("queue_packets", [1, 2, 25])
+@pytest.mark.parametrize("pace_ns", [0, 1000, SPACING_NS // 3, SPACING_NS * 3 // 4])
+def test_the_queue_is_what_it_held_at_once(queue_packets: int, pace_ns: int) -> None:
+    """What had left it while the train was being sent is not counted."""
+    link = Link(rate_bit_s=RATE, delay_ns=0, queue_packets=queue_packets)
+    train = crossed(link, [number * pace_ns for number in range(200)])
+    assert calibration._held(train, 200, SPACING_NS) == queue_packets
+
+
+def test_a_sender_that_pauses_does_not_change_the_queue() -> None:
+    """Not even long enough for the queue to empty."""
+    link = Link(rate_bit_s=RATE, delay_ns=0, queue_packets=25)
+    train = crossed(link, [number * 1000 + (100 * MS if number > 10 else 0) for number in range(60)])
+    assert calibration._held(train, 60, SPACING_NS) == 25
+
+
+def test_a_train_that_comes_whole_says_nothing_about_the_queue() -> None:
+    """It was not full."""
+    link = Link(rate_bit_s=RATE, delay_ns=0, queue_packets=25)
+    assert calibration._held(crossed(link, [0] * 25), 25, SPACING_NS) is None
+    assert calibration._held(crossed(link, [number * SPACING_NS for number in range(99)]), 99, SPACING_NS) is None
+    assert calibration._held([], 33, SPACING_NS) is None
 
 
 def spaced(count: int, spacing_ns: int, late_ns: dict[int, int]) -> list[int]:

@@ -1,0 +1,101 @@
+"""The Makefile and setup.sh: which targets need what of the machine, and what is said where it is missing."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SETUP = "experiments/setup.sh"
+# What a machine has without any package of the lab's.
+PLAIN = ("sh", "cat", "cksum", "dirname", "grep", "head", "id", "ls", "mktemp", "rm", "tail", "uname")
+
+
+def _make(*words: str) -> str:
+    """What make would do, and its variables."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "--print-data-base", "--dry-run", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["doctor"], " environment"),
+        (["list"], " environment"),
+        (["show"], " environment"),
+        (["experiment", "LOWAT=16384", "FABRIC=compose"], " environment"),
+        (["experiment", "FABRIC=netns"], ""),
+        (["experiment"], ""),
+        (["test"], ""),
+        (["test", "FABRIC=compose"], ""),
+    ],
+)
+def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
+    """Looking around, and experiments in containers, need the Python environment only."""
+    assert re.findall(rf"^{SETUP}(.*)$", _make(*words), re.MULTILINE) == [part]
+
+
+def test_what_is_no_knob() -> None:
+    """Words about Python and images are not handed to the lab as knobs; anything else is, known or not."""
+    made = _make(
+        "experiment", "BASE=other:1", "SUITE=trixie", "MIRROR=http://m/", "PYTHON=python3", "LOWAT=1", "RTAE=2"
+    )
+    (knobs,) = re.findall(r"^PRIOLAB_KNOBS := (.*)$", made, re.MULTILINE)
+    assert set(knobs.split()) == {"LOWAT=1", "RTAE=2"}
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A copy of what setup.sh looks at, its environment made already, and a bin with next to nothing."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in PLAIN:
+        found = shutil.which(name)
+        assert found, name
+        (programs / name).symlink_to(found)
+    for file in ("pyproject.toml", "constraints.txt", SETUP):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
+    together = b"".join((tmp_path / file).read_bytes() for file in ("pyproject.toml", "constraints.txt", SETUP))
+    checksum = subprocess.run([programs / "cksum"], input=together, capture_output=True, check=True).stdout.decode()
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv/.installed").write_text(f"{checksum.strip()} {tmp_path}")
+    return tmp_path
+
+
+def _setup(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": str(root / "bin"), "XDG_CACHE_HOME": str(root / "cache"), "PYTHON": sys.executable}
+    return subprocess.run(
+        [root / SETUP, *words], env=environment, capture_output=True, text=True, timeout=20, check=False
+    )
+
+
+def test_a_bare_machine_gets_a_note(bare: Path) -> None:
+    """The environment is enough; what else is missing, what does without, and how it is installed, in a few lines."""
+    done = _setup(bare, "environment")
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert re.fullmatch(r"setup: note: not installed:.* nodejs .*; FABRIC=compose needs none of them", lines[0])
+    assert "install them with" in lines[1]
+    assert all(line.startswith("setup: note: ") for line in lines)
+
+
+def test_a_bare_machine_cannot_have_everything(bare: Path) -> None:
+    """Where nothing can be installed, the rest ends here."""
+    done = _setup(bare)
+    assert done.returncode == 1
+    assert re.match(r"setup: these packages are missing:.* nodejs ", done.stderr)

@@ -1,0 +1,100 @@
+"""The link's place that has to help itself: what goes wrong there is one line."""
+
+import json
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from netem import __main__ as place
+from netem import router
+from netem.router import Router
+
+WORDS = {
+    "NEAR": "198.18.0.4",
+    "FAR": "198.18.1.4",
+    "NEAR_GATEWAY": "198.18.0.2",
+    "FAR_GATEWAY": "198.18.1.2",
+    "SEED": "1",
+    "JOURNAL": "/dev/null",
+}
+DEVICES = [
+    {"ifname": "lo", "addr_info": [{"local": "127.0.0.1"}]},
+    {"ifname": "eth0", "addr_info": [{"local": WORDS["FAR"]}, {"local": "fe80::1"}]},
+    {"ifname": "eth1", "addr_info": [{"local": WORDS["NEAR"]}]},
+]
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment with everything a link must be told."""
+    for name, value in WORDS.items():
+        monkeypatch.setenv(name, value)
+    return monkeypatch
+
+
+def _answer(monkeypatch: pytest.MonkeyPatch, code: int = 0, out: str = "", err: str = "") -> None:
+    def run(command: Sequence[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, code, out, err)
+
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+def _raise(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def run(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+def test_the_devices_are_found_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines number devices as they like; addresses are what was asked for."""
+    _answer(monkeypatch, out=json.dumps(DEVICES))
+    assert Router.between(near=WORDS["NEAR"], far=WORDS["FAR"]) == Router(to_client="eth1", to_front="eth0")
+
+
+def test_a_command_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command, its exit code, and what it said."""
+    _answer(monkeypatch, code=2, err="RTNETLINK answers: File exists\n")
+    with pytest.raises(RuntimeError, match=r"^ip link ended with 2: RTNETLINK answers: File exists$"):
+        router.run(["ip", "link"])
+
+
+def test_a_command_that_hangs_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an error like any other."""
+    _raise(monkeypatch, subprocess.TimeoutExpired("ip", 10))
+    with pytest.raises(RuntimeError, match=r"^ip link did not end within 10 s$"):
+        router.run(["ip", "link"])
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (subprocess.TimeoutExpired("ip", 10), "link: ip -json address show did not end within 10 s\n"),
+        (FileNotFoundError(2, "No such file or directory", "ip"), "link: [Errno 2] No such file or directory: 'ip'\n"),
+    ],
+)
+def test_a_place_that_cannot_be_the_link(
+    told: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, line: str
+) -> None:
+    """One line, and exit code 1."""
+    _raise(told, error)
+    assert place.main() == 1
+    assert capsys.readouterr().err == line
+
+
+def test_a_place_without_the_addresses(told: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says which are missing."""
+    _answer(told, out=json.dumps(DEVICES[:2]))
+    assert place.main() == 1
+    assert capsys.readouterr().err == "link: no device here has the address 198.18.0.4\n"
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_what_is_not_told_is_named(told: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Every word that has no default, with exit code 2."""
+    told.delenv(name)
+    _answer(told, out=json.dumps(DEVICES))
+    assert place.main() == 2
+    assert capsys.readouterr().err == f"link: {name} is not set\n"
