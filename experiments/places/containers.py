@@ -250,6 +250,10 @@ class Containers:
             with Process("the gauge", engine.exec_in(self._ids["gauge"], command), log) as gauge:
 
                 def look() -> None:
+                    if not (self._gauge.running and gauge.running):
+                        # It lives in the front's namespaces and ends with it: who was the first?
+                        front.wait(_RETRY_S)
+                        front.check_alive()
                     self._gauge.check_alive()
                     if not gauge.running and ENDED in tail(log):
                         raise StepFailed(front.name, f"it {ENDED}", self._folder.front / "error.log")
