@@ -58,7 +58,7 @@ bench: setup ## how long things take on this machine
 picture: setup ## make the README's picture anew
 	@.venv/bin/python -m experiments.picture
 
-agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 12 minutes)
+agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
