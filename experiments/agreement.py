@@ -13,7 +13,7 @@ from analysis.summary import summarize
 from experiments.doctor import Way, ways
 from experiments.errors import StepFailed, Unavailable
 from experiments.experiment import Arm, Request, run_experiment
-from experiments.fabrics.fabric import FABRICS
+from experiments.fabrics.fabric import choose
 from experiments.record import read_json
 from experiments.report import Report
 from experiments.scenario import KNOBS
@@ -39,14 +39,15 @@ def _arms() -> tuple[Arm, ...]:
 
 
 def _request(way: Way, results: Path) -> Request:
-    fabric = FABRICS[way.fabric]
+    arms, shaper = _arms(), Shaper(way.shaper)
+    fabric, why = choose(way.fabric, [arm.scenario for arm in arms], shaper)
     return Request(
         name=f"{way.fabric}-{way.shaper}",
-        arms=_arms(),
+        arms=arms,
         repeat=_REPETITIONS,
         fabric=fabric,
-        fabric_reason="usable here",
-        shaper=Shaper(way.shaper),
+        fabric_reason=why,
+        shaper=shaper,
         results=results,
         load_deadline_ns=None,
         side_by_side=None if fabric.virtual_clock else _IN_REAL_TIME,

@@ -9,7 +9,6 @@ from experiments.fabrics.virtual import no_netem
 from experiments.guest import kernel
 from experiments.programs import find, server_version, version
 from experiments.scenario import scenario_from
-from netem.shaper import Shaper
 from proxy.server import catalogue
 
 
@@ -80,14 +79,26 @@ class Way:
 
 def ways() -> list[Way]:
     """Every fabric with every shaper, the preferred ones first."""
-    return [_way(fabric, shaper, lack) for fabric in FABRICS.values() for shaper, lack in fabric.shapers()]
+    return [way for fabric in FABRICS.values() for way in _ways(fabric)]
 
 
-def _way(fabric: Fabric, shaper: Shaper, lack: str | None) -> Way:
+def _ways(fabric: Fabric) -> list[Way]:
+    shapers = fabric.shapers()
     try:
         fabric.probe(scenario_from({}), None)
     except Unavailable as error:
-        return Way(fabric=fabric.name, shaper=shaper, usable=False, reason=error.reason, remedy=error.remedy)
-    others = [other for other, missing in fabric.shapers() if not missing]
-    remedy = f"{' or '.join(others)} stands in for it" if lack else ""
-    return Way(fabric=fabric.name, shaper=shaper, usable=lack is None, reason=lack or "", remedy=remedy)
+        return [
+            Way(fabric=fabric.name, shaper=shaper, usable=False, reason=error.reason, remedy=error.remedy)
+            for shaper, _ in shapers
+        ]
+    stand_in = f"{' or '.join(shaper for shaper, lack in shapers if not lack)} stands in for it"
+    return [
+        Way(
+            fabric=fabric.name,
+            shaper=shaper,
+            usable=lack is None,
+            reason=lack or "",
+            remedy=stand_in if lack else "",
+        )
+        for shaper, lack in shapers
+    ]

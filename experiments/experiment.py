@@ -94,10 +94,11 @@ def load_deadline_ns(scenario: Scenario) -> int:
 
 
 def run_experiment(request: Request, progress: Progress) -> Path:
-    """Run all arms; the finished folder. Raises LabError, and leaves nothing if interrupted."""
+    """Run all arms; the finished folder. Raises LabError, and leaves nothing if interrupted.
+
+    Whether the fabric can be used was asked when it was chosen (`fabrics.fabric.choose`).
+    """
     scenarios = [arm.scenario for arm in request.arms]
-    for scenario in scenarios:
-        request.fabric.probe(scenario, request.shaper)
     request.fabric.prepare(scenarios, partial(progress.step, "preparation"))
     tools = request.fabric.tools(scenarios[0])
     started = datetime.now(UTC)

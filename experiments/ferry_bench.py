@@ -23,7 +23,7 @@ from rich.table import Table
 
 from experiments.errors import StepFailed
 from experiments.places.namespace import Namespace
-from experiments.processes import Process
+from experiments.processes import Process, wait_until
 from netem.ferry import loops
 from netem.ferry.direction import Direction
 from netem.ferry.process import Order, ask
@@ -102,12 +102,7 @@ def crossing(wanted: Link, folder: Path) -> Iterator[Crossing]:
         asked.write_text(order.to_json())
         ferry = (sys.executable, "-m", "netem.ferry", str(asked))
         with link.start("the ferry", ferry, folder / "ferry.log") as process:
-            deadline_ns = time.monotonic_ns() + int(_READY_S * 10**9)
-            while not order.socket.exists():
-                process.check_alive()
-                if time.monotonic_ns() > deadline_ns:
-                    raise StepFailed("the ferry", f"not ready after {_READY_S:g} s", process.log)
-                time.sleep(0.01)
+            wait_until(order.socket.exists, _READY_S, process.check_alive, "the ferry")
             yield Crossing(client=client, link=link, front=front, process=process, order=order)
 
 

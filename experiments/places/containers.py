@@ -20,7 +20,7 @@ from experiments import processes
 from experiments.errors import StepFailed
 from experiments.order import Order
 from experiments.places import engine
-from experiments.places.places import ActiveLink, Addresses, OriginSettings
+from experiments.places.places import ActiveLink, Addresses, OriginSettings, gso_segments
 from experiments.places.rooms import Rooms
 from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
@@ -156,7 +156,7 @@ class Containers:
     def describe(self) -> Mapping[str, Any]:
         """The engine, and the images by what they hold."""
         return {
-            "engine": engine.docker("version", "--format", "{{.Server.Version}}"),
+            "engine": engine.version(),
             "compose": list(engine.compose_command()),
             "images": {
                 service: engine.docker("inspect", "--format", "{{.Image}}", container)
@@ -171,11 +171,10 @@ class Containers:
         """Read in the running front."""
         read = "cat /proc/sys/net/ipv4/tcp_notsent_lowat /proc/sys/net/ipv4/tcp_wmem; ip -details link show dev eth0"
         lowat, wmem, *details = self._run("front", ["sh", "-c", read]).splitlines()
-        words = " ".join(details).split()
         return {
             "lowat": int(lowat),
             "tcp_wmem": " ".join(wmem.split()),
-            "gso_segments": int(words[words.index("gso_max_segs") + 1]),
+            "gso_segments": gso_segments(" ".join(details)),
         }
 
     @contextmanager

@@ -19,10 +19,15 @@ _BUILD_S = 1800.0
 _START_S = 120.0
 
 
+def version() -> str:
+    """The engine's. Raises StepFailed if none answers."""
+    return docker("version", "--format", "{{.Server.Version}}")
+
+
 def answers() -> bool:
     """Whether there is an engine."""
     try:
-        docker("version", "--format", "{{.Server.Version}}")
+        version()
     except StepFailed:
         return False
     return True
@@ -37,7 +42,7 @@ def check() -> None:
     if host and not host.startswith("unix:"):
         raise Unavailable(what, f"the engine at {host} cannot see this machine's files", "unset DOCKER_HOST")
     try:
-        docker("version", "--format", "{{.Server.Version}}")
+        version()
     except StepFailed as error:
         if "permission denied" in error.reason:
             raise Unavailable(what, "you may not use the Docker engine", "join the group docker, or be root") from error
@@ -104,8 +109,7 @@ def has_image(name: str) -> bool:
 
 def gateway_mode() -> str:
     """How networks must be made so that the link may pass packets on: Docker 27 knows fewer modes, and needs none."""
-    version = docker("version", "--format", "{{.Server.Version}}")
-    return "nat" if version.startswith("27.") else "nat-unprotected"
+    return "nat" if version().startswith("27.") else "nat-unprotected"
 
 
 class Project:
@@ -129,11 +133,7 @@ class Project:
 
     def remove(self) -> None:
         """Remove what `create` has made so far. Raises StepFailed."""
-        own = ("--quiet", "--filter", f"label={_LABEL}.project={self.name}")
-        for container in docker("ps", "--all", *own).split():
-            docker("rm", "--force", "--volumes", container)
-        for network in docker("network", "ls", *own).split():
-            docker("network", "rm", network)
+        processes.run(["sh", "-c", removal(self.name)], step="removing containers", timeout_s=_START_S)
 
     def container(self, service: str) -> str:
         """Id of the service's container. Raises StepFailed."""

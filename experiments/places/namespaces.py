@@ -20,7 +20,7 @@ from typing import Any, Self, cast
 from experiments.errors import StepFailed
 from experiments.origin import wait_for_origin
 from experiments.places.namespace import Namespace
-from experiments.places.places import ORIGIN_PORT, ActiveLink, Addresses, OriginSettings
+from experiments.places.places import ORIGIN_PORT, ActiveLink, Addresses, OriginSettings, gso_segments
 from experiments.processes import Process, tail, wait_until
 from experiments.scenario import Scenario
 from netem import calibration, counters
@@ -137,11 +137,10 @@ class Namespaces:
     def settings(self) -> dict[str, Any]:
         """Read in the front's namespace."""
         front = self._front
-        words = front.run(["ip", "-details", "link", "show", "dev", _WIRE]).split()
         return {
             "lowat": int(front.read_sysctl(_LOWAT)),
             "tcp_wmem": front.read_sysctl(_WMEM),
-            "gso_segments": int(words[words.index("gso_max_segs") + 1]),
+            "gso_segments": gso_segments(front.run(["ip", "-details", "link", "show", "dev", _WIRE])),
         }
 
     @contextmanager

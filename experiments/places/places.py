@@ -64,6 +64,12 @@ class ActiveLink:
     counters: Callable[[], Mapping[str, Any]]
 
 
+def gso_segments(details: str) -> int:
+    """gso_max_segs in what `ip -details link show` prints of one device."""
+    words = details.split()
+    return int(words[words.index("gso_max_segs") + 1])
+
+
 class Places(Protocol):
     """The places of one run, wired and up. Every method may raise StepFailed or Unavailable.
 
