@@ -122,8 +122,8 @@ class Project:
         self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
 
     def build(self, service: str) -> None:
-        """Raises StepFailed."""
-        self._compose("build", service, step=f"building the image of the {service}", timeout_s=_BUILD_S)
+        """Raises StepFailed. Not even a build that fails leaves a container behind."""
+        self._compose("build", "--force-rm", service, step=f"building the image of the {service}", timeout_s=_BUILD_S)
 
     def create(self, *services: str) -> None:
         """Make containers and networks; nothing runs yet. Raises StepFailed."""

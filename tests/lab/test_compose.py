@@ -219,3 +219,25 @@ def test_an_interrupt_while_the_places_are_made(lab: Lab) -> None:
         assert running.returncode == 128 + signal.SIGINT
         assert _left() == []
         assert list(lab.temporary.iterdir()) == []
+
+
+def test_a_build_that_fails_leaves_no_container(lab: Lab) -> None:
+    """The image is named; what the builder had begun is gone."""
+    base = "priolab-test-base:1"
+    recipe = "FROM debian:bookworm-slim\nRUN rm /usr/bin/apt-get\n"
+    subprocess.run(["docker", "build", "--quiet", "--tag", base, "-"], input=recipe.encode(), check=True, timeout=60)
+    try:
+        before = set(_docker("ps", "--all", "--quiet"))
+        done = subprocess.run(
+            lab.command(*_LINK),
+            env=lab.environment | {"BASE": base},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "building the image of the origin" in done.stderr
+        assert set(_docker("ps", "--all", "--quiet")) <= before
+    finally:
+        _docker("image", "rm", base)
