@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from analysis import timeline
+from analysis.figures import timeline
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
 from experiments import ferry_bench

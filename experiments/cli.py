@@ -132,7 +132,7 @@ def _run(options: argparse.Namespace, report: Report) -> int:
 
 
 def _present(folder: Path, report: Report) -> int:
-    from analysis import timeline  # half a second of imports that only a figure needs
+    from analysis.figures import timeline  # half a second of imports that only a figure needs
 
     experiment = load_experiment(folder)
     summary = summarize(experiment)

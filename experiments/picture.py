@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from analysis import timeline
+from analysis.figures import timeline
 from analysis.load import load_experiment
 from experiments.experiment import Progress, run_experiment
 from experiments.invocation import request_from

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.lanes import Step, lanes
+from analysis.figures.lanes import Step, lanes
 from tests.unit.builders import Pieces, page_load
 
 STEP_S = 0.1

@@ -7,7 +7,7 @@ import pytest
 import vl_convert
 from PIL import Image, ImageChops
 
-from analysis.lettering import Label, beside, edges, text_px, wrapped
+from analysis.figures.lettering import Label, beside, edges, text_px, wrapped
 
 FONT_PX = 24
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis import timeline
+from analysis.figures import timeline
 from analysis.load import Evidence, Experiment, Run
 from tests.unit.builders import Pieces, evidence, experiment, load_document, load_events, run, script_request
 

@@ -13,9 +13,9 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from analysis import lettering
-from analysis.lanes import lanes
-from analysis.lettering import Label
+from analysis.figures import lettering
+from analysis.figures.lanes import lanes
+from analysis.figures.lettering import Label
 from analysis.load import Experiment, Run
 from analysis.metrics import IMAGE, SCRIPT, PageLoad, page_loads
 from analysis.summary import measured, typical
