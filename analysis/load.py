@@ -1,52 +1,54 @@
 """Run folders as values. Raises FolderError, naming file and line, for anything that is not one."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-RUN_FORMAT = 1
+from analysis.journals import (
+    Arrival,
+    ClientEvent,
+    FolderError,
+    OriginRequest,
+    QueueSample,
+    SocketSample,
+    read_lines,
+)
 
+RUN_FORMAT = 2
+"""What is written today; older ones are read as well. 2: finer samples of the socket, positions in the TCP stream."""
+
+_FORMATS = (1, RUN_FORMAT)
 _RUN_KEYS = ("arm", "status", "reason", "scenario", "observed", "verdict", "verdict_reason", "loads", "wall_s")
-
-T = TypeVar("T")
-
-
-class FolderError(Exception):
-    """Not a run folder, or a damaged one: the file, the line where there is one, and what is wrong."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClientEvent:
-    """One line of client/events.jsonl; see docs/results.md for the kinds."""
-
-    t_ns: int
-    kind: str
-    load: int
-    stream_id: int | None = None
-    resource: str | None = None
-    size_bytes: int | None = None
-    detail: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OriginRequest:
-    """One line of origin/access.jsonl; times are None if the request was given up."""
-
-    path: str
-    received_ns: int
-    available_ns: int | None
-    handed_over_ns: int | None
+_SCENARIO_KEYS = ("server", "lowat", "rate_bit_s", "delay_ns", "queue_packets", "size_bytes", "script_delay_ns")
+_LAYERS_SINCE = 2
+_LOAD_KEYS = ("load", "script", "image", "image_bytes_before_script", "image_bytes_during_script")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What client and origin wrote down. favoured: the resource asked to come first, None if no order was asked."""
+    """What client and origin wrote down. favoured: the resource asked to come first, None if no order was asked.
+
+    source: the file of the events, for errors.
+    """
 
     events: tuple[ClientEvent, ...]
     requests: tuple[OriginRequest, ...]
     favoured: str | None
+    source: str = "events.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """What was seen between the origin and the client, on the one clock; each in order of time.
+
+    queue: of the direction toward the client. Each is empty where nothing was sampled.
+    """
+
+    sockets: tuple[SocketSample, ...]
+    queue: tuple[QueueSample, ...]
+    arrivals: tuple[Arrival, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,10 @@ class Run:
         """Its events, read anew."""
         return load_evidence(self.path)
 
+    def layers(self) -> Layers | None:
+        """What was sampled, read anew; None if the folder is of a format that has too little of it."""
+        return load_layers(self.path) if self.document["format"] >= _LAYERS_SINCE else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
@@ -101,17 +107,25 @@ class Experiment:
 
 def load_experiment(path: Path) -> Experiment:
     """The experiment in a folder. Raises FolderError."""
-    document = _document(path / "experiment.json", ("experiment", "fabric", "runs"))
-    return Experiment(
-        path=path,
-        document=document,
-        runs=tuple(load_run(path / name) for name in document["runs"]),
-    )
+    file = path / "experiment.json"
+    document = _document(file, ("experiment", "fabric", "runs"))
+    names = document["runs"]
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise FolderError(f"{file}: runs is not a list of names")
+    return Experiment(path=path, document=document, runs=tuple(load_run(path / name) for name in names))
 
 
 def load_run(path: Path) -> Run:
     """The run in a folder. Raises FolderError."""
-    return Run(path=path, document=_document(path / "run.json", _RUN_KEYS))
+    file = path / "run.json"
+    document = _document(file, _RUN_KEYS)
+    _check_keys(file, "scenario", document["scenario"], _SCENARIO_KEYS)
+    if document["status"] == "ok":
+        if not isinstance(document["loads"], list) or not document["loads"]:
+            raise FolderError(f"{file}: status is ok, and loads is empty")
+        for load in document["loads"]:
+            _check_keys(file, "loads", load, _LOAD_KEYS)
+    return Run(path=path, document=document)
 
 
 def load_evidence(path: Path) -> Evidence:
@@ -123,22 +137,43 @@ def load_evidence(path: Path) -> Evidence:
     except (KeyError, TypeError) as error:
         raise FolderError(f"{plan_file}: not a plan: {error!r}") from error
     heaviest = [name for name, weight in weights.items() if weight == max(weights.values())]
+    events_file = path / "client" / "events.jsonl"
     return Evidence(
-        events=tuple(_lines(path / "client" / "events.jsonl", ClientEvent)),
-        requests=tuple(_lines(path / "origin" / "access.jsonl", _origin_request)),
+        source=str(events_file),
+        events=tuple(read_lines(events_file, ClientEvent)),
+        requests=tuple(read_lines(path / "origin" / "access.jsonl", OriginRequest)),
         favoured=heaviest[0] if len(heaviest) == 1 and len(weights) > 1 else None,
+    )
+
+
+def load_layers(path: Path) -> Layers:
+    """Samples of a run folder of the newest format, finished or not. Raises FolderError."""
+    queue = path / "link" / "queue.jsonl"
+    # A link without a shaper has no queue, and nobody who writes of it.
+    lines = read_lines(queue, QueueSample) if queue.exists() else []
+    return Layers(
+        sockets=tuple(read_lines(path / "front" / "sockets.jsonl", SocketSample)),
+        queue=tuple(line for line in lines if line.direction == "down"),
+        arrivals=tuple(read_lines(path / "client" / "arrivals.jsonl", Arrival)),
     )
 
 
 def _document(file: Path, keys: Iterable[str]) -> Mapping[str, Any]:
     document = _json(file)
-    if not isinstance(document, dict) or document.get("format") != RUN_FORMAT:
+    if not isinstance(document, dict) or document.get("format") not in _FORMATS:
         found = document.get("format") if isinstance(document, dict) else None
-        raise FolderError(f"{file}: format {found}; this version reads format {RUN_FORMAT}")
+        raise FolderError(f"{file}: format {found}; this version reads formats {' and '.join(map(str, _FORMATS))}")
+    _check_keys(file, None, document, keys)
+    return document
+
+
+def _check_keys(file: Path, name: str | None, document: Any, keys: Iterable[str]) -> None:
+    where = f"{file}: {name}" if name else f"{file}"
+    if not isinstance(document, dict):
+        raise FolderError(f"{where}: not a JSON object")
     missing = [key for key in keys if key not in document]
     if missing:
-        raise FolderError(f"{file}: without {', '.join(missing)}")
-    return document
+        raise FolderError(f"{where}: without {', '.join(missing)}")
 
 
 def _json(file: Path) -> Any:
@@ -148,26 +183,3 @@ def _json(file: Path) -> Any:
         raise FolderError(f"{file}: missing; not a results folder, or an unfinished one") from None
     except (ValueError, OSError) as error:
         raise FolderError(f"{file}: {error}") from error
-
-
-def _origin_request(**fields: Any) -> OriginRequest:
-    return OriginRequest(
-        path=fields["path"],
-        received_ns=fields["received_ns"],
-        available_ns=fields.get("available_ns"),
-        handed_over_ns=fields.get("handed_over_ns"),
-    )
-
-
-def _lines(file: Path, make: Callable[..., T]) -> list[T]:
-    made: list[T] = []
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise FolderError(f"{file}: {error.strerror}") from error
-    for number, line in enumerate(content.splitlines(), start=1):
-        try:
-            made.append(make(**json.loads(line)))
-        except (ValueError, TypeError, KeyError) as error:
-            raise FolderError(f"{file}:{number}: not an event: {error}") from error
-    return made

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.load import ClientEvent, Evidence, OriginRequest
+from analysis.journals import ClientEvent, FolderError, OriginRequest
+from analysis.load import Evidence
 
 IMAGE, SCRIPT = "image", "script"
 _SCRIPT_PATH = "/script.js"
@@ -91,41 +92,62 @@ class PageLoad:
 
 
 def page_loads(evidence: Evidence) -> list[PageLoad]:
-    """Every complete load, the measured one last."""
+    """Every complete load, the measured one last. Raises FolderError if one that ended lacks what it must have had."""
     by_load: dict[int, list[ClientEvent]] = {}
     for event in evidence.events:
         by_load.setdefault(event.load, []).append(event)
     complete = [events for events in by_load.values() if any(event.kind == "load-finished" for event in events)]
-    return [_page_load(events, evidence.requests) for events in complete]
+    return [_page_load(_Load(events, evidence.source), evidence.requests) for events in complete]
 
 
 def _time(piece: Piece) -> int:
     return piece.t_ns
 
 
-def _page_load(events: list[ClientEvent], requests: Iterable[OriginRequest]) -> PageLoad:
-    started_ns = next(event.t_ns for event in events if event.kind == "load-started")
-    finished_ns = next(event.t_ns for event in events if event.kind == "load-finished")
-    available_ns = next(
-        request.available_ns
-        for request in requests
-        if request.path == _SCRIPT_PATH and request.available_ns and started_ns <= request.received_ns <= finished_ns
-    )
-    return PageLoad(
-        number=events[0].load,
-        started_ns=started_ns,
-        script_available_ns=available_ns,
-        image=_resource(events, IMAGE),
-        script=_resource(events, SCRIPT),
-    )
+class _Load:
+    """The events of one load."""
+
+    def __init__(self, events: list[ClientEvent], source: str) -> None:
+        self.events = events
+        self.number = events[0].load
+        self._source = source
+
+    def first_ns(self, kind: str, resource: str | None = None) -> int:
+        for event in self.events:
+            if event.kind == kind and resource in (None, event.resource):
+                return event.t_ns
+        raise self.lacks(f"{kind} of {resource}" if resource else kind)
+
+    def lacks(self, what: str) -> FolderError:
+        return FolderError(f"{self._source}: load {self.number} is without {what}")
 
 
-def _resource(events: Iterable[ClientEvent], name: str) -> ResourceTimes:
-    own = [event for event in events if event.resource == name]
-    pieces = tuple(Piece(t_ns=event.t_ns, size_bytes=event.size_bytes or 0) for event in own if event.kind == "data")
+def _page_load(load: _Load, requests: Iterable[OriginRequest]) -> PageLoad:
+    started_ns, finished_ns = load.first_ns("load-started"), load.first_ns("load-finished")
+    for request in requests:
+        is_of_load = started_ns <= request.received_ns <= finished_ns
+        if request.path == _SCRIPT_PATH and request.available_ns and is_of_load:
+            return PageLoad(
+                number=load.number,
+                started_ns=started_ns,
+                script_available_ns=request.available_ns,
+                image=_resource(load, IMAGE),
+                script=_resource(load, SCRIPT),
+            )
+    raise load.lacks(f"a request of {_SCRIPT_PATH} in the origin's log")
+
+
+def _resource(load: _Load, name: str) -> ResourceTimes:
+    pieces = tuple(
+        Piece(t_ns=event.t_ns, size_bytes=event.size_bytes or 0)
+        for event in load.events
+        if event.resource == name and event.kind == "data"
+    )
+    if not pieces:
+        raise load.lacks(f"data of {name}")
     return ResourceTimes(
-        requested_ns=next(event.t_ns for event in own if event.kind == "request-sent"),
-        headers_ns=next(event.t_ns for event in own if event.kind == "headers"),
+        requested_ns=load.first_ns("request-sent", name),
+        headers_ns=load.first_ns("headers", name),
         first_byte_ns=pieces[0].t_ns,
         last_byte_ns=pieces[-1].t_ns,
         pieces=pieces,

@@ -10,6 +10,9 @@ from analysis.load import Experiment, Run
 from analysis.metrics import IMAGE, SCRIPT
 from analysis.verdict import Verdict
 
+SUMMARY_FORMAT = 1
+"""Of the document, not of the folders it is made of."""
+
 _EDGES = ("first_byte_ms", "last_byte_ms")
 _WORST_FIRST = ("failed", "invalid", "unsupported", "ok")
 
@@ -17,7 +20,7 @@ _WORST_FIRST = ("failed", "invalid", "unsupported", "ok")
 def summarize(experiment: Experiment) -> dict[str, Any]:
     """Everything `priolab show --json` prints."""
     return {
-        "format": experiment.document["format"],
+        "format": SUMMARY_FORMAT,
         "experiment": experiment.document["experiment"],
         "fabric": experiment.document["fabric"],
         "status": _worst(run.status for run in experiment.runs),

@@ -1,4 +1,6 @@
-"""`python -m client PLAN CA OUT`: carry out a plan, write OUT/events.jsonl, OUT/socket.json and OUT/keys.log.
+"""`python -m client PLAN CA OUT`: carry out a plan.
+
+Writes OUT/events.jsonl, OUT/arrivals.jsonl (bytes of the TCP stream by time), OUT/socket.json and OUT/keys.log.
 
 Exit code 0 if every load finished, 1 if one failed; the reason is the last line on standard error. A line on standard
 output that begins with "@ " tells of each load that began.
@@ -23,13 +25,17 @@ _LINGER_S = 0.25
 
 
 class _Journal:
-    """events.jsonl, written as things happen."""
+    """events.jsonl and arrivals.jsonl, written as things happen."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
+    def __init__(self, events: TextIO, arrivals: TextIO) -> None:
+        self._events = events
+        self._arrivals = arrivals
 
     def add(self, events: Iterable[Event]) -> None:
-        self._file.writelines(event.to_json() + "\n" for event in events)
+        self._events.writelines(event.to_json() + "\n" for event in events)
+
+    def arrived(self, t_ns: int, tcp_bytes: int) -> None:
+        self._arrivals.write(f'{{"t_ns": {t_ns}, "tcp_bytes": {tcp_bytes}}}\n')
 
 
 def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: _Journal) -> None:
@@ -39,8 +45,9 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
         journal.add(engine.begin_load(time.monotonic_ns()))
         transport.send(engine.data_to_send(), deadline)
         while engine.loading:
-            for plaintext, received_ns in transport.receive(deadline):
-                journal.add(engine.receive(plaintext, received_ns))
+            for plaintext, record in transport.receive(deadline):
+                journal.add(engine.receive(plaintext, record.received_ns, record))
+            journal.arrived(*transport.received)
             transport.send(engine.data_to_send(), deadline)
     except (LoadFailed, TransportFailed) as error:
         if isinstance(error, LoadFailed):
@@ -54,10 +61,11 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
     deadline = Deadline(time.monotonic_ns() + max(_CONNECT_NS, plan.load_deadline_ns), "connecting")
     context = tls_context(ca_file, out / "keys.log")
     with (
-        (out / "events.jsonl").open("w") as file,
+        (out / "events.jsonl").open("w") as events,
+        (out / "arrivals.jsonl").open("w") as arrivals,
         Transport((plan.address, plan.port), plan.server_name, context, deadline) as transport,
     ):
-        journal = _Journal(file)
+        journal = _Journal(events, arrivals)
         engine = Engine(plan)
         journal.add([Event(t_ns=transport.connected_ns, kind=Kind.CONNECTED, load=0)])
         journal.add([Event(t_ns=transport.handshake(deadline), kind=Kind.SECURED, load=0)])

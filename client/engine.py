@@ -19,6 +19,7 @@ from h2.settings import SettingCodes, Settings
 from client.events import Event, Kind
 from client.frames import DataHeader, DataPiece, FrameScanner
 from client.plan import Plan, Request
+from client.records import Record
 
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can
 _HTTP_OK = "200"
@@ -73,9 +74,9 @@ class Engine:
         """Plaintext that has to go to the front now."""
         return self._connection.data_to_send()
 
-    def receive(self, data: bytes, now_ns: int) -> list[Event]:
-        """Plaintext from the front. Raises LoadFailed."""
-        events = [self._seen(piece, now_ns) for piece in self._scanner.feed(data)]
+    def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
+        """Plaintext from the front, with the TLS record it came in where that is known. Raises LoadFailed."""
+        events = [self._seen(piece, now_ns, record) for piece in self._scanner.feed(data)]
         try:
             for h2_event in self._connection.receive_data(data):
                 events += self._react(h2_event, now_ns)
@@ -85,21 +86,29 @@ class Engine:
             raise LoadFailed(str(error), events + error.events) from error
         return events
 
-    def _seen(self, piece: DataHeader | DataPiece, now_ns: int) -> Event:
+    def _seen(self, piece: DataHeader | DataPiece, now_ns: int, record: Record | None) -> Event:
         if isinstance(piece, DataHeader):
-            return self._on_stream(Kind.DATA_HEADER, piece.stream_id, now_ns, size_bytes=piece.length_bytes)
-        return self._on_stream(Kind.DATA, piece.stream_id, now_ns, size_bytes=piece.size_bytes)
+            kind, size_bytes = Kind.DATA_HEADER, piece.length_bytes
+        else:
+            kind, size_bytes = Kind.DATA, piece.size_bytes
+        return Event(
+            t_ns=now_ns,
+            kind=kind,
+            load=self._load,
+            stream_id=piece.stream_id,
+            resource=self._names.get(piece.stream_id),
+            size_bytes=size_bytes,
+            tcp_bytes=record.end_bytes if record else None,
+            record_ns=record.started_ns if record else None,
+        )
 
-    def _on_stream(
-        self, kind: Kind, stream_id: int, now_ns: int, *, size_bytes: int | None = None, detail: str | None = None
-    ) -> Event:
+    def _on_stream(self, kind: Kind, stream_id: int, now_ns: int, *, detail: str | None = None) -> Event:
         return Event(
             t_ns=now_ns,
             kind=kind,
             load=self._load,
             stream_id=stream_id,
             resource=self._names.get(stream_id),
-            size_bytes=size_bytes,
             detail=detail,
         )
 

@@ -28,7 +28,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One event. t_ns: CLOCK_MONOTONIC; load counts from 1, 0 before the first."""
+    """One event. t_ns: CLOCK_MONOTONIC; load counts from 1, 0 before the first.
+
+    Of DATA: tcp_bytes, bytes of the TCP stream up to the end of the TLS record that held it; record_ns, when the first
+    byte of that record arrived.
+    """
 
     t_ns: int
     kind: Kind
@@ -37,12 +41,14 @@ class Event:
     resource: str | None = None
     size_bytes: int | None = None
     detail: str | None = None
+    tcp_bytes: int | None = None
+    record_ns: int | None = None
 
     def to_json(self) -> str:
         """One line of events.jsonl, keys without a value left out."""
         pairs = {"t_ns": self.t_ns, "kind": self.kind.value, "load": self.load} | {
             name: value
-            for name in ("stream_id", "resource", "size_bytes", "detail")
+            for name in ("stream_id", "resource", "size_bytes", "detail", "tcp_bytes", "record_ns")
             if (value := getattr(self, name)) is not None
         }
         return json.dumps(pairs)

@@ -1,8 +1,8 @@
 """TLS over a TCP socket, with the time at which the kernel received each piece.
 
 Rules:
-1. Plaintext carries the receive time of the last packet that was needed to decrypt it. A TLS record cannot be read
-   before its last byte is here; that is part of what is measured.
+1. Plaintext carries its TLS record: the receive time of the last packet that was needed to decrypt it, and where it
+   ends in the TCP stream. A record cannot be read before its last byte is here; that is part of what is measured.
 2. Times are CLOCK_MONOTONIC and never decrease. The kernel stamps packets with CLOCK_REALTIME; the difference is taken
    at each read.
 3. A read carries the stamp of its last packet. Where that packet had waited for a missing one before it, the stamp is
@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
+
+from client.records import Record, RecordSplitter
 
 _SO_TIMESTAMPNS = 35  # <asm-generic/socket.h>; the socket module does not name it
 _TIMESPEC = struct.Struct("@qq")
@@ -66,6 +68,8 @@ class Transport:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         self._received_ns = self.connected_ns
+        self._splitter = RecordSplitter()
+        self._closed = False
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
@@ -95,8 +99,11 @@ class Transport:
                 break
             except ssl.SSLWantReadError:
                 self._flush(deadline)
-                if self._fill(deadline) is None:
+                records = self._read(deadline)
+                if records is None:
                     raise TransportFailed("the front closed the connection during the TLS handshake") from None
+                for record in records:
+                    self._incoming.write(record.data)
             except ssl.SSLError as error:
                 raise TransportFailed(f"TLS: {error}") from error
         self._flush(deadline)
@@ -110,39 +117,47 @@ class Transport:
             self._tls.write(plaintext)
             self._flush(deadline)
 
-    def receive(self, deadline: Deadline) -> Iterator[tuple[bytes, int]]:
-        """Wait for bytes; the plaintext they complete, with its time. Raises TransportFailed at the end of file."""
-        received_ns = self._fill(deadline)
-        while True:
-            try:
-                plaintext = self._tls.read(_PLAINTEXT_BYTES)
-            except ssl.SSLWantReadError:
-                break
-            except ssl.SSLEOFError:  # without a word of TLS
-                plaintext = b""
-            except ssl.SSLError as error:
-                raise TransportFailed(f"TLS: {error}") from error
-            if not plaintext:
-                received_ns = None
-                break
-            assert received_ns is not None, "plaintext without bytes"
-            yield plaintext, received_ns
-        if received_ns is None:
+    @property
+    def received(self) -> tuple[int, int]:
+        """(time of the last arrival, bytes of the TCP stream that have arrived up to then)."""
+        return self._received_ns, self._splitter.received_bytes
+
+    def receive(self, deadline: Deadline) -> Iterator[tuple[bytes, Record]]:
+        """Wait for bytes; the plaintext they complete, with its record. Raises TransportFailed at the end of file."""
+        records = self._read(deadline)
+        if records is None:
+            self._incoming.write_eof()
+        for record in records or ():
+            self._incoming.write(record.data)
+            while plaintext := self._decrypt():
+                yield plaintext, record
+        if records is None or self._closed:
             raise TransportFailed("the front closed the connection")
 
-    def _fill(self, deadline: Deadline) -> int | None:
-        """One read into the TLS engine; its receive time, or None at the end of file."""
+    def _decrypt(self) -> bytes:
+        """Plaintext that can be had, none if there is no more. Raises TransportFailed."""
+        try:
+            plaintext = self._tls.read(_PLAINTEXT_BYTES)
+        except ssl.SSLWantReadError:
+            return b""
+        except ssl.SSLEOFError:  # without a word of TLS
+            plaintext = b""
+        except ssl.SSLError as error:
+            raise TransportFailed(f"TLS: {error}") from error
+        self._closed = self._closed or not plaintext
+        return plaintext
+
+    def _read(self, deadline: Deadline) -> list[Record] | None:
+        """One read; the records it completes, or None at the end of file."""
         self._wait(lambda seconds: select.select([self._socket], [], [], seconds)[0], deadline)
         try:
             data, ancillary, _, _ = self._socket.recvmsg(_READ_BYTES, socket.CMSG_SPACE(_TIMESPEC.size))
         except OSError as error:
             raise TransportFailed(f"the connection broke: {error}") from error
         if not data:
-            self._incoming.write_eof()
             return None
-        self._incoming.write(data)
         self._received_ns = max(self._received_ns, _receive_time_ns(ancillary))
-        return self._received_ns
+        return list(self._splitter.feed(data, self._received_ns))
 
     def _flush(self, deadline: Deadline) -> None:
         pending = memoryview(self._outgoing.read())

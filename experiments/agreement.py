@@ -18,6 +18,7 @@ from experiments.record import read_json
 from experiments.report import Report
 from experiments.scenario import KNOBS
 from netem.shaper import Shaper
+from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
 _REPETITIONS = 5
 _LOWATS = ("none", "131072", "16384")
@@ -48,6 +49,7 @@ def _request(way: Way, results: Path) -> Request:
         fabric=fabric,
         fabric_reason=why,
         shaper=shaper,
+        sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
         results=results,
         load_deadline_ns=None,
         side_by_side=None if fabric.virtual_clock else _IN_REAL_TIME,

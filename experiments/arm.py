@@ -32,6 +32,7 @@ def carry_out(folder: RunFolder) -> None:
             shaper=order.asked_shaper,
             tolerance=fabric.tolerance,
             seed=order.seed,
+            sample_ns=order.sample_ns,
             load_deadline_ns=order.load_deadline_ns,
         )
         tell("places")

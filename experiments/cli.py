@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from analysis.load import FolderError, load_experiment
+from analysis.journals import FolderError
+from analysis.load import load_experiment
 from analysis.summary import summarize
 from experiments import agreement
 from experiments.doctor import examine, ways

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analysis.load import FolderError, load_evidence
+from analysis.journals import FolderError
+from analysis.load import load_evidence
 from analysis.metrics import page_loads
 from analysis.verdict import judge
 from experiments import jobs
@@ -62,6 +63,7 @@ class Request:
     """What to do: arms, how often, in which fabric and why in that one, where the folder goes.
 
     shaper: what the link is to be made of; None leaves it to the fabric.
+    sample_ns: how often the front's socket and the link's queue are looked at, None for hardly at all.
     load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
     side_by_side: how many arms at once, None for one per processor.
     """
@@ -72,6 +74,7 @@ class Request:
     fabric: Fabric
     fabric_reason: str
     shaper: Shaper | None
+    sample_ns: int | None
     results: Path
     load_deadline_ns: int | None
     side_by_side: int | None = None
@@ -166,6 +169,7 @@ def _order(arm: Arm, repetition: int, request: Request, tools: Tools) -> Order:
         shaper=request.shaper,
         # The same in every arm, so that arms differ in what is asked alone.
         seed=repetition,
+        sample_ns=request.sample_ns,
         load_deadline_ns=request.load_deadline_ns or load_deadline_ns(arm.scenario),
         programs=tools.programs,
         versions=tools.versions,
@@ -198,7 +202,7 @@ def _end_run(
     if outcome["status"] == "ok":
         try:
             judged = _judge(folder, arm.scenario)
-        except (LabError, FolderError, StopIteration, IndexError) as error:
+        except (LabError, FolderError) as error:
             outcome |= {"status": "failed", "reason": f"the record is incomplete: {error}"}
     write_json(
         folder.run,

@@ -35,6 +35,7 @@ FRONT_ADDRESS = "198.18.1.2"
 
 _TO_CLIENT, _TO_FRONT, _WIRE = "to-client", "to-front", "wire"
 _SEED = 1
+_JOURNAL_NS = 10**7
 _PORT = 4242
 _READY_S = 10.0
 _HEADERS_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP
@@ -97,7 +98,13 @@ def crossing(wanted: Link, folder: Path) -> Iterator[Crossing]:
             link.run(command)
         for name, value in loops.sysctls(wanted).items():
             link.write_sysctl(name, value)
-        order = Order(link=wanted, seed=_SEED, journal=folder / "queue.jsonl", socket=folder / "ferry.socket")
+        order = Order(
+            link=wanted,
+            seed=_SEED,
+            journal=folder / "queue.jsonl",
+            interval_ns=_JOURNAL_NS,
+            socket=folder / "ferry.socket",
+        )
         asked = folder / "order.json"
         asked.write_text(order.to_json())
         ferry = (sys.executable, "-m", "netem.ferry", str(asked))

@@ -16,6 +16,7 @@ from experiments.fabrics.fabric import AUTO, FABRICS, choose
 from experiments.scenario import KNOBS, scenario_from
 from netem import units
 from netem.shaper import Shaper
+from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _MOST_REPETITIONS = 1000
@@ -115,6 +116,13 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 " the kernel has it",
             ),
             RunKnob(
+                name="SAMPLE",
+                default=SAMPLE_DEFAULT,
+                parse=parse_sample_ns,
+                allowed=SAMPLE_ALLOWED,
+                meaning="how often the front's socket and the link's queue are looked at, in link time; none: once",
+            ),
+            RunKnob(
                 name="DEADLINE",
                 default="auto",
                 parse=_deadline,
@@ -209,6 +217,7 @@ def request_from(words: Mapping[str, str]) -> Request:
         fabric=fabric,
         fabric_reason=why,
         shaper=run["SHAPER"],
+        sample_ns=run["SAMPLE"],
         results=run["RESULTS"],
         load_deadline_ns=run["DEADLINE"],
     )

@@ -21,13 +21,15 @@ class Tools:
 class Order:
     """knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
 
-    seed: of what is random in the link. load_deadline_ns: longest page load. programs, versions: see Tools.
+    seed: of what is random in the link. sample_ns: how often socket and queue are looked at, None for hardly at all.
+    load_deadline_ns: longest page load. programs, versions: see Tools.
     """
 
     knobs: Mapping[str, str]
     fabric: str
     shaper: str | None
     seed: int
+    sample_ns: int | None
     load_deadline_ns: int
     programs: Mapping[str, str]
     versions: Mapping[str, str]

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from experiments.errors import StepFailed
 
-RUN_FORMAT = 1
+RUN_FORMAT = 2
 PARTIAL = ".partial"
 _LOCK = ".lock"
 _LOCK_SOON_S = 10.0

@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from client.plan import maps_plan
 from experiments.errors import InvalidRun
 from experiments.order import Tools
-from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, OriginSettings, Places
+from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, Look, OriginSettings, Places
 from experiments.processes import Process
 from experiments.record import RunFolder, write_json
 from experiments.scenario import Scenario
@@ -22,22 +22,28 @@ from netem.calibration import Tolerance
 from netem.shaper import Shaper
 from proxy.certificates import certificates_in
 from proxy.front import Front, FrontSettings
-from proxy.live_socket import SocketSample, read_samples
+from proxy.sampler import read_process_samples
 from proxy.server import catalogue
+from proxy.socket_diag import read_samples
 
 SERVER_NAME = "maps.test"
-_SAMPLE_S = 0.1
+_CHECK_NS = 10**8
 _UNSEEN_NS = 3 * 10**9
+_NEVER_NS = 2**63
 _BLAME_S = 0.5  # whoever watches the front needs a moment to see that it was the first to go
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How is run, not what. shaper: None lets the place decide; seed: of what is random in the link."""
+    """How is run, not what. shaper: None lets the place decide; seed: of what is random in the link.
+
+    sample_ns: how often the front's socket and the link's queue are looked at; None for once.
+    """
 
     shaper: Shaper | None
     tolerance: Tolerance
     seed: int
+    sample_ns: int | None
     load_deadline_ns: int
 
 
@@ -68,13 +74,20 @@ def run_arm(
         check_settings(scenario, observed)
 
         tell("link")
-        starting = places.start_link(scenario.link, conditions.shaper, seed=conditions.seed, folder=folder.link)
+        starting = places.start_link(
+            scenario.link,
+            conditions.shaper,
+            seed=conditions.seed,
+            folder=folder.link,
+            interval_ns=conditions.sample_ns,
+        )
         link = stack.enter_context(starting)
         write_json(folder.asked / "link.json", link.commands)
         observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
 
-        samples = _load_pages(places, scenario, folder, (server, origin), link, conditions.load_deadline_ns)
-        observed |= live_socket_state(samples)
+        _load_pages(places, scenario, folder, (server, origin), link, conditions)
+        sockets = read_samples(folder.front / "sockets.jsonl")
+        observed |= live_socket_state(sockets, read_process_samples(folder.front / "process.jsonl"))
         check_live_socket(scenario, observed)
 
         tell("counters")
@@ -144,8 +157,8 @@ def _load_pages(
     folder: RunFolder,
     servers: tuple[Process, Process],
     link: ActiveLink,
-    load_deadline_ns: int,
-) -> list[SocketSample]:
+    conditions: Conditions,
+) -> None:
     plan = maps_plan(
         address=places.addresses.front,
         port=FRONT_PORT,
@@ -153,13 +166,12 @@ def _load_pages(
         priorities=scenario.priorities,
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,
-        load_deadline_ns=load_deadline_ns,
+        load_deadline_ns=conditions.load_deadline_ns,
     )
     plan_file = folder.client / "plan.json"
     plan_file.write_text(plan.to_json())
     ca = certificates_in(folder.asked).ca
     command = (places.python, "-m", "client", str(plan_file), str(ca), str(folder.client))
-    journal = folder.front / "sockets.jsonl"
 
     def check_alive() -> None:
         for server in servers:
@@ -167,23 +179,40 @@ def _load_pages(
         link.check_alive()
 
     with (
-        places.sampling(servers[0], journal) as look,
+        places.sampling(servers[0], folder.front, conditions.sample_ns) as look,
         places.start_client(command, folder.client / "output.log") as client,
     ):
-        while not client.wait(_SAMPLE_S):
-            check_alive()
-            look()
+        _watch(client, (look, link.look, _every(_CHECK_NS, check_alive)))
         # A front that died is the reason, the client's broken connection only the consequence.
         check_alive()
-        look()
+        look(time.monotonic_ns())
         if not client.succeeded:
             time.sleep(_BLAME_S)
             check_alive()
-            look()
+            look(time.monotonic_ns())
         client.check_success()
         ended_ns = time.monotonic_ns()
-    samples = read_samples(journal)
-    unseen_ns = ended_ns - samples[-1].t_ns if samples else 0
-    if unseen_ns > _UNSEEN_NS:
-        raise InvalidRun("time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", unseen_ns)
-    return samples
+    last_ns = max((sample.t_ns for sample in read_process_samples(folder.front / "process.jsonl")), default=ended_ns)
+    if ended_ns - last_ns > _UNSEEN_NS:
+        raise InvalidRun(
+            "time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", ended_ns - last_ns
+        )
+
+
+def _watch(client: Process, looks: Sequence[Look]) -> None:
+    """Until the client has ended: each instrument looks when it is time."""
+    next_ns = [0] * len(looks)
+    while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9):
+        now_ns = time.monotonic_ns()
+        for index, look in enumerate(looks):
+            if next_ns[index] <= now_ns:
+                due_ns = look(now_ns)
+                next_ns[index] = _NEVER_NS if due_ns is None else due_ns
+
+
+def _every(interval_ns: int, check: Callable[[], None]) -> Look:
+    def look(now_ns: int) -> int:
+        check()
+        return now_ns + interval_ns
+
+    return look

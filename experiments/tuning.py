@@ -6,7 +6,8 @@ from typing import Any
 from experiments.errors import InvalidRun
 from experiments.scenario import LOWAT_MOST, Scenario
 from netem.calibration import Tolerance
-from proxy.live_socket import SocketSample
+from proxy.sampler import ProcessSample
+from proxy.socket_diag import SocketSample
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 _WMEM = "net.ipv4.tcp_wmem"
@@ -21,16 +22,16 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
         _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
 
 
-def live_socket_state(samples: Sequence[SocketSample]) -> dict[str, Any]:
+def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:
     """What was seen of the live connection of the front. Raises InvalidRun if nothing was."""
-    if not samples:
+    if not (sockets and processes):
         raise InvalidRun("the front's side of the connection", "a socket to look at", None)
     return {
-        "socket_lowat": sorted({sample.lowat_bytes for sample in samples}),
-        "sndbuf_bytes": samples[0].sndbuf_bytes,
-        "sndbuf_most_bytes": max(sample.sndbuf_bytes for sample in samples),
-        "notsent_most_bytes": max(sample.notsent_bytes for sample in samples),
-        "congestion_control": samples[-1].congestion_control,
+        "socket_lowat": sorted({sample.lowat_bytes for sample in processes}),
+        "sndbuf_bytes": sockets[0].sndbuf_bytes,
+        "sndbuf_most_bytes": max(sample.sndbuf_bytes for sample in sockets),
+        "notsent_most_bytes": max(sample.notsent_bytes for sample in sockets),
+        "congestion_control": sockets[-1].congestion_control,
     }
 
 

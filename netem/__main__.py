@@ -4,7 +4,8 @@
     NEAR_GATEWAY, FAR_GATEWAY   the addresses that the others' default routes lead to; this place takes them
     RATE DELAY DELAY_UP QUEUE LOSS JITTER    the Link (netem/words.py)
     SHAPER                      netem, ferry, or auto: netem where the kernel has it
-    SEED, JOURNAL               of the ferry: of what is random, and the file of its queue's length
+    SEED                        of what is random in the ferry
+    JOURNAL, SAMPLE             the file of the queue's length, and how often it is looked at: a time, or none
 
 Forwarding and rp_filter are sysctls that the place must come with. Ends with 0 when told to by SIGTERM.
 """
@@ -12,15 +13,18 @@ Forwarding and rp_filter are sysctls that the place must come with. Ends with 0 
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 from netem.ferry.process import Order
 from netem.ferry.process import run as run_ferry
 from netem.ferry.ring import NotSetUp
+from netem.queue_journal import QueueJournal
 from netem.router import FERRY, Router, State
 from netem.shaper import Shaper
-from netem.words import link_from
+from netem.words import SAMPLE_DEFAULT, link_from, parse_sample_ns
 
+_LONG_S = 3600.0
 _ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
 
 
@@ -30,7 +34,9 @@ def main() -> int:
     try:
         link = link_from(words)
         asked = None if words.get("SHAPER", "auto") == "auto" else Shaper(words["SHAPER"])
-        order = Order(link=link, seed=int(words["SEED"]), journal=Path(words["JOURNAL"]), socket=FERRY)
+        interval_ns = parse_sample_ns(words.get("SAMPLE", SAMPLE_DEFAULT))
+        journal = Path(words["JOURNAL"])
+        order = Order(link=link, seed=int(words["SEED"]), journal=journal, interval_ns=interval_ns, socket=FERRY)
         near, far, near_gateway, far_gateway = (words[name] for name in _ADDRESSES)
     except KeyError as error:
         print(f"link: {error.args[0]} is not set", file=sys.stderr)
@@ -46,17 +52,21 @@ def main() -> int:
             state.write()
             run_ferry(order)
         else:
-            _until_told(state)
+            with QueueJournal(link, state.to_client, state.to_front, journal, interval_ns) as queues:
+                _until_told(state, queues)
     except (OSError, RuntimeError, ValueError, NotSetUp) as error:
         print(f"link: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _until_told(state: State) -> None:
+def _until_told(state: State, queues: QueueJournal) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     state.write()
-    signal.sigwait({signal.SIGTERM, signal.SIGINT})
+    patience_s: float | None = 0.0
+    while signal.sigtimedwait({signal.SIGTERM, signal.SIGINT}, _LONG_S if patience_s is None else patience_s) is None:
+        next_ns = queues.look(time.monotonic_ns())
+        patience_s = None if next_ns is None else max(0, next_ns - time.monotonic_ns()) / 10**9
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ kernel version: what a limit means once netem has a child changed in 2024, and t
 netem holds a packet for its whole transmission time, so `limit` includes the packet being sent.
 """
 
+from dataclasses import dataclass
+
 from netem.link import PACKET_BYTES, Link
 
 _OUT_OF_REACH = 1_000_000
@@ -54,6 +56,26 @@ def down(link: Link, device: str) -> list[Command]:
 def up(link: Link, device: str) -> list[Command]:
     """Commands for the middle place's device toward the front: delay only."""
     return _nested([_delay_line(link.delay_up_ns)] if link.delay_up_ns else [], device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stages:
+    """Handles (the major number) of a direction's qdiscs, None where the link does without."""
+
+    delay_line: int | None
+    bottleneck: int | None
+
+
+def down_stages(link: Link) -> Stages:
+    """The handles that `down` gives."""
+    delay_line = 2 if link.delay_ns or link.loss else None
+    bottleneck = None if link.rate_bit_s is None else 3 if delay_line else 2
+    return Stages(delay_line=delay_line, bottleneck=bottleneck)
+
+
+def up_stages(link: Link) -> Stages:
+    """The handles that `up` gives."""
+    return Stages(delay_line=2 if link.delay_up_ns else None, bottleneck=None)
 
 
 def _nested(stages: list[Command], device: str) -> list[Command]:

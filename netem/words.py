@@ -84,6 +84,21 @@ WORDS: Mapping[str, Word] = MappingProxyType(
 )
 
 
+SAMPLE_DEFAULT = "10ms"
+SAMPLE_ALLOWED = "a time from 1ms to 100ms, or none"
+_SAMPLE_LEAST_NS, _SAMPLE_MOST_NS = 10**6, 10**8
+
+
+def parse_sample_ns(text: str) -> int | None:
+    """How often a queue is looked at; None for `none`. Raises ValueError."""
+    if text == "none":
+        return None
+    interval_ns = units.parse_time_ns(text)
+    if not _SAMPLE_LEAST_NS <= interval_ns <= _SAMPLE_MOST_NS:
+        raise ValueError(f"allowed: {SAMPLE_ALLOWED}")
+    return interval_ns
+
+
 def link_from(words: Mapping[str, str]) -> Link:
     """The Link that these words describe, defaults for the rest. Raises ValueError, naming the word."""
     fields: dict[str, Any] = {}

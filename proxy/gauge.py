@@ -1,34 +1,29 @@
 """Looks at a front from beside it, in its PID and network namespaces.
 
-    python -m proxy.gauge look PEER JOURNAL       sample the connection from PEER into JOURNAL, until told to end
-    python -m proxy.gauge congestion NAME         set TCP_CONGESTION on the front's listening sockets
+    python -m proxy.gauge look PEER PORT FOLDER INTERVAL_NS    sample the connection from PEER until told to end
+    python -m proxy.gauge congestion NAME                      set TCP_CONGESTION on the front's listening sockets
 
-The front is the first process there, or a descendant of it.
+The front is the first process there, or a descendant of it. An interval of 0: see proxy/sampler.py, rule 3.
 """
 
 import sys
 import time
 from pathlib import Path
 
-from proxy.live_socket import LiveSocket, choose_congestion_control
+from proxy.live_socket import choose_congestion_control
+from proxy.sampler import FrontLost, Sampler
 
 ENDED = "has lost the process that served the client"
 """What it says when there is nothing left to look at."""
 
 _FRONT_PID = 1
-_INTERVAL_S = 0.1
 
 
-def _look(peer: str, journal: Path) -> None:
-    live = LiveSocket(_FRONT_PID, peer)
-    with journal.open("w", buffering=1) as lines:
+def _look(peer: str, port: int, folder: Path, interval_ns: int) -> None:
+    with Sampler(_FRONT_PID, peer, port, folder, interval_ns or None) as sampler:
         while True:
-            if (sample := live.sample()) is not None:
-                lines.write(sample.to_json() + "\n")
-            elif live.holder_ended:
-                print(f"the front {ENDED}", file=sys.stderr)
-                sys.exit(1)
-            time.sleep(_INTERVAL_S)
+            next_ns = sampler.look(time.monotonic_ns())
+            time.sleep(max(0, next_ns - time.monotonic_ns()) / 10**9)
 
 
 def main() -> int:
@@ -36,9 +31,13 @@ def main() -> int:
     role, *words = sys.argv[1:]
     try:
         if role == "look":
-            _look(words[0], Path(words[1]))
+            peer, port, folder, interval_ns = words
+            _look(peer, int(port), Path(folder), int(interval_ns))
         else:
             choose_congestion_control(_FRONT_PID, words[0])
+    except FrontLost:
+        print(f"the front {ENDED}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"gauge: {error}", file=sys.stderr)
         return 1

@@ -1,54 +1,21 @@
-"""The measured connection as the front's kernel sees it, read from the live socket of an unmodified server.
+"""A server's own descriptor of the client's connection: its option TCP_NOTSENT_LOWAT, of which sock_diag says nothing.
 
-The server's descriptor is borrowed with pidfd_getfd(2) for the length of one sample and given back at once: a
-descriptor kept open would keep the connection open after the server has closed it.
+The descriptor is borrowed with pidfd_getfd(2) for the length of one look and given back at once: kept open, it would
+keep the connection open after the server has closed it.
 """
 
 import ctypes
-import json
 import os
 import socket
-import struct
-import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 _SYS_PIDFD_GETFD = 438  # the same on every architecture
 _TCP_NOTSENT_LOWAT = 25  # <linux/tcp.h>
-_TCP_INFO_BYTES = 256
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SocketSample:
-    """One look. Bytes unless the name says otherwise.
-
-    lowat_bytes: the socket's own TCP_NOTSENT_LOWAT, 0 where the namespace's sysctl rules (tcp(7)).
-    notsent_bytes: handed to the kernel, not yet sent. unacked_segments: sent, not yet acknowledged.
-    """
-
-    t_ns: int
-    lowat_bytes: int
-    congestion_control: str
-    sndbuf_bytes: int
-    notsent_bytes: int
-    unacked_segments: int
-    cwnd_segments: int
-    mss_bytes: int
-    rtt_us: int
-
-    def to_json(self) -> str:
-        """One line of sockets.jsonl."""
-        return json.dumps(asdict(self))
-
-
-def read_samples(journal: Path) -> list[SocketSample]:
-    """The samples in a sockets.jsonl."""
-    return [SocketSample(**json.loads(line)) for line in journal.read_text().splitlines()]
-
-
 class LiveSocket:
-    """Finds and samples the connection from `peer` (an address) to a server process or its descendants."""
+    """Finds the connection from `peer` (an address) to a server process or its descendants."""
 
     def __init__(self, server_pid: int, peer: str) -> None:
         self._server_pid = server_pid
@@ -57,21 +24,26 @@ class LiveSocket:
         self._holder: int | None = None
 
     @property
+    def holder(self) -> int | None:
+        """Process id of whoever was last seen to have the connection."""
+        return self._holder
+
+    @property
     def holder_ended(self) -> bool:
         """Whether the process that was last seen to have the connection has ended."""
         return self._holder is not None and not _runs(self._holder)
 
-    def sample(self) -> SocketSample | None:
-        """A look at the connection, None while it does not exist."""
+    def lowat_bytes(self) -> int | None:
+        """The socket's TCP_NOTSENT_LOWAT, 0 where the sysctl rules (tcp(7)); None while there is no connection."""
         if self._place is None:
             self._place = self._find()
         if self._place is None:
             return None
         self._holder = self._place[0]
-        sample = _look(*self._place, self._peer)
-        if sample is None:
+        lowat_bytes = _look(*self._place, self._peer)
+        if lowat_bytes is None:
             self._place = None
-        return sample
+        return lowat_bytes
 
     def _find(self) -> tuple[int, int] | None:
         for pid in _with_descendants(self._server_pid):
@@ -143,7 +115,7 @@ def _borrow(pid: int, descriptor: int) -> socket.socket | None:
     return socket.socket(fileno=borrowed) if borrowed >= 0 else None
 
 
-def _look(pid: int, descriptor: int, peer: str) -> SocketSample | None:
+def _look(pid: int, descriptor: int, peer: str) -> int | None:
     connection = _borrow(pid, descriptor)
     if connection is None:
         return None
@@ -151,26 +123,6 @@ def _look(pid: int, descriptor: int, peer: str) -> SocketSample | None:
         try:
             if connection.getpeername()[0] != peer:
                 return None
-            return _read(connection)
+            return connection.getsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT)
         except (OSError, IndexError):
             return None  # a listening socket, or one that closed just now
-
-
-def _read(connection: socket.socket) -> SocketSample:
-    tcp = socket.IPPROTO_TCP
-    info = connection.getsockopt(tcp, socket.TCP_INFO, _TCP_INFO_BYTES).ljust(_TCP_INFO_BYTES, b"\0")
-    # struct tcp_info, <linux/tcp.h>: eight bytes of flags, then 32-bit fields; tcpi_notsent_bytes comes after four
-    # 64-bit and two 32-bit counters.
-    words = struct.unpack_from("=24I", info, 8)
-    (notsent_bytes,) = struct.unpack_from("=I", info, 8 + 24 * 4 + 4 * 8 + 2 * 4)
-    return SocketSample(
-        t_ns=time.monotonic_ns(),
-        lowat_bytes=connection.getsockopt(tcp, _TCP_NOTSENT_LOWAT),
-        congestion_control=connection.getsockopt(tcp, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode(),
-        sndbuf_bytes=connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
-        notsent_bytes=notsent_bytes,
-        mss_bytes=words[2],
-        unacked_segments=words[4],
-        rtt_us=words[15],
-        cwnd_segments=words[18],
-    )

@@ -10,7 +10,6 @@ import sys
 import traceback
 from pathlib import Path
 
-from experiments.arm import carry_out
 from experiments.record import RunFolder
 
 _POWER_OFF = 0x4321_FEDC  # <linux/reboot.h>
@@ -33,6 +32,8 @@ def main() -> None:
         _mount("hostfs", folder, folder)
         # Namespaces made later may only choose what the first one allows.
         Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
+        from experiments.arm import carry_out  # pyroute2 wants /proc when it is imported
+
         carry_out(RunFolder(Path(folder)))
     except BaseException:
         traceback.print_exc()

@@ -9,7 +9,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +20,15 @@ from experiments import processes
 from experiments.errors import StepFailed
 from experiments.order import Order
 from experiments.places import engine
-from experiments.places.places import ActiveLink, Addresses, OriginSettings, gso_segments
+from experiments.places.places import (
+    FRONT_PORT,
+    ActiveLink,
+    Addresses,
+    Look,
+    OriginSettings,
+    gso_segments,
+    no_look,
+)
 from experiments.places.rooms import Rooms
 from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
@@ -43,6 +51,7 @@ _CALIBRATION_ROUNDS = 50
 _CALIBRATION_TRAIN_S = 60.0
 _ADDRESSES_TRIED = 20
 _WITH_ROOMS = (*_SERVICES, "gauge")
+_GAUGE_CHECK_NS = 10**8
 _WMEM = Path("/proc/sys/net/ipv4/tcp_wmem")
 _ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
@@ -123,6 +132,7 @@ class Containers:
             **{name: order.knobs[name] for name in WORDS},
             "SHAPER": order.shaper or "auto",
             "SEED": str(order.seed),
+            "SAMPLE": "none" if order.sample_ns is None else f"{order.sample_ns}ns",
             "PRIOLAB_JOURNAL": str(self._folder.link / "queue.jsonl"),
             "PRIOLAB_USER": "{}:{}".format(*self._user),
             "PRIOLAB_GATEWAY_MODE": engine.gateway_mode(),
@@ -212,9 +222,11 @@ class Containers:
             yield
 
     @contextmanager
-    def start_link(self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path) -> Iterator[ActiveLink]:
+    def start_link(
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+    ) -> Iterator[ActiveLink]:
         """Ready when it can say what went over it."""
-        del link, shaper, seed  # it was told when it was made
+        del link, shaper, seed, interval_ns  # it was told when it was made
         with self._start("link", "the link", folder / "output.log") as process:
             ask = ["python3", "-m", "netem.counters"]
             state = json.loads(self._until(process, "link", [*ask, str(_READY_S)]))
@@ -223,6 +235,7 @@ class Containers:
                 commands=state["commands"],
                 check_alive=process.check_alive,
                 counters=lambda: json.loads(self._run("link", ask))["counters"],
+                look=no_look,
             )
 
     def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
@@ -241,14 +254,15 @@ class Containers:
         return Calibration(**document["measured"]), document["attempts"]
 
     @contextmanager
-    def sampling(self, front: Process, journal: Path) -> Iterator[Callable[[], None]]:
-        """The gauge samples by itself; each call sees to it that it does, and still has something to look at."""
-        command = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", self.addresses.client, str(journal)])
+    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
+        """The gauge samples by itself; each look sees to it that it does, and still has something to look at."""
+        what = [self.addresses.client, str(FRONT_PORT), str(folder), str(interval_ns or 0)]
+        command = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
         log = self._folder.front / "gauge.log"
         try:
             with Process("the gauge", engine.exec_in(self._ids["gauge"], command), log) as gauge:
 
-                def look() -> None:
+                def look(now_ns: int) -> int:
                     if not (self._gauge.running and gauge.running):
                         # It lives in the front's namespaces and ends with it: who was the first?
                         front.wait(_RETRY_S)
@@ -257,6 +271,7 @@ class Containers:
                     if not gauge.running and ENDED in tail(log):
                         raise StepFailed(front.name, f"it {ENDED}", self._folder.front / "error.log")
                     gauge.check_alive()
+                    return now_ns + _GAUGE_CHECK_NS
 
                 yield look
         finally:

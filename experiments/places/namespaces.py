@@ -20,17 +20,28 @@ from typing import Any, Self, cast
 from experiments.errors import StepFailed
 from experiments.origin import wait_for_origin
 from experiments.places.namespace import Namespace
-from experiments.places.places import ORIGIN_PORT, ActiveLink, Addresses, OriginSettings, gso_segments
+from experiments.places.places import (
+    FRONT_PORT,
+    ORIGIN_PORT,
+    ActiveLink,
+    Addresses,
+    Look,
+    OriginSettings,
+    gso_segments,
+    no_look,
+)
 from experiments.processes import Process, tail, wait_until
 from experiments.scenario import Scenario
 from netem import calibration, counters
 from netem.calibration import Calibration, NearEnd, Tolerance
 from netem.ferry.process import Order as FerryOrder
 from netem.link import Link
+from netem.queue_journal import QueueJournal
 from netem.shaper import TRIAL, Shaper, commands, sysctls
 from proxy.front import Front
-from proxy.live_socket import LiveSocket, choose_congestion_control
+from proxy.live_socket import choose_congestion_control
 from proxy.readiness import NotReady
+from proxy.sampler import FrontLost, Sampler
 
 ADDRESSES = Addresses(client="198.18.0.2", front="198.18.1.2", origin="198.18.2.2")
 
@@ -177,8 +188,10 @@ class Namespaces:
             yield process
 
     @contextmanager
-    def start_link(self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path) -> Iterator[ActiveLink]:
-        """Shapes the router; with the ferry, a process in its namespace does."""
+    def start_link(
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+    ) -> Iterator[ActiveLink]:
+        """Shapes the router; with the ferry, a process in its namespace does, and keeps the journal of its queue."""
         shaper = shaper or self._usual or (Shaper.NETEM if not link.shaped or self._has_netem() else Shaper.FERRY)
         made = commands(shaper, link, _TO_CLIENT, _TO_FRONT)
         for command in made:
@@ -187,11 +200,16 @@ class Namespaces:
             self._link.write_sysctl(name, value)
         with ExitStack() as stack:
             ask = self._scratch / "ferry"
-            check_alive = _nothing_to_check
+            journal = folder / "queue.jsonl"
+            check_alive: Callable[[], None] = _nothing_to_check
+            look: Look = no_look
             if shaper is Shaper.FERRY:
-                order = FerryOrder(link=link, seed=seed, journal=folder / "queue.jsonl", socket=ask)
-                ferry = stack.enter_context(self._start_ferry(order, folder))
-                check_alive = ferry.check_alive
+                order = FerryOrder(link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=ask)
+                check_alive = stack.enter_context(self._start_ferry(order, folder)).check_alive
+            else:
+                with self._link.entered():
+                    queues = QueueJournal(link, _TO_CLIENT, _TO_FRONT, journal, interval_ns)
+                look = stack.enter_context(queues).look
             yield ActiveLink(
                 shaper=shaper,
                 commands=made,
@@ -199,6 +217,7 @@ class Namespaces:
                 counters=lambda: counters.read(
                     shaper, to_client=_TO_CLIENT, to_front=_TO_FRONT, ferry=ask, run=self._link.run
                 ),
+                look=look,
             )
 
     @contextmanager
@@ -236,18 +255,18 @@ class Namespaces:
         return result
 
     @contextmanager
-    def sampling(self, front: Process, journal: Path) -> Iterator[Callable[[], None]]:
-        """Each call borrows the server's socket for an instant. A call may find that a server's worker died."""
-        live = LiveSocket(front.pid, self.addresses.client)
-        with journal.open("w") as lines:
+    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
+        """In this process. A look may find that a server's worker died."""
+        with self._front.entered():
+            sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
 
-            def look() -> None:
-                if (sample := live.sample()) is not None:
-                    lines.write(sample.to_json() + "\n")
-                elif live.holder_ended:
-                    reason = "the process of it that served the client has ended"
-                    raise StepFailed(front.name, f"{reason}: {tail(self._front_log)}", self._front_log)
+        def look(now_ns: int) -> int:
+            try:
+                return sampler.look(now_ns)
+            except FrontLost as error:
+                raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
 
+        with sampler:
             yield look
 
     def start_client(self, command: Sequence[str], log: Path) -> Process:

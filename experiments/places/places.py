@@ -51,17 +51,28 @@ class OriginSettings:
         }
 
 
+Look = Callable[[int], int | None]
+"""An instrument: given the time, does what is due; when there is something to do again, None for never."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ActiveLink:
     """The link at work. shaper is what it is made of; commands is what made it.
 
-    check_alive raises StepFailed if it has ended; counters gives what went over it, by direction.
+    check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look notes down its
+    queue if it is time and nobody else does; when it is the next time.
     """
 
     shaper: Shaper
     commands: Sequence[Sequence[str]]
     check_alive: Callable[[], None]
     counters: Callable[[], Mapping[str, Any]]
+    look: Look
+
+
+def no_look(now_ns: int) -> None:
+    """The `Look` of a link that keeps its journal itself."""
+    del now_ns
 
 
 def gso_segments(details: str) -> int:
@@ -98,15 +109,18 @@ class Places(Protocol):
         """The front, answering, with what can only be set on a running one."""
 
     def start_link(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """The link, shaped; with no shaper named, by the kernel's netem where it exists."""
+        """The link, shaped; with no shaper named, by the kernel's netem where it exists.
+
+        Its queue is noted down in the folder every so often, with None not at all.
+        """
 
     def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
         """Measure the link until it is within tolerance, a few times at most: the result, and the attempts."""
 
-    def sampling(self, front: Process, journal: Path) -> AbstractContextManager[Callable[[], None]]:
-        """Look at the front's side of the client's connection and note it down; to be called every now and then."""
+    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Look]:
+        """Look at the front's side of the client's connection every so often, into the folder; with None, once."""
 
     def start_client(self, command: Sequence[str], log: Path) -> AbstractContextManager[Process]:
         """A program in the client's place; its standard output is this process's."""

@@ -26,11 +26,12 @@ MOST_PACKETS = 200_000
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """What a direction holds at one moment. packets and bytes: in the bottleneck; delay_line_packets: on their way."""
+    """What a direction holds at one moment. packets and bytes: in the bottleneck; delay_line_*: on their way to it."""
 
     packets: int
     bytes: int
     delay_line_packets: int
+    delay_line_bytes: int
 
 
 @dataclass(kw_only=True)
@@ -74,6 +75,7 @@ class Direction:
         self._bottleneck: deque[tuple[int, bytes]] = deque()  # by time of departure
         self._departed: deque[tuple[int, bytes]] = deque()  # gone from the model, not yet fetched
         self._bottleneck_bytes = 0
+        self._delay_line_bytes = 0
         self._last_entry_ns = 0
         self._last_departure_ns = 0
         self.counters = Counters()
@@ -112,6 +114,7 @@ class Direction:
             return
         self._last_entry_ns = max(self._last_entry_ns, entry_ns)
         self._delay_line.append((self._last_entry_ns, packet))
+        self._delay_line_bytes += size
 
     def due(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
         """Departure time and packet of all that have left by now, in order. What is not fetched comes the next time."""
@@ -139,7 +142,10 @@ class Direction:
         """What the direction holds."""
         self._advance(now_ns)
         return Queue(
-            packets=len(self._bottleneck), bytes=self._bottleneck_bytes, delay_line_packets=len(self._delay_line)
+            packets=len(self._bottleneck),
+            bytes=self._bottleneck_bytes,
+            delay_line_packets=len(self._delay_line),
+            delay_line_bytes=self._delay_line_bytes,
         )
 
     def _transmission_ns(self, size: int) -> int:
@@ -149,6 +155,7 @@ class Direction:
         delay_line = self._delay_line
         while delay_line and delay_line[0][0] <= now_ns:
             entry_ns, packet = delay_line.popleft()
+            self._delay_line_bytes -= len(packet)
             self._depart(entry_ns)
             self._enter(entry_ns, packet)
         self._depart(now_ns)

@@ -26,7 +26,7 @@ from netem.ferry.ring import Ring
 from netem.link import Link
 
 _BATCH = 32  # packets before the other direction has its turn
-_JOURNAL_INTERVAL_NS = 10 * 10**6
+_NEVER_NS = 2**63
 _ASK_TIMEOUT_S = 5.0
 _SLOW_BIT_S = 100 * 10**6
 _PR_SET_TIMERSLACK = 29
@@ -35,11 +35,15 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What a ferry is told to do. journal: the file of queue lengths; socket: where it answers `ask`."""
+    """What a ferry is told to do. socket: where it answers `ask`.
+
+    journal: the file of queue lengths, written every interval_ns at most; None leaves it empty.
+    """
 
     link: Link
     seed: int
     journal: Path
+    interval_ns: int | None
     socket: Path
 
     @classmethod
@@ -51,6 +55,7 @@ class Order:
                 link=Link(**document["link"]),
                 seed=int(document["seed"]),
                 journal=Path(document["journal"]),
+                interval_ns=document["interval_ns"],
                 socket=Path(document["socket"]),
             )
         except KeyError as error:
@@ -109,14 +114,15 @@ class Lateness:
 class _Lane:
     """One direction at work."""
 
-    def __init__(self, direction: str, model: Direction, ring: Ring, journal: TextIO) -> None:
+    def __init__(self, direction: str, model: Direction, ring: Ring, journal: TextIO, interval_ns: int | None) -> None:
         self.ring = ring
         self._direction = direction
         self._model = model
         self._journal = journal
         self._lateness = Lateness()
-        self._next_line_ns = 0
-        self._line: dict[str, int] = {"packets": 0, "bytes": 0, "delay_line_packets": 0, "dropped": 0}
+        self._interval_ns = interval_ns
+        self._next_line_ns = _NEVER_NS if interval_ns is None else 0
+        self._line = asdict(model.queue(0)) | {"dropped": 0}
 
     @property
     def wake_ns(self) -> int | None:
@@ -147,7 +153,7 @@ class _Lane:
         if line != self._line:
             self._journal.write(json.dumps({"t_ns": now_ns, "direction": self._direction} | line) + "\n")
             self._line = line
-        self._next_line_ns = now_ns + _JOURNAL_INTERVAL_NS
+        self._next_line_ns = now_ns + (self._interval_ns or _NEVER_NS)
 
     def report(self, now_ns: int) -> dict[str, int]:
         """See `ask`."""
@@ -168,7 +174,9 @@ def run(order: Order) -> None:
         journal = stack.enter_context(order.journal.open("w", encoding="utf-8"))
         models = {loops.DOWN: Direction.down(order.link, order.seed), loops.UP: Direction.up(order.link, order.seed)}
         lanes = {
-            loop.direction: _Lane(loop.direction, models[loop], stack.enter_context(Ring(loop.ferry_end)), journal)
+            loop.direction: _Lane(
+                loop.direction, models[loop], stack.enter_context(Ring(loop.ferry_end)), journal, order.interval_ns
+            )
             for loop in loops.needed(order.link)
         }
         _prepare(order.link)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.load import RUN_FORMAT, FolderError, load_evidence, load_experiment, load_run
+from analysis.journals import FolderError
+from analysis.load import RUN_FORMAT, load_evidence, load_experiment, load_run
 from client.events import Event, Kind
 from client.plan import maps_plan
 from client.priorities import Priorities
@@ -37,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     ]
     run = record.RunFolder(tmp_path / "control.1")
     run.create()
-    record.write_json(run.run, builders.run().document)
+    record.write_json(run.run, builders.run(loads=[builders.load_document((5.0, 9.0), (1.0, 4.0))]).document)
     (run.client / "plan.json").write_text(plan(Priorities.SPDY))
     (run.client / "events.jsonl").write_text("".join(event.to_json() + "\n" for event in events))
     (run.origin / "access.jsonl").write_text(json.dumps(REQUEST) + "\n")
@@ -113,9 +114,9 @@ def test_missing_file(folder: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ({"format": RUN_FORMAT + 1}, f"format {RUN_FORMAT + 1}; this version reads format {RUN_FORMAT}"),
-        ({"name": "a run of something else"}, f"format None; this version reads format {RUN_FORMAT}"),
-        ([1, 2], f"format None; this version reads format {RUN_FORMAT}"),
+        ({"format": RUN_FORMAT + 1}, f"format {RUN_FORMAT + 1}; this version reads formats 1 and {RUN_FORMAT}"),
+        ({"name": "a run of something else"}, f"format None; this version reads formats 1 and {RUN_FORMAT}"),
+        ([1, 2], f"format None; this version reads formats 1 and {RUN_FORMAT}"),
     ],
 )
 def test_foreign_document(tmp_path: Path, document: Any, told: str) -> None:

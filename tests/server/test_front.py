@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import ssl
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +20,10 @@ from experiments.programs import find
 from proxy.certificates import issue
 from proxy.front import Front, FrontSettings
 from proxy.front import Process as FrontProcess
-from proxy.live_socket import LiveSocket
 from proxy.readiness import NotReady, ask, wait_until_ready
+from proxy.sampler import Sampler, read_process_samples
 from proxy.server import catalogue
+from proxy.socket_diag import read_samples
 from tests.server.test_origin import running_origin
 
 _NAME = "front.test"
@@ -94,20 +96,48 @@ def test_a_front_serves_the_plan_over_http2(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nginx", "h2o"])
 def test_the_live_socket_can_be_read(name: str, tmp_path: Path) -> None:
-    """The front's own side of a connection shows its congestion control and send buffer; afterwards it is gone."""
+    """The front's own side of a connection, its process and its option are seen; sock_diag and TCP_INFO agree."""
     with _front(name, tmp_path) as (settings, process):
-        live = LiveSocket(process.pid, "127.0.0.1")
+        context = ssl.create_default_context(cafile=str(settings.certificates.ca))
+        with (
+            socket.create_connection((settings.address, settings.port), timeout=5) as plain,
+            context.wrap_socket(plain, server_hostname=_NAME) as connection,
+            Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, 10**7) as sampler,
+        ):
+            assert sampler.look(10**9) == 10**9 + 10**7
+            received = _received_bytes(connection)
+    (sample,) = read_samples(tmp_path / "sockets.jsonl")
+    assert sample.congestion_control in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
+    assert sample.sndbuf_bytes > 0
+    assert sample.mss_bytes > 500
+    assert sample.notsent_bytes == sample.bytes_retrans == 0
+    assert sample.bytes_acked <= sample.bytes_sent == received
+    (seen,) = read_process_samples(tmp_path / "process.jsonl")
+    assert seen.lowat_bytes == 0
+    assert seen.pid >= process.pid
+    assert seen.usage.voluntary_switches
+
+
+def _received_bytes(connection: socket.socket) -> int:
+    """tcpi_bytes_received of this end."""
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    return int.from_bytes(info[128:136], sys.byteorder)
+
+
+@pytest.mark.parametrize("name", ["nginx", "h2o"])
+def test_without_an_interval_the_socket_is_looked_at_once(name: str, tmp_path: Path) -> None:
+    """The process goes on being looked at: its socket's option may change."""
+    with _front(name, tmp_path) as (settings, process):
         context = ssl.create_default_context(cafile=str(settings.certificates.ca))
         with (
             socket.create_connection((settings.address, settings.port), timeout=5) as plain,
             context.wrap_socket(plain, server_hostname=_NAME),
+            Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, None) as sampler,
         ):
-            sample = live.sample()
-            assert sample is not None
-            assert sample.congestion_control in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
-            assert sample.sndbuf_bytes > 0
-            assert sample.mss_bytes > 500
-            assert sample.lowat_bytes == 0
+            for second in range(1, 4):
+                sampler.look(second * 10**9)
+    assert len(read_samples(tmp_path / "sockets.jsonl")) == 1
+    assert [sample.t_ns for sample in read_process_samples(tmp_path / "process.jsonl")] == [10**9, 2 * 10**9, 3 * 10**9]
 
 
 @pytest.mark.parametrize("name", ["nginx", "h2o"])

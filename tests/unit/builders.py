@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.load import ClientEvent, Evidence, Experiment, OriginRequest, Run
+from analysis.journals import ClientEvent, OriginRequest
+from analysis.load import Evidence, Experiment, Run
 from analysis.metrics import PageLoad, Piece, ResourceTimes
 from experiments.scenario import as_document, scenario_from
 

@@ -41,7 +41,7 @@ def test_delay() -> None:
     model = Direction(delay_ns=300 * MS)
     arrive(model, (0, FULL), (1, FULL))
     assert model.next_ns == 300 * MS
-    assert model.queue(300 * MS - 1) == Queue(packets=0, bytes=0, delay_line_packets=2)
+    assert model.queue(300 * MS - 1) == Queue(packets=0, bytes=0, delay_line_packets=2, delay_line_bytes=3028)
     assert departures(model, 300 * MS - 1) == []
     assert departures(model, 300 * MS) == [300 * MS]
     assert departures(model, 300 * MS + 1) == [300 * MS + 1]
@@ -73,9 +73,9 @@ def test_delay_and_rate_add_up() -> None:
     model = Direction(rate_bit_s=1_000_000, delay_ns=50 * MS)
     arrive(model, (0, FULL), (1 * MS, FULL))
     assert model.next_ns == 50 * MS + FULL_NS
-    assert model.queue(50 * MS - 1) == Queue(packets=0, bytes=0, delay_line_packets=2)
-    assert model.queue(50 * MS) == Queue(packets=1, bytes=1514, delay_line_packets=1)
-    assert model.queue(51 * MS) == Queue(packets=2, bytes=3028, delay_line_packets=0)
+    assert model.queue(50 * MS - 1) == Queue(packets=0, bytes=0, delay_line_packets=2, delay_line_bytes=3028)
+    assert model.queue(50 * MS) == Queue(packets=1, bytes=1514, delay_line_packets=1, delay_line_bytes=1514)
+    assert model.queue(51 * MS) == Queue(packets=2, bytes=3028, delay_line_packets=0, delay_line_bytes=0)
     assert departures(model) == [50 * MS + FULL_NS, 50 * MS + 2 * FULL_NS]
 
 
@@ -102,7 +102,7 @@ def test_a_drop_happens_when_the_packet_enters() -> None:
     arrive(model, (0, FULL), (0, FULL))
     assert model.queue(9).delay_line_packets == 2
     assert model.counters.dropped == 0
-    assert model.queue(10) == Queue(packets=1, bytes=1514, delay_line_packets=0)
+    assert model.queue(10) == Queue(packets=1, bytes=1514, delay_line_packets=0, delay_line_bytes=0)
     assert model.counters.dropped == 1
 
 
@@ -184,7 +184,7 @@ def test_counters() -> None:
         longest_queue_packets=2,
         longest_queue_bytes=1574,
     )
-    assert model.queue(FULL_NS) == Queue(packets=1, bytes=60, delay_line_packets=0)
+    assert model.queue(FULL_NS) == Queue(packets=1, bytes=60, delay_line_packets=0, delay_line_bytes=0)
 
 
 def test_what_is_not_fetched_stays() -> None:
@@ -312,6 +312,7 @@ def test_agrees_with_the_book(
             packets=len(waiting),
             bytes=sum(waiting),
             delay_line_packets=sum(fate.entry_ns > now_ns for fate in known),
+            delay_line_bytes=sum(fate.size for fate in known if fate.entry_ns > now_ns),
         )
         left += [(departure_ns, len(packet)) for departure_ns, packet in model.due(now_ns)]
         upcoming = [fate.departure_ns for fate in known if fate.departure_ns is not None and fate.departure_ns > now_ns]

@@ -12,6 +12,7 @@ ORDER = Order(
     link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, loss=0.01),
     seed=7,
     journal=Path("/run/queue.jsonl"),
+    interval_ns=10**7,
     socket=Path("/run/ferry"),
 )
 
@@ -21,7 +22,7 @@ def test_an_order_survives_json() -> None:
     assert Order.from_json(ORDER.to_json()) == ORDER
 
 
-@pytest.mark.parametrize("missing", ["link", "seed", "journal", "socket"])
+@pytest.mark.parametrize("missing", ["link", "seed", "journal", "interval_ns", "socket"])
 def test_an_order_without_a_part_is_refused(missing: str) -> None:
     """By the name of the part."""
     document = json.loads(ORDER.to_json())

@@ -1,0 +1,1 @@
+"""Netlink, for instruments that ask the kernel the same question a hundred times a second."""

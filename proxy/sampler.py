@@ -1,0 +1,97 @@
+"""The instruments at the front, told when to look: its socket finely, its process ten times a second.
+
+Rules:
+1. The server is not touched: what can be seen from beside it is, and a descriptor is borrowed for an instant.
+2. Each look is written at once, a line per look, into sockets.jsonl and process.jsonl.
+3. Without an interval the socket is looked at once and no more: enough to see that it is what was asked for.
+"""
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from proxy.live_socket import LiveSocket
+from proxy.socket_diag import SocketDiag
+from proxy.usage import Usage, usage
+
+PROCESS_INTERVAL_NS = 10**8
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessSample:
+    """The process that serves the client, and its socket's own TCP_NOTSENT_LOWAT: 0 where the sysctl rules."""
+
+    t_ns: int
+    pid: int
+    lowat_bytes: int
+    usage: Usage
+
+    def to_json(self) -> str:
+        """One line of process.jsonl."""
+        return json.dumps({"t_ns": self.t_ns, "pid": self.pid, "lowat_bytes": self.lowat_bytes} | asdict(self.usage))
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        own = {name: document.pop(name) for name in ("t_ns", "pid", "lowat_bytes")}
+        return cls(usage=Usage(**document), **own)
+
+
+def read_process_samples(journal: Path) -> list[ProcessSample]:
+    """The samples in a process.jsonl."""
+    return [ProcessSample.from_document(json.loads(line)) for line in journal.read_text().splitlines()]
+
+
+class FrontLost(Exception):
+    """The process that served the client has ended."""
+
+
+class Sampler:
+    """Looks at the connection from `peer`, in the network namespace this is made in. A context."""
+
+    def __init__(self, server_pid: int, peer: str, port: int, folder: Path, interval_ns: int | None) -> None:
+        """server_pid: of the server's first process; folder: where the journals go. Raises OSError."""
+        self._live = LiveSocket(server_pid, peer)
+        self._interval_ns = interval_ns
+        self._next_socket_ns = self._next_process_ns = 0
+        self._seen = False
+        with ExitStack() as stack:
+            self._diag = stack.enter_context(SocketDiag(peer, port))
+            self._sockets = stack.enter_context((folder / "sockets.jsonl").open("w", buffering=1))
+            self._processes = stack.enter_context((folder / "process.jsonl").open("w", buffering=1))
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def look(self, now_ns: int) -> int:
+        """Do what is due; when the next look is. Raises FrontLost, and OSError if the kernel does not answer."""
+        if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
+            self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or PROCESS_INTERVAL_NS)
+            if (sample := self._diag.sample()) is not None:
+                self._sockets.write(sample.to_json() + "\n")
+                self._seen = True
+        if now_ns >= self._next_process_ns:
+            self._next_process_ns = _later(self._next_process_ns, now_ns, PROCESS_INTERVAL_NS)
+            self._look_at_process(now_ns)
+        if self._interval_ns is None and self._seen:
+            return self._next_process_ns
+        return min(self._next_socket_ns, self._next_process_ns)
+
+    def _look_at_process(self, now_ns: int) -> None:
+        lowat_bytes, pid = self._live.lowat_bytes(), self._live.holder
+        if lowat_bytes is not None and pid is not None:
+            sample = ProcessSample(t_ns=now_ns, pid=pid, lowat_bytes=lowat_bytes, usage=usage(pid))
+            self._processes.write(sample.to_json() + "\n")
+        elif self._live.holder_ended:
+            raise FrontLost("the process of it that served the client has ended")
+
+
+def _later(due_ns: int, now_ns: int, interval_ns: int) -> int:
+    """The next moment of the grid that is not past."""
+    return now_ns + interval_ns if not due_ns else due_ns + interval_ns * (1 + (now_ns - due_ns) // interval_ns)

@@ -1,0 +1,151 @@
+"""The front's side of the client's connection, as sock_diag(7) shows it to anybody in the front's place.
+
+No descriptor is borrowed and nobody else's process is looked into; the server does not notice.
+"""
+
+import json
+import socket
+import struct
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from pyroute2.netlink import NETLINK_SOCK_DIAG
+from pyroute2.netlink.diag import SOCK_DIAG_BY_FAMILY, SS_ESTABLISHED, inet_diag_msg, inet_diag_req
+
+from netlink.conversation import Conversation, attributes, layout, question
+
+_INFO, _CONGESTION, _MEMORY = 2, 4, 7  # INET_DIAG_*, <linux/inet_diag.h>
+_EXTENSIONS = sum(1 << (number - 1) for number in (_INFO, _CONGESTION, _MEMORY))
+_HEADER_BYTES = 72  # struct inet_diag_msg
+_IDENTITY_AT, _IDENTITY_BYTES = 4, 48  # struct inet_diag_sockid
+_PORT_AND_PEER = struct.Struct(">4xH2x16x4s")
+_MEMORY_WORDS = struct.Struct("=9I")  # SK_MEMINFO_*, <linux/sock_diag.h>
+_TCP_INFO, _TCP_INFO_NAMES = layout(inet_diag_msg.tcp_info.fields)
+_TCP_INFO_AT = {name: index for index, name in enumerate(_TCP_INFO_NAMES)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SocketSample:
+    """One look; names are those of ss(8) and struct tcp_info, with the unit.
+
+    notsent_bytes: handed to the kernel, not yet sent. unacked_segments: sent, not yet acknowledged. bytes_sent counts
+    retransmissions too, and bytes_retrans those alone; bytes_acked is how far the client's kernel has everything.
+    busy_us: time with anything to send; of it rwnd_limited_us held back by the client's window and sndbuf_limited_us by
+    the send buffer. sndbuf_bytes and wmem_queued_bytes are skmem's tb and w, overhead included.
+    """
+
+    t_ns: int
+    notsent_bytes: int
+    unacked_segments: int
+    cwnd_segments: int
+    ssthresh_segments: int
+    mss_bytes: int
+    rtt_us: int
+    min_rtt_us: int
+    delivery_rate_bytes_s: int
+    pacing_rate_bytes_s: int
+    busy_us: int
+    rwnd_limited_us: int
+    sndbuf_limited_us: int
+    bytes_sent: int
+    bytes_retrans: int
+    bytes_acked: int
+    lost_segments: int
+    sndbuf_bytes: int
+    wmem_queued_bytes: int
+    congestion_control: str
+
+    def to_json(self) -> str:
+        """One line of sockets.jsonl."""
+        return json.dumps(asdict(self))
+
+
+def read_samples(journal: Path) -> list[SocketSample]:
+    """The samples in a sockets.jsonl."""
+    return [SocketSample(**json.loads(line)) for line in journal.read_text().splitlines()]
+
+
+class SocketDiag:
+    """Samples the connection from `peer` (an IPv4 address) to a port of the network namespace this is made in."""
+
+    def __init__(self, peer: str, port: int) -> None:
+        """Raises OSError."""
+        self._peer = socket.inet_aton(peer)
+        self._port = port
+        self._conversation = Conversation(NETLINK_SOCK_DIAG)
+        self._all, self._any = _request(dump=True), _request(dump=False)
+        self._one: bytes | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._conversation.__exit__()
+
+    def sample(self) -> SocketSample | None:
+        """A look at the connection, None while it does not exist. Raises OSError if the kernel does not answer."""
+        if self._one is None:
+            self._one = self._find()
+        if self._one is None:
+            return None
+        try:
+            answer = next(self._conversation.ask(self._one))
+        except FileNotFoundError:  # it has closed
+            self._one = None
+            return None
+        return _read(answer)
+
+    def _find(self) -> bytes | None:
+        """The question about that one connection."""
+        found = None
+        for answer in self._conversation.ask(self._all):
+            port, peer = _PORT_AND_PEER.unpack_from(answer)
+            if (peer, port) == (self._peer, self._port):
+                # It has the identity of the connection where the question has room for one.
+                found = self._any[:-_IDENTITY_BYTES] + answer[_IDENTITY_AT : _IDENTITY_AT + _IDENTITY_BYTES]
+        return found
+
+
+def _request(*, dump: bool) -> bytes:
+    request = inet_diag_req()
+    request["sdiag_family"] = socket.AF_INET
+    request["sdiag_protocol"] = socket.IPPROTO_TCP
+    request["idiag_states"] = 1 << SS_ESTABLISHED
+    request["idiag_ext"] = _EXTENSIONS
+    return question(SOCK_DIAG_BY_FAMILY, request, dump=dump)
+
+
+def _read(answer: bytes) -> SocketSample | None:
+    found = attributes(answer, _HEADER_BYTES)
+    if _INFO not in found or _MEMORY not in found:
+        return None  # it is closing
+    values = _TCP_INFO.unpack(found[_INFO].ljust(_TCP_INFO.size, b"\0")[: _TCP_INFO.size])
+    memory = _MEMORY_WORDS.unpack_from(found[_MEMORY])
+
+    def info(name: str) -> int:
+        return int(values[_TCP_INFO_AT[f"tcpi_{name}"]])
+
+    return SocketSample(
+        t_ns=time.monotonic_ns(),
+        notsent_bytes=info("notsent_bytes"),
+        unacked_segments=info("unacked"),
+        cwnd_segments=info("snd_cwnd"),
+        ssthresh_segments=info("snd_ssthresh"),
+        mss_bytes=info("snd_mss"),
+        rtt_us=info("rtt"),
+        min_rtt_us=info("min_rtt"),
+        delivery_rate_bytes_s=info("delivery_rate"),
+        pacing_rate_bytes_s=info("pacing_rate"),
+        busy_us=info("busy_time"),
+        rwnd_limited_us=info("rwnd_limited"),
+        sndbuf_limited_us=info("sndbuf_limited"),
+        bytes_sent=info("bytes_sent"),
+        bytes_retrans=info("bytes_retrans"),
+        bytes_acked=info("bytes_acked"),
+        lost_segments=info("lost"),
+        sndbuf_bytes=memory[3],
+        wmem_queued_bytes=memory[5],
+        congestion_control=found.get(_CONGESTION, b"").split(b"\0")[0].decode(),
+    )

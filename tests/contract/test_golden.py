@@ -1,0 +1,58 @@
+"""Folders of older formats are read for ever, and a large one quickly enough to be looked at."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.journals import FolderError
+from analysis.load import load_experiment, load_run
+from analysis.metrics import page_loads
+from analysis.summary import summarize
+
+_GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+@pytest.mark.parametrize("folder", sorted(_GOLDEN.iterdir()), ids=lambda path: path.name)
+def test_a_golden_folder_is_read(folder: Path) -> None:
+    """What its run.json says of the loads is what its events still amount to, and it has a summary."""
+    experiment = load_experiment(folder)
+    for run in experiment.runs:
+        loads = [load.as_document() for load in page_loads(run.evidence())]
+        assert loads == run.document["loads"]
+    summary = summarize(experiment)
+    assert summary["status"] == "ok"
+    assert [arm["name"] for arm in summary["arms"]] == ["control", "lowat-16384"]
+
+
+def test_format_1_has_no_layers() -> None:
+    """Its samples are too coarse for a ledger: that is said, not guessed around."""
+    assert load_run(_GOLDEN / "format-1" / "control.1").layers() is None
+
+
+@pytest.mark.parametrize("name", ["front/sockets.jsonl", "client/arrivals.jsonl", "link/queue.jsonl"])
+def test_damaged_samples_are_named(name: str, tmp_path: Path) -> None:
+    """A line that was cut off, by file and line."""
+    newest = max(_GOLDEN.iterdir())
+    run = load_run(newest / "control.1")
+    copy = tmp_path / "control.1"
+    for file in ("run.json", "front/sockets.jsonl", "client/arrivals.jsonl", "link/queue.jsonl"):
+        (copy / file).parent.mkdir(parents=True, exist_ok=True)
+        (copy / file).write_bytes((run.path / file).read_bytes())
+    lines = (copy / name).read_text().splitlines()
+    (copy / name).write_text("\n".join([lines[0], lines[1][:-3]]))
+    with pytest.raises(FolderError, match=f"{name}:2: not an event: "):
+        load_run(copy).layers()
+
+
+def test_a_value_of_another_type_is_named(tmp_path: Path) -> None:
+    """A number that is text is no number."""
+    source = _GOLDEN / "format-1" / "control.1"
+    for file in ("client/plan.json", "client/events.jsonl", "origin/access.jsonl", "run.json"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes((source / file).read_bytes())
+    events = tmp_path / "client" / "events.jsonl"
+    first, *others = events.read_text().splitlines()
+    events.write_text("\n".join([json.dumps(json.loads(first) | {"t_ns": "12"}), *others]))
+    with pytest.raises(FolderError, match=r'events\.jsonl:1: not an event: t_ns is "12"'):
+        load_run(tmp_path).evidence()
