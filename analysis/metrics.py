@@ -8,7 +8,7 @@ from typing import Any
 from analysis.journals import ClientEvent, FolderError, OriginRequest
 from analysis.load import Evidence
 
-IMAGE, SCRIPT = "image", "script"
+PAGE, IMAGE, SCRIPT = "page", "image", "script"
 _SCRIPT_PATH = "/script.js"
 
 
@@ -49,10 +49,15 @@ class ResourceTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class PageLoad:
-    """One page load. started_ns: the page's request; script_available_ns: the origin had the script to give."""
+    """One page load. started_ns: the page's request; finished_ns: the last stream has ended.
+
+    page_bytes: payload of the page itself. script_available_ns: the origin had the script to give.
+    """
 
     number: int
     started_ns: int
+    finished_ns: int
+    page_bytes: int
     script_available_ns: int
     image: ResourceTimes
     script: ResourceTimes
@@ -118,6 +123,9 @@ class _Load:
                 return event.t_ns
         raise self.lacks(f"{kind} of {resource}" if resource else kind)
 
+    def payload_bytes(self, resource: str) -> int:
+        return sum(event.size_bytes or 0 for event in self.events if (event.kind, event.resource) == ("data", resource))
+
     def lacks(self, what: str) -> FolderError:
         return FolderError(f"{self._source}: load {self.number} is without {what}")
 
@@ -130,6 +138,8 @@ def _page_load(load: _Load, requests: Iterable[OriginRequest]) -> PageLoad:
             return PageLoad(
                 number=load.number,
                 started_ns=started_ns,
+                finished_ns=finished_ns,
+                page_bytes=load.payload_bytes(PAGE),
                 script_available_ns=request.available_ns,
                 image=_resource(load, IMAGE),
                 script=_resource(load, SCRIPT),

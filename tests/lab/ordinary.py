@@ -44,7 +44,15 @@ def _mount(*words: str) -> None:
     subprocess.run(["mount", *words], check=True)
 
 
+def _check_namespace() -> None:
+    """Mounting over folders is for a mount namespace of one's own; started without, it would be done to the machine."""
+    own, parents = (Path(f"/proc/{process}/ns/mnt").readlink() for process in ("self", os.getppid()))
+    if own == parents:
+        sys.exit("ordinary: not in a mount namespace of its own; start it as `command` says")
+
+
 if __name__ == "__main__":
+    _check_namespace()
     _open_up(Path(sys.argv[1]))
     os.setgroups([])
     os.setgid(NOBODY)

@@ -31,6 +31,8 @@ def page_load(image: Pieces, script: Pieces, *, available_ms: int = 200) -> Page
     return PageLoad(
         number=1,
         started_ns=0,
+        finished_ns=max(image[-1][0], script[-1][0]) * MS,
+        page_bytes=500,
         script_available_ns=available_ms * MS,
         image=resource(image),
         script=resource(script),

@@ -1,0 +1,297 @@
+"""The ledger: where the script's first byte waited, and how much of the image stood before it. Pure.
+
+The script's first byte exists when the origin has it to give, and can be used when its TLS record is complete at the
+client. Between the two it is at every moment in exactly one of these, in this order:
+
+1. pending: with the front, which could still send it before the image, but the kernel takes nothing;
+2. committed: with the front, behind image bytes that it had already put in line (TLS record, output buffer);
+3. unsent: with the front's kernel, behind all that it took before. The only one that TCP_NOTSENT_LOWAT bounds;
+4. queue: sent, behind other packets in the bottleneck;
+5. propagation: on its way, delay and its own packet's transmission;
+6. record: with the client, which cannot decrypt a record before its last byte is here.
+
+When it passes from one to the next is seen from outside: the front's kernel counts the bytes handed to it and sent
+(`SocketSample`), the client where in the same stream the script began (`stream.Payload`). How long 4 takes follows from
+what the link says it holds, its rate and its delay. What that leaves over of the time that passed is `recovery` if
+it is more than the time from look to look and anything was sent again in the meantime, because a byte cannot be read
+before those ahead of it; and `unexplained` otherwise. So the parts add up, and the last of them says what the others are
+worth.
+
+A front that sends the image first by its own choice, as when no order was asked for, shows as 2.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, Self
+
+from analysis.journals import QueueSample, SocketSample
+from analysis.load import Evidence, Layers
+from analysis.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.stream import Payload
+
+HEADERS_BYTES = 66
+"""Of a packet: Ethernet 14, IPv4 20, TCP with time stamps 32."""
+
+PACKET_BYTES = 1514
+
+
+class Layer(StrEnum):
+    """Where the script's first byte can be; see above."""
+
+    PENDING = "front_pending"
+    COMMITTED = "front_committed"
+    UNSENT = "kernel_unsent"
+    QUEUE = "bottleneck_queue"
+    PROPAGATION = "propagation"
+    RECOVERY = "recovery"
+    RECORD = "tls_record"
+    UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """Where the image's bytes are at an instant; they add up to the image.
+
+    committed is known from the moment the script exists until the front hands it over: image bytes that then still went
+    before it. What else is with the front counts as pending.
+    """
+
+    t_ns: int
+    pending_bytes: int
+    committed_bytes: int
+    unsent_bytes: int
+    queue_bytes: int
+    propagation_bytes: int
+    received_bytes: int
+
+    @property
+    def ahead_bytes(self) -> int:
+        """Image bytes that the script cannot overtake any more."""
+        return self.committed_bytes + self.unsent_bytes + self.queue_bytes + self.propagation_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """One load's. available_ns: the script exists; first_byte_ns: it can be used. parts: wait by layer, in order."""
+
+    load: int
+    available_ns: int
+    first_byte_ns: int
+    parts: Mapping[Layer, int]
+    moments: tuple[Moment, ...]
+
+    @property
+    def wait_ns(self) -> int:
+        """From when it existed to when it could be used: the sum of the parts."""
+        return self.first_byte_ns - self.available_ns
+
+    @property
+    def largest(self) -> Layer:
+        """The part that was longest."""
+        return max(self.parts, key=lambda layer: abs(self.parts[layer]))
+
+    @property
+    def explained(self) -> float:
+        """Part of the wait that has a name, 0 to 1."""
+        return 1 - min(1.0, abs(self.parts[Layer.UNEXPLAINED]) / self.wait_ns)
+
+    @property
+    def at_available(self) -> Moment:
+        """The last look before the script existed, told with what was already committed then."""
+        index = bisect_right(self.moments, self.available_ns, key=lambda moment: moment.t_ns)
+        return self.moments[max(0, index - 1)]
+
+    def as_document(self) -> dict[str, Any]:
+        """As run.json keeps it: milliseconds and bytes."""
+        moment = self.at_available
+        return {
+            "wait_ms": self.wait_ns / 10**6,
+            "parts_ms": {layer.value: wait_ns / 10**6 for layer, wait_ns in self.parts.items()},
+            "largest": self.largest.value,
+            "explained": round(self.explained, 4),
+            "image_bytes_at_available": {
+                field.name.removesuffix("_bytes"): getattr(moment, field.name)
+                for field in fields(moment)
+                if field.name.endswith("_bytes")
+            },
+        }
+
+
+class NoLedger(Exception):
+    """There is too little to make one of; the text says what is missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Link:
+    rate_bit_s: int | None
+    delay_ns: int
+
+    @classmethod
+    def of(cls, scenario: Mapping[str, Any]) -> Self:
+        return cls(rate_bit_s=scenario["rate_bit_s"], delay_ns=scenario["delay_ns"])
+
+    def transmission_ns(self, frame_bytes: float) -> int:
+        return 0 if self.rate_bit_s is None else round(frame_bytes * 8 * 10**9 / self.rate_bit_s)
+
+
+def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> Ledger:
+    """The ledger of a load. Raises NoLedger."""
+    image = Payload(evidence.events, load.number, IMAGE)
+    try:
+        position = Payload(evidence.events, load.number, SCRIPT).first() + 1
+    except ValueError as error:
+        raise NoLedger(str(error)) from error
+    sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
+    if len(sockets) < _FEWEST_LOOKS:
+        raise NoLedger(f"the front's socket was looked at {len(sockets)} times during the load")
+    waited_ns = load.script.first_byte_ns - load.script_available_ns
+    if waited_ns < _look_ns(sockets):
+        raise NoLedger(f"the script waited {waited_ns / 10**6:.1f} ms, less than from one look to the next")
+    parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, _Link.of(scenario))
+    moments = _moments(load, evidence, image, position, sockets, layers)
+    return Ledger(
+        load=load.number,
+        available_ns=load.script_available_ns,
+        first_byte_ns=load.script.first_byte_ns,
+        parts=parts,
+        moments=tuple(moments),
+    )
+
+
+_FEWEST_LOOKS = 10
+
+
+def _record_ns(load: PageLoad, evidence: Evidence) -> int:
+    """When the first byte of the record arrived that held the script's first byte."""
+    for event in evidence.events:
+        if (event.load, event.resource, event.kind) == (load.number, SCRIPT, "data"):
+            return event.t_ns if event.record_ns is None else event.record_ns
+    raise NoLedger("the script has no data")
+
+
+def _parts(
+    load: PageLoad,
+    record_ns: int,
+    position: int,
+    sockets: Sequence[SocketSample],
+    layers: Layers,
+    link: _Link,
+) -> dict[Layer, int]:
+    available_ns = load.script_available_ns
+    before = _last(sockets, available_ns) or sockets[0]
+    handed_ns = _reached(sockets, [sample.handed_bytes for sample in sockets], position, available_ns, record_ns)
+    accepted_ns = _reached(
+        sockets, [sample.handed_bytes for sample in sockets], before.handed_bytes + 1, available_ns, handed_ns
+    )
+    sent_ns = _reached(sockets, [sample.sent_bytes for sample in sockets], position, handed_ns, record_ns)
+    own_ns = link.delay_ns + link.transmission_ns(min(PACKET_BYTES, HEADERS_BYTES + before.mss_bytes))
+    network_ns = record_ns - sent_ns
+    queue_ns = max(0, link.transmission_ns(_ahead_on_link(sent_ns, position, sockets, layers)) - own_ns)
+    own_ns = min(own_ns, network_ns)
+    rest_ns = network_ns - queue_ns - own_ns
+    recovery_ns = rest_ns if rest_ns > _look_ns(sockets) and _resent(sockets, available_ns, record_ns) else 0
+    return {
+        Layer.PENDING: accepted_ns - available_ns,
+        Layer.COMMITTED: handed_ns - accepted_ns,
+        Layer.UNSENT: sent_ns - handed_ns,
+        Layer.QUEUE: queue_ns,
+        Layer.PROPAGATION: own_ns,
+        Layer.RECOVERY: recovery_ns,
+        Layer.RECORD: load.script.first_byte_ns - record_ns,
+        Layer.UNEXPLAINED: rest_ns - recovery_ns,
+    }
+
+
+def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> bool:
+    """Whether anything was sent again in that time."""
+    counts = [sample.bytes_retrans for sample in sockets if from_ns <= sample.t_ns <= until_ns]
+    return bool(counts) and counts[-1] > counts[0]
+
+
+def _ahead_on_link(sent_ns: int, position: int, sockets: Sequence[SocketSample], layers: Layers) -> float:
+    """Bytes, whole frames, that the link still has to transmit until the script's first byte is out."""
+    sample = _last(sockets, sent_ns) or sockets[0]
+    held: QueueSample | None = _last(layers.queue, sent_ns)
+    if held is None:
+        return 0.0
+    behind = max(0, sample.sent_bytes - position) * (sample.mss_bytes + HEADERS_BYTES) / sample.mss_bytes
+    return max(0.0, held.bytes + held.delay_line_bytes - behind)
+
+
+def _reached(
+    sockets: Sequence[SocketSample], counts: Sequence[int], position: int, earliest_ns: int, latest_ns: int
+) -> int:
+    """When a count reached a position: between two looks, in their middle, and never outside of what is possible."""
+    for index, count in enumerate(counts):
+        if count >= position:
+            t_ns = sockets[index].t_ns
+            middle_ns = (sockets[index - 1].t_ns + t_ns) // 2 if index else t_ns
+            return min(max(earliest_ns, middle_ns), latest_ns)
+    return latest_ns
+
+
+def _moments(
+    load: PageLoad,
+    evidence: Evidence,
+    image: Payload,
+    position: int,
+    sockets: Sequence[SocketSample],
+    layers: Layers,
+) -> list[Moment]:
+    ahead = image.before(position)
+    from_ns = _image_ns(load, evidence)
+    moments = []
+    for sample in sockets:
+        if sample.t_ns < from_ns:
+            continue
+        arrived = _last(layers.arrivals, sample.t_ns)
+        received_to = arrived.tcp_bytes if arrived else sample.bytes_acked
+        handed, sent = image.before(sample.handed_bytes), image.before(sample.sent_bytes)
+        received = min(image.before(received_to), sent)
+        in_queue = min(image.before(_queue_to(received_to, _last(layers.queue, sample.t_ns), sample)), sent) - received
+        # The look just before the script exists stands for the instant at which it does.
+        is_waiting = sample.t_ns > load.script_available_ns - _look_ns(sockets) and handed < ahead
+        committed = ahead - handed if is_waiting else 0
+        moments.append(
+            Moment(
+                t_ns=sample.t_ns,
+                pending_bytes=image.size_bytes - handed - committed,
+                committed_bytes=committed,
+                unsent_bytes=handed - sent,
+                queue_bytes=max(0, in_queue),
+                propagation_bytes=sent - received - max(0, in_queue),
+                received_bytes=received,
+            )
+        )
+    return moments
+
+
+def _image_ns(load: PageLoad, evidence: Evidence) -> int:
+    """When the image came to be with the front."""
+    for request in evidence.requests:
+        if request.path == _IMAGE_PATH and request.received_ns >= load.started_ns and request.available_ns:
+            return request.available_ns
+    return load.image.requested_ns
+
+
+_IMAGE_PATH = "/image.jpg"
+
+
+def _queue_to(received_to: int, held: QueueSample | None, sample: SocketSample) -> int:
+    """Position up to which bytes are in the bottleneck: it comes after the delay line, nearest to the client."""
+    if held is None:
+        return received_to
+    return received_to + round(held.bytes * sample.mss_bytes / (sample.mss_bytes + HEADERS_BYTES))
+
+
+def _look_ns(sockets: Sequence[SocketSample]) -> int:
+    """Time between looks."""
+    return (sockets[-1].t_ns - sockets[0].t_ns) // (len(sockets) - 1)
+
+
+def _last(samples: Sequence[Any], t_ns: int) -> Any | None:
+    """The last of them that is not later, None if all are."""
+    index = bisect_right(samples, t_ns, key=lambda sample: sample.t_ns)
+    return samples[index - 1] if index else None
