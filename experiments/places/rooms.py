@@ -17,6 +17,9 @@ from typing import Any
 
 from experiments.record import RunFolder
 
+SERVICES = ("origin", "front", "link", "client", "gauge")
+"""Those that have rooms."""
+
 _MOST_BYTES = 2**30
 """A file that is larger is not collected."""
 
