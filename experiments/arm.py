@@ -33,6 +33,7 @@ def carry_out(folder: RunFolder) -> None:
             tolerance=fabric.tolerance,
             seed=order.seed,
             load_deadline_ns=order.load_deadline_ns,
+            capture=order.capture,
         )
         tell("places")
         with fabric.places(order, folder) as places:

@@ -13,7 +13,7 @@ from typing import Any
 from analysis.load import FolderError, load_evidence
 from analysis.metrics import page_loads
 from analysis.verdict import judge
-from experiments import jobs
+from experiments import capture, jobs
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
 from experiments.order import Order, Tools
@@ -63,6 +63,7 @@ class Request:
 
     shaper: what the link is to be made of; None leaves it to the fabric.
     load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
+    capture: whether packets are written down.
     side_by_side: how many arms at once, None for one per processor.
     """
 
@@ -74,6 +75,7 @@ class Request:
     shaper: Shaper | None
     results: Path
     load_deadline_ns: int | None
+    capture: bool = False
     side_by_side: int | None = None
 
 
@@ -99,8 +101,10 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     Whether the fabric can be used was asked when it was chosen (`fabrics.fabric.choose`).
     """
     scenarios = [arm.scenario for arm in request.arms]
+    if request.capture:
+        capture.check()
     request.fabric.prepare(scenarios, partial(progress.step, "preparation"))
-    tools = request.fabric.tools(scenarios[0])
+    tools = request.fabric.tools(scenarios[0], capture=request.capture)
     started = datetime.now(UTC)
     final = _results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     with PartialFolder(final) as partial_folder:
@@ -109,6 +113,8 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         for arm, repetition in runs:
             folder = RunFolder(partial_folder.path / f"{arm.name}.{repetition}")
             folder.create()
+            if request.capture:
+                folder.wire.mkdir()
             issue(folder.asked, SERVER_NAME)
             order = _order(arm, repetition, request, tools)
             order.write(folder)
@@ -167,6 +173,7 @@ def _order(arm: Arm, repetition: int, request: Request, tools: Tools) -> Order:
         # The same in every arm, so that arms differ in what is asked alone.
         seed=repetition,
         load_deadline_ns=request.load_deadline_ns or load_deadline_ns(arm.scenario),
+        capture=request.capture,
         programs=tools.programs,
         versions=tools.versions,
     )
@@ -191,6 +198,13 @@ def _end_run(
 ) -> None:
     """Turn the outcome an arm left into its run.json."""
     outcome = _outcome(folder, trouble)
+    if request.capture:
+        try:
+            capture.finish(folder)
+        except StepFailed as error:
+            # Of a run that went wrong before, its packets may have gone with it; the first reason stands.
+            if outcome["status"] == "ok":
+                outcome |= {"status": "failed", "reason": str(error)}
     if outcome["reason"]:
         # Paths in it must be right when somebody reads them.
         outcome["reason"] = outcome["reason"].replace(str(experiment_folder.path), str(experiment_folder.final))

@@ -115,6 +115,13 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 " the kernel has it",
             ),
             RunKnob(
+                name="CAPTURE",
+                default="no",
+                parse=_yes_or_no,
+                allowed="yes, no",
+                meaning="whether the packets at client and front are written down, for Wireshark, with the TLS keys",
+            ),
+            RunKnob(
                 name="DEADLINE",
                 default="auto",
                 parse=_deadline,
@@ -211,4 +218,5 @@ def request_from(words: Mapping[str, str]) -> Request:
         shaper=run["SHAPER"],
         results=run["RESULTS"],
         load_deadline_ns=run["DEADLINE"],
+        capture=run["CAPTURE"],
     )

@@ -21,7 +21,8 @@ class Tools:
 class Order:
     """knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
 
-    seed: of what is random in the link. load_deadline_ns: longest page load. programs, versions: see Tools.
+    seed: of what is random in the link. load_deadline_ns: longest page load. capture: whether packets are written down.
+    programs, versions: see Tools.
     """
 
     knobs: Mapping[str, str]
@@ -29,6 +30,7 @@ class Order:
     shaper: str | None
     seed: int
     load_deadline_ns: int
+    capture: bool
     programs: Mapping[str, str]
     versions: Mapping[str, str]
 

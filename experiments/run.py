@@ -4,12 +4,13 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from client.plan import maps_plan
+from experiments.capture import capturing
 from experiments.errors import InvalidRun
 from experiments.order import Tools
 from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, OriginSettings, Places
@@ -33,12 +34,16 @@ _BLAME_S = 0.5  # whoever watches the front needs a moment to see that it was th
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How is run, not what. shaper: None lets the place decide; seed: of what is random in the link."""
+    """How is run, not what. shaper: None lets the place decide; seed: of what is random in the link.
+
+    capture: whether packets are written down.
+    """
 
     shaper: Shaper | None
     tolerance: Tolerance
     seed: int
     load_deadline_ns: int
+    capture: bool
 
 
 def run_arm(
@@ -73,7 +78,9 @@ def run_arm(
         write_json(folder.asked / "link.json", link.commands)
         observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
 
-        samples = _load_pages(places, scenario, folder, (server, origin), link, conditions.load_deadline_ns)
+        with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
+            servers = (server, origin, *taps)
+            samples = _load_pages(places, scenario, folder, servers, link, conditions.load_deadline_ns)
         observed |= live_socket_state(samples)
         check_live_socket(scenario, observed)
 
@@ -142,7 +149,7 @@ def _load_pages(
     places: Places,
     scenario: Scenario,
     folder: RunFolder,
-    servers: tuple[Process, Process],
+    servers: Sequence[Process],
     link: ActiveLink,
     load_deadline_ns: int,
 ) -> list[SocketSample]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,10 +20,10 @@ from typing import Any, Self
 from experiments import processes
 from experiments.errors import StepFailed
 from experiments.order import Order
-from experiments.places import engine
+from experiments.places import engine, tap
 from experiments.places.overlay import Overlay
 from experiments.places.places import ActiveLink, Addresses, OriginSettings, gso_segments
-from experiments.places.rooms import SERVICES, Rooms
+from experiments.places.rooms import SERVICES, TAPS, Rooms
 from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
 from experiments.scenario import Scenario
@@ -208,6 +209,21 @@ class Containers:
                 yield look
         finally:
             self._rooms.collect("gauge")
+
+    @contextmanager
+    def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
+        """From containers in the network namespaces of the two; what they write is collected with all else."""
+        del program  # the image has its own
+        with ExitStack() as stack:
+            taps = []
+            # Like the gauge they can be made only when what they are beside runs.
+            self._project.create(*TAPS.values())
+            for place, service in TAPS.items():
+                container = self._ids[service] = self._project.container(service)
+                started = self._start(service, f"the capture at the {place}", folder / f"{tap.ENDS[place]}.log")
+                end = partial(engine.docker, "stop", container)
+                taps.append(stack.enter_context(tap.listening(started, end)))
+            yield taps
 
     def start_client(self, command: Sequence[str], log: Path) -> Process:
         """In the client's container."""

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.order import Order
-from experiments.places import engine
-from experiments.places.rooms import SERVICES, Rooms
+from experiments.places import engine, tap
+from experiments.places.rooms import SERVICES, TAPS, Rooms
 from experiments.record import RunFolder
 from experiments.scenario import LOWAT_MOST
 from netem.words import WORDS
@@ -69,6 +69,7 @@ class Overlay:
                 "environment": {"CA": str(certificates_in(self._folder.asked).ca)},
             },
             "gauge": {"cap_add": gauge_needs},
+            **{service: self._tap(place) for place, service in TAPS.items()},
         }
         # Once, when it starts, each is asked by the lab; later checks would disturb what is measured.
         common = {"healthcheck": {"interval": "24h"}}
@@ -76,6 +77,12 @@ class Overlay:
             service: common | {"volumes": self._rooms.mounts(service)} | own.get(service, {}) for service in SERVICES
         }
         return {"services": _literal(services)}
+
+    def _tap(self, place: str) -> dict[str, Any]:
+        file = self._folder.wire / f"{tap.ENDS[place]}.pcap"
+        # In a rootless engine it is root, and takes on root's groups.
+        cap_add = ["SETGID"] if self._user == (0, 0) else []
+        return {"command": tap.command("tcpdump", "eth0", file), "cap_add": cap_add}
 
 
 def _literal(value: Any) -> Any:
