@@ -13,7 +13,7 @@ _FRAME_BYTES = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """script_first_byte_ns: from the request of the page. image_bytes: image bytes that may go before it without fault."""
+    """script_first_byte_ns: from the request of the page. image_bytes: that may go before it without fault."""
 
     script_first_byte_ns: int
     image_bytes: int

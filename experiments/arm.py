@@ -34,6 +34,7 @@ def carry_out(folder: RunFolder) -> None:
             seed=order.seed,
             sample_ns=order.sample_ns,
             load_deadline_ns=order.load_deadline_ns,
+            capture=order.capture,
         )
         tell("places")
         with fabric.places(order, folder) as places:

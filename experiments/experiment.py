@@ -14,7 +14,7 @@ from analysis.journals import FolderError
 from analysis.load import load_evidence
 from analysis.metrics import page_loads
 from analysis.verdict import judge
-from experiments import jobs
+from experiments import capture, jobs
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
 from experiments.order import Order, Tools
@@ -65,6 +65,7 @@ class Request:
     shaper: what the link is to be made of; None leaves it to the fabric.
     sample_ns: how often the front's socket and the link's queue are looked at, None for hardly at all.
     load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
+    capture: whether packets are written down.
     side_by_side: how many arms at once, None for one per processor.
     """
 
@@ -77,6 +78,7 @@ class Request:
     sample_ns: int | None
     results: Path
     load_deadline_ns: int | None
+    capture: bool = False
     side_by_side: int | None = None
 
 
@@ -102,8 +104,10 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     Whether the fabric can be used was asked when it was chosen (`fabrics.fabric.choose`).
     """
     scenarios = [arm.scenario for arm in request.arms]
+    if request.capture:
+        capture.check()
     request.fabric.prepare(scenarios, partial(progress.step, "preparation"))
-    tools = request.fabric.tools(scenarios[0])
+    tools = request.fabric.tools(scenarios[0], capture=request.capture)
     started = datetime.now(UTC)
     final = _results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     with PartialFolder(final) as partial_folder:
@@ -112,6 +116,8 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         for arm, repetition in runs:
             folder = RunFolder(partial_folder.path / f"{arm.name}.{repetition}")
             folder.create()
+            if request.capture:
+                folder.wire.mkdir()
             issue(folder.asked, SERVER_NAME)
             order = _order(arm, repetition, request, tools)
             order.write(folder)
@@ -171,6 +177,7 @@ def _order(arm: Arm, repetition: int, request: Request, tools: Tools) -> Order:
         seed=repetition,
         sample_ns=request.sample_ns,
         load_deadline_ns=request.load_deadline_ns or load_deadline_ns(arm.scenario),
+        capture=request.capture,
         programs=tools.programs,
         versions=tools.versions,
     )
@@ -195,6 +202,13 @@ def _end_run(
 ) -> None:
     """Turn the outcome an arm left into its run.json."""
     outcome = _outcome(folder, trouble)
+    if request.capture:
+        try:
+            capture.finish(folder)
+        except StepFailed as error:
+            # Of a run that went wrong before, its packets may have gone with it; the first reason stands.
+            if outcome["status"] == "ok":
+                outcome |= {"status": "failed", "reason": str(error)}
     if outcome["reason"]:
         # Paths in it must be right when somebody reads them.
         outcome["reason"] = outcome["reason"].replace(str(experiment_folder.path), str(experiment_folder.final))

@@ -123,6 +123,13 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 meaning="how often the front's socket and the link's queue are looked at, in link time; none: once",
             ),
             RunKnob(
+                name="CAPTURE",
+                default="no",
+                parse=_yes_or_no,
+                allowed="yes, no",
+                meaning="whether the packets at client and front are written down, for Wireshark, with the TLS keys",
+            ),
+            RunKnob(
                 name="DEADLINE",
                 default="auto",
                 parse=_deadline,
@@ -220,4 +227,5 @@ def request_from(words: Mapping[str, str]) -> Request:
         sample_ns=run["SAMPLE"],
         results=run["RESULTS"],
         load_deadline_ns=run["DEADLINE"],
+        capture=run["CAPTURE"],
     )

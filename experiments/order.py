@@ -22,7 +22,7 @@ class Order:
     """knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
 
     seed: of what is random in the link. sample_ns: how often socket and queue are looked at, None for hardly at all.
-    load_deadline_ns: longest page load. programs, versions: see Tools.
+    load_deadline_ns: longest page load. capture: whether packets are written down. programs, versions: see Tools.
     """
 
     knobs: Mapping[str, str]
@@ -31,6 +31,7 @@ class Order:
     seed: int
     sample_ns: int | None
     load_deadline_ns: int
+    capture: bool
     programs: Mapping[str, str]
     versions: Mapping[str, str]
 

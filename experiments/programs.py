@@ -31,7 +31,7 @@ def server_version(server: Server) -> str | None:
     return version(*server.arguments(server.version, {"program": program})) if program else None
 
 
-def tools_for(server_name: str) -> Tools:
+def tools_for(server_name: str, *, capture: bool) -> Tools:
     """Everything an arm with that front needs. Raises Unavailable."""
     server = catalogue()[server_name]
     packages = {
@@ -40,15 +40,20 @@ def tools_for(server_name: str) -> Tools:
         "ip": "iproute2",
         "tc": "iproute2",
     }
-    programs: dict[str, str] = {}
-    for name, package in packages.items():
-        path = find(name)
-        if path is None:
-            raise Unavailable(f"SERVER={server_name}", f"{name} is not installed", f"run `apt-get install {package}`")
-        programs[name] = path
+    programs = {name: _found(name, package, f"SERVER={server_name}") for name, package in packages.items()}
     versions = {
         "node": version(programs["node"], "--version"),
         server.name: server_version(server),
         "iproute2": version(programs["ip"], "-V"),
     }
+    if capture:
+        programs["tcpdump"] = _found("tcpdump", "tcpdump", "CAPTURE=yes")
+        versions["tcpdump"] = version(programs["tcpdump"], "--version")
     return Tools(programs=programs, versions={name: text or "unknown" for name, text in versions.items()})
+
+
+def _found(name: str, package: str, what: str) -> str:
+    path = find(name)
+    if path is None:
+        raise Unavailable(what, f"{name} is not installed", f"run `apt-get install {package}`")
+    return path

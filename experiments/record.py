@@ -86,6 +86,11 @@ class RunFolder:
         return self.path / "origin"
 
     @property
+    def wire(self) -> Path:
+        """Captures; there only when they are asked for."""
+        return self.path / "wire"
+
+    @property
     def link(self) -> Path:
         """calibration.json and counters.json."""
         return self.path / "link"

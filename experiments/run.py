@@ -5,11 +5,12 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from client.plan import maps_plan
+from experiments.capture import capturing
 from experiments.errors import InvalidRun
 from experiments.order import Tools
 from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, Look, OriginSettings, Places
@@ -38,6 +39,7 @@ class Conditions:
     """How is run, not what. shaper: None lets the place decide; seed: of what is random in the link.
 
     sample_ns: how often the front's socket and the link's queue are looked at; None for once.
+    capture: whether packets are written down.
     """
 
     shaper: Shaper | None
@@ -45,6 +47,7 @@ class Conditions:
     seed: int
     sample_ns: int | None
     load_deadline_ns: int
+    capture: bool
 
 
 def run_arm(
@@ -85,7 +88,8 @@ def run_arm(
         write_json(folder.asked / "link.json", link.commands)
         observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
 
-        _load_pages(places, scenario, folder, (server, origin), link, conditions)
+        with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
+            _load_pages(places, scenario, folder, (server, origin, *taps), link, conditions)
         sockets = read_samples(folder.front / "sockets.jsonl")
         observed |= live_socket_state(sockets, read_process_samples(folder.front / "process.jsonl"))
         check_live_socket(scenario, observed)
@@ -155,7 +159,7 @@ def _load_pages(
     places: Places,
     scenario: Scenario,
     folder: RunFolder,
-    servers: tuple[Process, Process],
+    servers: Sequence[Process],
     link: ActiveLink,
     conditions: Conditions,
 ) -> None:

@@ -42,17 +42,19 @@ class Compose:
         """Containers have this machine's kernel; the link's finds out by itself."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
-    def tools(self, scenario: Scenario) -> Tools:
+    def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """What the images hold."""
         server = catalogue()[scenario.server]
         images = engine.images(scenario.server)
+        tcpdump = {"tcpdump": _package(images["link"], "tcpdump")} if capture else {}
         return Tools(
-            programs={"node": "node", server.program: server.program},
+            programs={name: name for name in ("node", server.program, *tcpdump)},
             versions={
                 "node": _package(images["origin"], "nodejs"),
                 server.name: _package(images["front"], server.package),
                 "h2": _package(images["client"], "python3-h2"),
                 "iproute2": _package(images["link"], "iproute2"),
+                **tcpdump,
             },
         )
 

@@ -35,8 +35,8 @@ class Fabric(Protocol):
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """The shapers it knows, the preferred one first, each with the reason if it cannot be had here."""
 
-    def tools(self, scenario: Scenario) -> Tools:
-        """What the places will run. Raises Unavailable."""
+    def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
+        """What the places will run; to capture, tcpdump as well. Raises Unavailable."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Make what all runs share, once. Raises StepFailed or Unavailable."""

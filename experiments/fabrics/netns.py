@@ -57,9 +57,9 @@ class Netns:
         """The kernel's, then the ferry."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
 
-    def tools(self, scenario: Scenario) -> Tools:
+    def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself."""
-        return tools_for(scenario.server)
+        return tools_for(scenario.server, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Nothing is shared."""

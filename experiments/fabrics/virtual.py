@@ -49,9 +49,9 @@ class Virtual:
         """The guest kernel's, then the ferry."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
-    def tools(self, scenario: Scenario) -> Tools:
+    def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself: the guest sees its files."""
-        return tools_for(scenario.server)
+        return tools_for(scenario.server, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Nothing is shared but the kernel, and `probe` saw that."""

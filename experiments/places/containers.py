@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,7 +20,8 @@ from typing import Any, Self
 from experiments import processes
 from experiments.errors import StepFailed
 from experiments.order import Order
-from experiments.places import engine
+from experiments.places import engine, tap
+from experiments.places.overlay import Overlay
 from experiments.places.places import (
     FRONT_PORT,
     ActiveLink,
@@ -29,20 +31,18 @@ from experiments.places.places import (
     gso_segments,
     no_look,
 )
-from experiments.places.rooms import Rooms
+from experiments.places.rooms import SERVICES, TAPS, Rooms
 from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
-from experiments.scenario import LOWAT_MOST, Scenario
+from experiments.scenario import Scenario
 from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper import Shaper
-from netem.words import WORDS
-from proxy.certificates import certificates_in
 from proxy.front import Front
 from proxy.gauge import ENDED
 
 NOBODY = (65534, 65534)
-_SERVICES = ("origin", "front", "link", "client")
+_PLACES = ("origin", "front", "link", "client")
 _READY_S = 30
 _STEP_S = 60.0
 _RETRY_S = 1.0
@@ -50,10 +50,7 @@ _CALIBRATION_PORT = 7007
 _CALIBRATION_ROUNDS = 50
 _CALIBRATION_TRAIN_S = 60.0
 _ADDRESSES_TRIED = 20
-_WITH_ROOMS = (*_SERVICES, "gauge")
 _GAUGE_CHECK_NS = 10**8
-_WMEM = Path("/proc/sys/net/ipv4/tcp_wmem")
-_ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
 def project_name(folder: RunFolder) -> str:
@@ -70,11 +67,10 @@ class Containers:
     as_root = False
 
     def __init__(self, order: Order, folder: RunFolder) -> None:
-        self._order = order
-        self._scenario = order.scenario
+        user = _user()
         self._folder = folder
-        self._user = _user()
-        self._rooms = Rooms(folder, self._user)
+        self._rooms = Rooms(folder, user)
+        self._overlay = Overlay(order, folder, user, self._rooms)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -98,70 +94,21 @@ class Containers:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         """Removal comes from outside. Raises StepFailed if what went wrong is that the engine has gone."""
         self._stack.close()
-        for service in _WITH_ROOMS:
+        for service in SERVICES:
             self._rooms.collect(service)
         if isinstance(error, StepFailed) and not engine.answers():
             raise StepFailed("the Docker engine", "it has gone away") from error
 
     def _create(self, near: str, far: str) -> None:
         override = self._folder.asked / "compose.json"
-        write_json(override, {"services": _literal(self._overrides())})
-        words = self._words() | {"PRIOLAB_NEAR": near, "PRIOLAB_FAR": far}
+        write_json(override, self._overlay.document())
+        words = self._overlay.words(near, far)
         write_json(self._folder.asked / "compose-environment.json", words)
         project = self._project = engine.Project(project_name(self._folder), words, override)
-        project.create(*_SERVICES)
-        self._ids = {service: project.container(service) for service in _SERVICES}
+        project.create(*_PLACES)
+        self._ids = {service: project.container(service) for service in _PLACES}
         for network, addresses in (("near", near), ("far", far)):
             project.attach(self._ids["link"], network, f"{addresses}.4")
-
-    def _words(self) -> dict[str, str]:
-        """What compose.yaml takes from the environment."""
-        scenario, order = self._scenario, self._order
-        _, sndbuf, most = map(int, _WMEM.read_text().split())
-        if scenario.sndbuf_bytes is not None:
-            sndbuf, most = scenario.sndbuf_bytes, max(most, scenario.sndbuf_bytes)
-        return {
-            "SERVER": scenario.server,
-            "NATIVE": scenario.native,
-            "LOWAT": str(scenario.lowat_bytes or LOWAT_MOST),
-            "SNDBUF": str(sndbuf),
-            "SNDBUF_MOST": str(most),
-            "CC": scenario.congestion_control if self._cc_by_sysctl else "reno",
-            "SIZE": str(scenario.size_bytes),
-            "JS_DELAY_MS": str(scenario.script_delay_ns // 10**6),
-            **{name: order.knobs[name] for name in WORDS},
-            "SHAPER": order.shaper or "auto",
-            "SEED": str(order.seed),
-            "SAMPLE": "none" if order.sample_ns is None else f"{order.sample_ns}ns",
-            "PRIOLAB_JOURNAL": str(self._folder.link / "queue.jsonl"),
-            "PRIOLAB_USER": "{}:{}".format(*self._user),
-            "PRIOLAB_GATEWAY_MODE": engine.gateway_mode(),
-        }
-
-    @property
-    def _cc_by_sysctl(self) -> bool:
-        """A new network namespace may only choose what the first one allows; reno it always does."""
-        try:
-            allowed = _ALLOWED_CC.read_text().split()
-        except OSError:
-            return True
-        return self._scenario.congestion_control in allowed
-
-    def _overrides(self) -> dict[str, Any]:
-        gauge_needs = ["NET_ADMIN"] if self._scenario.gso_segments or not self._cc_by_sysctl else []
-        own: dict[str, dict[str, Any]] = {
-            "origin": {"environment": {"ACCESS_LOG": str(self._folder.origin / "access.jsonl")}},
-            "front": {
-                "command": ["python3", "-m", "proxy", str(self._folder.asked / "front.json")],
-                "environment": {"CA": str(certificates_in(self._folder.asked).ca)},
-            },
-            "gauge": {"cap_add": gauge_needs},
-        }
-        # Once, when it starts, each is asked by the lab; later checks would disturb what is measured.
-        common = {"healthcheck": {"interval": "24h"}}
-        return {
-            service: common | {"volumes": self._rooms.mounts(service)} | own.get(service, {}) for service in _WITH_ROOMS
-        }
 
     def describe(self) -> Mapping[str, Any]:
         """The engine, and the images by what they hold."""
@@ -206,7 +153,7 @@ class Containers:
             if scenario.gso_segments is not None:
                 limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
                 self._run("gauge", _with(["net_admin"], limit))
-            if not self._cc_by_sysctl:
+            if not self._overlay.cc_by_sysctl:
                 choose = ["python3", "-m", "proxy.gauge", "congestion", scenario.congestion_control]
                 self._run("gauge", _with(["net_admin", "sys_ptrace"], choose))
             yield process
@@ -277,6 +224,21 @@ class Containers:
         finally:
             self._rooms.collect("gauge")
 
+    @contextmanager
+    def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
+        """From containers in the network namespaces of the two; what they write is collected with all else."""
+        del program  # the image has its own
+        with ExitStack() as stack:
+            taps = []
+            # Like the gauge they can be made only when what they are beside runs.
+            self._project.create(*TAPS.values())
+            for place, service in TAPS.items():
+                container = self._ids[service] = self._project.container(service)
+                started = self._start(service, f"the capture at the {place}", folder / f"{tap.ENDS[place]}.log")
+                end = partial(engine.docker, "stop", container)
+                taps.append(stack.enter_context(tap.listening(started, end)))
+            yield taps
+
     def start_client(self, command: Sequence[str], log: Path) -> Process:
         """In the client's container."""
         self._rooms.hand_to("client", "plan.json")
@@ -323,15 +285,6 @@ def _with(capabilities: Sequence[str], command: Sequence[str]) -> list[str]:
     """The command, with capabilities that the container was granted."""
     names = ",".join(f"+{name}" for name in capabilities)
     return ["setpriv", "--inh-caps", names, "--ambient-caps", names, "--", *command]
-
-
-def _literal(value: Any) -> Any:
-    """The same document with every dollar doubled: compose takes a single one for a variable."""
-    if isinstance(value, dict):
-        return {name: _literal(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_literal(each) for each in value]
-    return value.replace("$", "$$") if isinstance(value, str) else value
 
 
 def _calibration_s(link: Link) -> float:

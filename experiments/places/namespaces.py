@@ -19,6 +19,7 @@ from typing import Any, Self, cast
 
 from experiments.errors import StepFailed
 from experiments.origin import wait_for_origin
+from experiments.places import tap
 from experiments.places.namespace import Namespace
 from experiments.places.places import (
     FRONT_PORT,
@@ -268,6 +269,17 @@ class Namespaces:
 
         with sampler:
             yield look
+
+    @contextmanager
+    def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
+        """On each end's wire to the link."""
+        with ExitStack() as stack:
+            taps = []
+            for place, end in ((self._client, tap.ENDS["client"]), (self._front, tap.ENDS["front"])):
+                command = tap.command(program, _WIRE, folder / f"{end}.pcap")
+                process = place.start(f"the capture at the {place.name}", command, folder / f"{end}.log")
+                taps.append(stack.enter_context(tap.listening(process, process.stop)))
+            yield taps
 
     def start_client(self, command: Sequence[str], log: Path) -> Process:
         """In the client's namespace."""

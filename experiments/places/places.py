@@ -122,5 +122,11 @@ class Places(Protocol):
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Look]:
         """Look at the front's side of the client's connection every so often, into the folder; with None, once."""
 
+    def capturing(self, program: str, folder: Path) -> AbstractContextManager[Sequence[Process]]:
+        """Tcpdump at the client and at the front's side toward it, listening; the folder has their files at the end.
+
+        program: tcpdump, where it is one of this machine. Raises InvalidRun, too, if packets were missed.
+        """
+
     def start_client(self, command: Sequence[str], log: Path) -> AbstractContextManager[Process]:
         """A program in the client's place; its standard output is this process's."""

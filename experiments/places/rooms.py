@@ -12,10 +12,16 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from experiments.record import RunFolder
+
+TAPS: Mapping[str, str] = {"client": "client-tap", "front": "front-tap"}
+"""The service beside each end of the connection that captures there."""
+SERVICES = ("origin", "front", "link", "client", "gauge", *TAPS.values())
+"""Those that have rooms."""
 
 _MOST_BYTES = 2**30
 """A file that is larger is not collected."""
@@ -35,6 +41,7 @@ class Rooms:
             "gauge": folder.front,
             "link": folder.link,
             "client": folder.client,
+            **dict.fromkeys(TAPS.values(), folder.wire),
         }
         for name in ("asked", *self._at):
             (self._home / name).mkdir()

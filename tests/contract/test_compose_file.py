@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from experiments.places.rooms import TAPS
 from experiments.scenario import KNOBS
 from netem.words import WORDS
 from proxy.server import catalogue
@@ -18,15 +19,15 @@ SERVICES: dict[str, dict[str, Any]] = DOCUMENT["services"]
 
 
 def test_the_places_are_there() -> None:
-    """The four places, a door for browsers, and a gauge beside the front."""
-    assert set(SERVICES) == {"origin", "front", "link", "client", "door", "gauge"}
+    """The four places, a door for browsers, a gauge beside the front, and a tap beside either end."""
+    assert set(SERVICES) == {"origin", "front", "link", "client", "door", "gauge", *TAPS.values()}
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_nobody_has_more_than_is_needed(name: str) -> None:
-    """No root, no writable file system, no capability but for the link, and for the gauge to look at the front."""
+    """No root, no writable file system, no capability but for the link, the gauge and the taps."""
     service = SERVICES[name]
-    granted = {"link": ["NET_ADMIN", "NET_RAW"], "gauge": ["SYS_PTRACE"]}
+    granted = {"link": ["NET_ADMIN", "NET_RAW"], "gauge": ["SYS_PTRACE"], **{tap: ["NET_RAW"] for tap in TAPS.values()}}
     assert service.get("cap_add", []) == granted.get(name, [])
     assert service["cap_drop"] == ["ALL"]
     assert service["read_only"] is True
@@ -52,8 +53,11 @@ def test_nothing_bypasses_the_link() -> None:
         "door": {"near"},
         "client": {"near"},
         "gauge": set(),
+        **{tap: set() for tap in TAPS.values()},
     }
     assert SERVICES["gauge"]["network_mode"] == "service:front"
+    for place, tap in TAPS.items():
+        assert SERVICES[tap]["network_mode"] == f"service:{place}"
     for network, gateway in (("near", "NEAR_GATEWAY"), ("far", "FAR_GATEWAY")):
         (config,) = DOCUMENT["networks"][network]["ipam"]["config"]
         assert config["aux_addresses"]["DefaultGatewayIPv4"] == SERVICES["link"]["environment"][gateway]

@@ -66,6 +66,7 @@ def test_how_to_run() -> None:
         ("REPEAT=1001", "1 to 1000"),
         ("REPEAT=two", "1 to 1000"),
         ("CONTROL=maybe", "yes, no"),
+        ("CAPTURE=maybe", "yes, no"),
         ("FABRIC=docker", "virtual"),
         ("DEADLINE=0", "a time such as 90s, or auto"),
         ("DEADLINE=90", "a time such as 90s, or auto"),
