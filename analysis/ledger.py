@@ -23,6 +23,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Self
 
 from analysis.journals import QueueSample, SocketSample
@@ -116,6 +117,31 @@ class Ledger:
                 if field.name.endswith("_bytes")
             },
         }
+
+
+_WORDS: Mapping[Layer, str] = MappingProxyType(
+    {
+        Layer.PENDING: "with the front, still reorderable",
+        Layer.COMMITTED: "behind what the front had put in line",
+        Layer.UNSENT: "unsent in the kernel",
+        Layer.QUEUE: "in the bottleneck's queue",
+        Layer.PROPAGATION: "propagation",
+        Layer.RECOVERY: "for lost packets to be sent again",
+        Layer.RECORD: "for its TLS record to be complete",
+        Layer.UNEXPLAINED: "unexplained",
+    }
+)
+_SHORTEST_MS = 5.0
+
+
+def sentence(document: Mapping[str, Any]) -> str:
+    """A ledger, as run.json keeps it, in words; parts shorter than 5 ms are left out."""
+    parts = [
+        f"{wait_ms / 1000:.2f} {_WORDS[Layer(name)]}"
+        for name, wait_ms in document["parts_ms"].items()
+        if abs(wait_ms) >= _SHORTEST_MS
+    ]
+    return f"the script waited {document['wait_ms'] / 1000:.2f} s = {' + '.join(parts)}"
 
 
 class NoLedger(Exception):

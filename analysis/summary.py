@@ -62,6 +62,10 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "verdict": verdict,
         "verdict_reason": reason,
         **_figures([measured(run) for run in good]),
+        # Folders of format 1 have neither.
+        "oracle": chosen.document.get("oracle"),
+        "ledger": chosen.document.get("ledger"),
+        "ledger_reason": chosen.document.get("ledger_reason"),
         "wall_s": round(median(run.document["wall_s"] for run in runs), 3),
         "loads": list(chosen.document["loads"]),
         "warnings": advice(chosen.document) if chosen.status == "ok" else [],

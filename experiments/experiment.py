@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from analysis.findings import NOTHING, findings
 from analysis.journals import FolderError
-from analysis.load import load_evidence
-from analysis.metrics import page_loads
-from analysis.verdict import judge
+from analysis.load import load_evidence, load_layers
 from experiments import capture, jobs
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
@@ -212,7 +211,7 @@ def _end_run(
     if outcome["reason"]:
         # Paths in it must be right when somebody reads them.
         outcome["reason"] = outcome["reason"].replace(str(experiment_folder.path), str(experiment_folder.final))
-    judged: dict[str, Any] = {"verdict": None, "verdict_reason": None, "loads": []}
+    judged: Mapping[str, Any] = NOTHING
     if outcome["status"] == "ok":
         try:
             judged = _judge(folder, arm.scenario)
@@ -248,18 +247,12 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
     return {"status": "failed", "reason": reason, "observed": {}}
 
 
-def _judge(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
+def _judge(folder: RunFolder, scenario: Scenario) -> Mapping[str, Any]:
     expected_loads = scenario.reloads + 1
-    evidence = load_evidence(folder.path)
-    loads = page_loads(evidence)
-    if len(loads) != expected_loads:
-        raise StepFailed("the client", f"{len(loads)} of {expected_loads} loads are complete", folder.client)
-    judgement = judge(loads[-1], evidence.favoured, scenario.link.delay_ns)
-    return {
-        "verdict": judgement.verdict,
-        "verdict_reason": judgement.reason,
-        "loads": [load.as_document() for load in loads],
-    }
+    found = findings(load_evidence(folder.path), load_layers(folder.path), as_document(scenario))
+    if len(found["loads"]) != expected_loads:
+        raise StepFailed("the client", f"{len(found['loads'])} of {expected_loads} loads are complete", folder.client)
+    return found
 
 
 def _git_revision() -> str | None:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from analysis import ledger
 from experiments.doctor import Finding, Way
 from experiments.experiment import Progress, Request
 from experiments.invocation import Entry
@@ -109,7 +110,15 @@ class Report:
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("arm", no_wrap=True)
         table.add_column("verdict")
-        for heading in ("script\nfirst", "script\nlast", "image\nfirst", "image\nlast", "image\nbefore", "wall\ntime"):
+        for heading in (
+            "script\npossible",
+            "script\nfirst",
+            "script\nlast",
+            "image\nfirst",
+            "image\nlast",
+            "image\nbefore",
+            "wall\ntime",
+        ):
             table.add_column(heading, justify="right", no_wrap=True)
         for arm in summary["arms"]:
             table.add_row(*self._cells(arm))
@@ -123,6 +132,7 @@ class Report:
                     f"{escape(arm['name'])}: [bold red]{arm['status']}[/] - {escape(str(arm['reason']))}"
                 )
         self._loads(summary["arms"])
+        self._ledgers(summary["arms"])
         for sentence in dict.fromkeys(sentence for arm in summary["arms"] for sentence in arm["warnings"]):
             self._console.print(f"[yellow]note:[/] {escape(sentence)}")
 
@@ -137,10 +147,18 @@ class Report:
         return [
             escape(arm["name"]),
             f"[{_STYLES.get(word, 'bold')}]{word}[/]",
+            _seconds(arm["oracle"]["script_first_byte_ms"] if arm["oracle"] else None),
             *times,
             "-" if before is None else f"{before / 1024:.0f} KiB",
             f"{arm['wall_s']:.1f} s",
         ]
+
+    def _ledgers(self, arms: Sequence[Mapping[str, Any]]) -> None:
+        for arm in arms:
+            if arm["ledger"]:
+                self._console.print(f"{escape(arm['name'])}: {escape(ledger.sentence(arm['ledger']))}")
+            elif arm["ledger_reason"]:
+                self._console.print(f"{escape(arm['name'])}: no ledger: {escape(arm['ledger_reason'])}")
 
     def _loads(self, arms: Sequence[Mapping[str, Any]]) -> None:
         if not any(len(arm["loads"]) > 1 for arm in arms):

@@ -1,0 +1,54 @@
+"""What a finished run comes to: loads, verdict, ledger, oracle; run.json keeps it beside what was asked and seen."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from analysis.ledger import NoLedger, ledger
+from analysis.load import Evidence, Layers
+from analysis.metrics import PageLoad, page_loads
+from analysis.oracle import Bound, bound, inversion
+from analysis.verdict import judge
+
+NOTHING: Mapping[str, Any] = MappingProxyType(
+    {"verdict": None, "verdict_reason": None, "loads": [], "ledger": None, "ledger_reason": None, "oracle": None}
+)
+"""Of a run without a complete load."""
+
+
+def findings(evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of every complete load its times, and of the last, the measured one, the rest. scenario: as run.json has it.
+
+    Raises FolderError if the record of a load is incomplete.
+    """
+    loads = page_loads(evidence)
+    if not loads:
+        return NOTHING
+    measured = loads[-1]
+    judgement = judge(measured, evidence.favoured, scenario["delay_ns"])
+    accounts, reason = None, None
+    try:
+        accounts = ledger(measured, evidence, layers, scenario).as_document()
+    except NoLedger as error:
+        reason = str(error)
+    return {
+        "verdict": judgement.verdict,
+        "verdict_reason": judgement.reason,
+        "loads": [load.as_document() for load in loads],
+        "ledger": accounts,
+        "ledger_reason": reason,
+        "oracle": inversion(measured, bound_of(measured, scenario)).as_document(),
+    }
+
+
+def bound_of(load: PageLoad, scenario: Mapping[str, Any]) -> Bound:
+    """The oracle's bound for a load of that scenario."""
+    return bound(
+        rate_bit_s=scenario["rate_bit_s"],
+        delay_ns=scenario["delay_ns"],
+        delay_up_ns=scenario["delay_up_ns"],
+        jitter_ns=scenario["jitter_ns"],
+        page_bytes=load.page_bytes,
+        script_delay_ns=scenario["script_delay_ns"],
+        image_bytes=load.image.size_bytes,
+    )
