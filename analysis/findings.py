@@ -7,17 +7,28 @@ from typing import Any
 from analysis.ledger import NoLedger, ledger
 from analysis.load import Evidence, Layers
 from analysis.metrics import PageLoad, page_loads
+from analysis.model import NoPrediction, Writes, script_first_byte_ms
 from analysis.oracle import Bound, bound, inversion
 from analysis.verdict import judge
 
 NOTHING: Mapping[str, Any] = MappingProxyType(
-    {"verdict": None, "verdict_reason": None, "loads": [], "ledger": None, "ledger_reason": None, "oracle": None}
+    {
+        "verdict": None,
+        "verdict_reason": None,
+        "loads": [],
+        "ledger": None,
+        "ledger_reason": None,
+        "oracle": None,
+        "prediction": None,
+    }
 )
 """Of a run without a complete load."""
 
 
-def findings(evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of every complete load its times, and of the last, the measured one, the rest. scenario: as run.json has it.
+def findings(
+    evidence: Evidence, layers: Layers, scenario: Mapping[str, Any], front: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Of every complete load its times, and of the last, the measured one, the rest. scenario, front: as run.json has them.
 
     Raises FolderError if the record of a load is incomplete.
     """
@@ -38,7 +49,15 @@ def findings(evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) ->
         "ledger": accounts,
         "ledger_reason": reason,
         "oracle": inversion(measured, bound_of(measured, scenario)).as_document(),
+        "prediction": _prediction(scenario, front),
     }
+
+
+def _prediction(scenario: Mapping[str, Any], front: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {"script_first_byte_ms": script_first_byte_ms(scenario, Writes.from_document(front)), "reason": None}
+    except NoPrediction as error:
+        return {"script_first_byte_ms": None, "reason": str(error)}
 
 
 def bound_of(load: PageLoad, scenario: Mapping[str, Any]) -> Bound:

@@ -64,6 +64,7 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         **_figures([measured(run) for run in good]),
         # Folders of format 1 have neither.
         "oracle": chosen.document.get("oracle"),
+        "prediction": chosen.document.get("prediction"),
         "ledger": chosen.document.get("ledger"),
         "ledger_reason": chosen.document.get("ledger_reason"),
         "wall_s": round(median(run.document["wall_s"] for run in runs), 3),

@@ -23,6 +23,7 @@ from experiments.run import SERVER_NAME
 from experiments.scenario import KNOBS, Scenario, as_document, scenario_from
 from netem.shaper import Shaper
 from proxy.certificates import issue
+from proxy.server import catalogue
 
 _ROOT = Path(__file__).resolve().parent.parent
 _WALL_LIMIT_S = 300.0
@@ -231,6 +232,7 @@ def _end_run(
             "wall_s": round(wall_s, 3),
             "knobs": dict(arm.knobs),
             "scenario": as_document(arm.scenario),
+            "front": dict(catalogue()[arm.scenario.server].traits),
             **judged,
         },
     )
@@ -249,7 +251,8 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
 
 def _judge(folder: RunFolder, scenario: Scenario) -> Mapping[str, Any]:
     expected_loads = scenario.reloads + 1
-    found = findings(load_evidence(folder.path), load_layers(folder.path), as_document(scenario))
+    traits = catalogue()[scenario.server].traits
+    found = findings(load_evidence(folder.path), load_layers(folder.path), as_document(scenario), traits)
     if len(found["loads"]) != expected_loads:
         raise StepFailed("the client", f"{len(found['loads'])} of {expected_loads} loads are complete", folder.client)
     return found

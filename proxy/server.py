@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 _CATALOGUE = Path(__file__).parent / "servers"
 
@@ -27,6 +28,7 @@ class Server:
     that the server does not have.
     privileges: by "root" and "ordinary", the template values for a server started by such a user.
     scheduling: how it orders streams, in words.
+    record_bytes, batch_bytes, strict: how it writes (analysis/model.py, Writes).
     """
 
     name: str
@@ -38,6 +40,14 @@ class Server:
     native: Mapping[str, Mapping[str, str]]
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
+    record_bytes: int
+    batch_bytes: int | None
+    strict: bool
+
+    @property
+    def traits(self) -> Mapping[str, Any]:
+        """What results record of it, for whoever reads them without this catalogue."""
+        return {name: getattr(self, name) for name in ("scheduling", "record_bytes", "batch_bytes", "strict")}
 
     def render(self, values: Mapping[str, str]) -> str:
         """The configuration file. Raises KeyError if the template names a value that is not given."""
@@ -66,4 +76,7 @@ def _read(folder: Path) -> Server:
         native=entry["native"],
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry["scheduling"],
+        record_bytes=entry["writes"]["record_bytes"],
+        batch_bytes=entry["writes"].get("batch_bytes"),
+        strict=entry["writes"]["strict"],
     )
