@@ -12,7 +12,7 @@ export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=%,$(MAKEOVER
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment kernel experiment show list doctor test lint format bench picture agreement base-image \
+.PHONY: help setup environment kernel experiment show list doctor test lint format bench picture agreement model base-image \
     clean-images clean
 
 help: ## this list
@@ -60,6 +60,9 @@ picture: setup ## make the README's picture anew
 
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
+
+model: setup ## the predictor against measurements; writes docs/model.md (about a minute)
+	@$(PRIOLAB) model docs/model.md
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
 	@experiments/base-image.sh

@@ -28,7 +28,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType(
 def findings(
     evidence: Evidence, layers: Layers, scenario: Mapping[str, Any], front: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Of every complete load its times, and of the last, the measured one, the rest. scenario, front: as run.json has them.
+    """Of every complete load its times, and of the last, the measured one, the rest. scenario, front: see run.json.
 
     Raises FolderError if the record of a load is incomplete.
     """

@@ -19,7 +19,7 @@ class FolderError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class ClientEvent:
-    """A line of client/events.jsonl. tcp_bytes, record_ns: of DATA, since format 2."""
+    """A line of client/events.jsonl. tcp_bytes, record_ns: of HEADERS and DATA, since format 2."""
 
     t_ns: int
     kind: str

@@ -213,7 +213,8 @@ def _parts(
     sent_ns = _reached(sockets, [sample.sent_bytes for sample in sockets], position, handed_ns, record_ns)
     own_ns = link.delay_ns + link.transmission_ns(min(PACKET_BYTES, HEADERS_BYTES + before.mss_bytes))
     network_ns = record_ns - sent_ns
-    queue_ns = max(0, link.transmission_ns(_ahead_on_link(sent_ns, position, sockets, layers)) - own_ns)
+    cleared_ns = _cleared_ns(position, sockets, layers, link)
+    queue_ns = 0 if cleared_ns is None else max(0, cleared_ns - sent_ns - own_ns)
     own_ns = min(own_ns, network_ns)
     rest_ns = network_ns - queue_ns - own_ns
     recovery_ns = rest_ns if rest_ns > _look_ns(sockets) and _resent(sockets, available_ns, record_ns) else 0
@@ -235,14 +236,31 @@ def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> boo
     return bool(counts) and counts[-1] > counts[0]
 
 
-def _ahead_on_link(sent_ns: int, position: int, sockets: Sequence[SocketSample], layers: Layers) -> float:
-    """Bytes, whole frames, that the link still has to transmit until the script's first byte is out."""
-    sample = _last(sockets, sent_ns) or sockets[0]
-    held: QueueSample | None = _last(layers.queue, sent_ns)
+def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, link: _Link) -> int | None:
+    """When the link is through with all that was sent before a position; None if that was not seen.
+
+    At the first look that finds the position sent, the link says what it holds; what was sent behind does not count. It
+    transmits without a pause, but not before what its delay line holds has come to the bottleneck.
+    """
+    sample = next((sample for sample in sockets if sample.sent_bytes >= position), None)
+    if sample is None:
+        return None
+    held: QueueSample | None = _last(layers.queue, sample.t_ns)
     if held is None:
-        return 0.0
-    behind = max(0, sample.sent_bytes - position) * (sample.mss_bytes + HEADERS_BYTES) / sample.mss_bytes
-    return max(0.0, held.bytes + held.delay_line_bytes - behind)
+        return None
+    behind = (sample.sent_bytes - position) * (sample.mss_bytes + HEADERS_BYTES) / sample.mss_bytes
+    begins_ns = sample.t_ns if held.bytes else max(sample.t_ns, _delayed_since(layers.queue, held) + link.delay_ns)
+    return begins_ns + link.transmission_ns(max(0.0, held.bytes + held.delay_line_bytes - behind))
+
+
+def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
+    """When the delay line was last found to have become other than empty."""
+    since_ns = held.t_ns
+    for sample in reversed(queue[: bisect_right(queue, held.t_ns, key=lambda sample: sample.t_ns)]):
+        if not sample.delay_line_bytes:
+            break
+        since_ns = sample.t_ns
+    return since_ns
 
 
 def _reached(

@@ -6,20 +6,24 @@ The link is busy from the image's first packet on, so what counts is how many by
 
 and never sooner than the oracle allows. The bytes ahead are what the front has let go of when the script comes to be:
 
-    ahead = sent + unsent + begun,    the image at most
+    ahead = sent at once + unsent + refilled + begun,    the image at most
 
-sent    What the congestion window lets out in the first round trip, and what acknowledgements let out after it. The
-        window is ten segments on a fresh connection and one more for each that was acknowledged, until it has filled
-        pipe and queue once; from then on it saws between that and the part of it that a loss leaves (cubic 0.7,
-        RFC 9438; reno 0.5, RFC 5681). bbr paces at the link's rate instead.
-unsent  Up to LOWAT in whole offload packets: the kernel looks at the limit only when it begins a new one, of 45
-        segments or GSO. The send buffer binds in the same way; without SNDBUF it grows with the window, by twice (bbr:
-        three times) 2304 bytes a segment, which is a full packet as the kernel accounts for it. Once acknowledgements
-        come, the kernel asks for more only when less than half of LOWAT is left: half way between, on average.
-begun   The rest of the TLS record that the kernel did not take all of: half of one, on average. A front that writes in
-        batches, and waits to be asked before the next, has begun a whole one.
+sent at once   The congestion window: ten segments on a fresh connection and one more for each that was acknowledged,
+               until it has filled pipe and queue once; from then on it saws between that and what a loss leaves of it
+               (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing at once, it paces at the link's rate.
+unsent         Up to LOWAT in whole offload packets: the kernel looks at the limit only when it begins a new one, of 45
+               segments or GSO. The send buffer binds in the same way; without SNDBUF it grows with the window, by
+               twice (bbr: three times) 2304 bytes a segment, a full packet as the kernel accounts for it.
+refilled       While the origin has no script yet, acknowledgements let out more. The kernel asks for more when less
+               than half of LOWAT is unsent, and again takes it in whole packets.
+begun          The rest of the TLS record that the kernel did not take all of: half of one, on average. A front that
+               writes in batches, and waits to be asked before the next, has begun a whole one.
 
-It leaves out loss but for its effect on the window, jitter, and a server's own mechanism: there is no prediction then.
+A window larger than the queue is sent as one burst, whose end the bottleneck drops. Nothing is readable past that gap
+until it is mended: the next packet through the full queue tells of it, and what was lost crosses the full queue anew.
+
+It leaves out loss but for that, jitter, a window of HTTP/2 that binds, and a server's own mechanism: there is no
+prediction then.
 """
 
 from collections.abc import Mapping
@@ -38,6 +42,7 @@ _OFFLOAD_SEGMENTS = 45  # what fits in 64 KiB
 _SEGMENT_TRUESIZE = 2304
 _AFTER_LOSS = {"cubic": 0.7, "reno": 0.5}
 _BUFFER_PER_WINDOW = {"bbr": 3}
+_STARTUP_GAIN = 2.89  # of bbr: 2/ln 2
 _PAGE_BYTES = 600
 
 
@@ -68,18 +73,16 @@ def script_first_byte_ms(scenario: Mapping[str, Any], writes: Writes) -> float:
     """Milliseconds from the request of the measured load's page. Raises NoPrediction."""
     _check_covered(scenario)
     delay_s, up_s = scenario["delay_ns"] / 10**9, scenario["delay_up_ns"] / 10**9
-    soonest_ms = (
-        bound(
-            rate_bit_s=scenario["rate_bit_s"],
-            delay_ns=scenario["delay_ns"],
-            delay_up_ns=scenario["delay_up_ns"],
-            jitter_ns=0,
-            page_bytes=_PAGE_BYTES,
-            script_delay_ns=scenario["script_delay_ns"],
-            image_bytes=scenario["size_bytes"],
-        ).script_first_byte_ns
-        / 10**6
-    )
+    soonest_ns = bound(
+        rate_bit_s=scenario["rate_bit_s"],
+        delay_ns=scenario["delay_ns"],
+        delay_up_ns=scenario["delay_up_ns"],
+        jitter_ns=0,
+        page_bytes=_PAGE_BYTES,
+        script_delay_ns=scenario["script_delay_ns"],
+        image_bytes=scenario["size_bytes"],
+    ).script_first_byte_ns
+    soonest_ms: float = soonest_ns / 10**6
     if scenario["rate_bit_s"] is None:
         return soonest_ms
     line = _Line.of(scenario)
@@ -87,7 +90,8 @@ def script_first_byte_ms(scenario: Mapping[str, Any], writes: Writes) -> float:
     asked_s = 2 * up_s + delay_s + line.transmission_s(_PAGE_BYTES)
     ahead = _ahead_bytes(scenario, writes, line)
     crossed_s = asked_s + delay_s + line.delivery_s(ahead + writes.record_bytes)
-    return max(soonest_ms + record_s * 1000, crossed_s * 1000)
+    latest_s: float = max(crossed_s, asked_s + line.mended_s)
+    return max(soonest_ms + record_s * 1000, latest_s * 1000)
 
 
 def _check_covered(scenario: Mapping[str, Any]) -> None:
@@ -95,6 +99,7 @@ def _check_covered(scenario: Mapping[str, Any]) -> None:
         ("NATIVE=on", scenario["native"] == "off"),
         ("LOSS", not scenario["loss"]),
         ("JITTER", not scenario["jitter_ns"]),
+        ("a WINDOW smaller than the image", scenario["window_bytes"] >= scenario["size_bytes"]),
         ("BUFFERING=off", scenario.get("buffering", "on") == "on"),
     ):
         if not covered:
@@ -103,15 +108,20 @@ def _check_covered(scenario: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Line:
-    """Link and congestion control together. window, pipe, most: segments; most: all that fits in pipe and queue."""
+    """Link and congestion control together; segments are of a full packet.
+
+    pipe: segments that fill the link without a queue. window: segments sent at once. largest: that the window ever was.
+    after_loss: what is left of it.
+    """
 
     byte_s: float
     round_trip_s: float
+    queue_segments: int
     pipe: float
-    most: float
     window: float
     largest: float
-    paced: bool
+    after_loss: float
+    is_paced: bool
 
     @classmethod
     def of(cls, scenario: Mapping[str, Any]) -> Self:
@@ -121,67 +131,80 @@ class _Line:
         most = pipe + scenario["queue_packets"]
         grown = _FIRST_WINDOW + scenario["reloads"] * 2 * scenario["size_bytes"] / MSS_BYTES
         control = scenario["congestion_control"]
-        if control == "bbr":
-            window = 2 * pipe if scenario["reloads"] else min(grown, 2 * pipe)
-        elif grown < most:
-            window = grown
-        else:
-            window = most * (1 + _AFTER_LOSS[control]) / 2
+        is_paced = control == "bbr"
+        after_loss = _AFTER_LOSS.get(control, 1.0)
+        largest = min(grown, _STARTUP_GAIN * pipe if is_paced else most)
         return cls(
             byte_s=byte_s,
             round_trip_s=round_trip_s,
+            queue_segments=scenario["queue_packets"],
             pipe=pipe,
-            most=most,
-            window=max(window, 2.0),
-            largest=min(grown, most),
-            paced=control == "bbr",
+            window=largest if is_paced or grown < most else most * (1 + after_loss) / 2,
+            largest=largest,
+            after_loss=after_loss,
+            is_paced=is_paced,
         )
+
+    @property
+    def bursts(self) -> bool:
+        """Whether the window is more than the queue can hold."""
+        return not self.is_paced and self.window > self.queue_segments + 1
+
+    @property
+    def mended_s(self) -> float:
+        """From the image's request until the end of a burst, lost once, is there."""
+        if not self.bursts:
+            return 0.0
+        return 2 * (self.round_trip_s + self.queue_segments * _FRAME_BYTES / self.byte_s)
+
+    @property
+    def at_once_bytes(self) -> float:
+        """What leaves in the first moment."""
+        return 0.0 if self.is_paced else self.window * MSS_BYTES
 
     def transmission_s(self, stream_bytes: float) -> float:
         return stream_bytes * _IN_RECORDS * _WIRE / self.byte_s
 
     def sent_bytes(self, elapsed_s: float) -> float:
         """Of a response that began so long ago."""
-        let_out = self.window * MSS_BYTES
+        if self.is_paced:
+            return self.byte_s / _WIRE * elapsed_s
+        left = self.after_loss if self.bursts else 1.0
         clocked = self.byte_s / _WIRE * max(0.0, elapsed_s - self.round_trip_s)
-        if self.paced:
-            return min(let_out + clocked, self.byte_s / _WIRE * elapsed_s)
-        return let_out + clocked
+        return max(self.at_once_bytes, left * self.at_once_bytes + clocked)
 
     def delivery_s(self, stream_bytes: float) -> float:
         """From the first packet's transmission to the last's: in slow start the link waits for the next round."""
-        left, window, waited_s = stream_bytes * _IN_RECORDS, self.window, 0.0
-        while window < self.pipe and left > window * MSS_BYTES:
-            left -= window * MSS_BYTES
+        remaining, window, waited_s = stream_bytes * _IN_RECORDS, self.window, 0.0
+        while window < self.pipe and remaining > window * MSS_BYTES:
+            remaining -= window * MSS_BYTES
             waited_s += self.round_trip_s + _FRAME_BYTES / self.byte_s
             window *= 2
-        return waited_s + left * _WIRE / self.byte_s
+        return waited_s + remaining * _WIRE / self.byte_s
 
 
 def _ahead_bytes(scenario: Mapping[str, Any], writes: Writes, line: _Line) -> float:
     """Image bytes that the script comes after."""
-    image = scenario["size_bytes"]
+    image = float(scenario["size_bytes"])
     if writes.strict and scenario["priorities"] != "spdy":
-        return float(image)  # the front has no reason to let the script go first
-    elapsed_s = scenario["script_delay_ns"] / 10**9
-    sent = line.sent_bytes(elapsed_s)
+        return image  # the front has no reason to let the script go first
+    sent = line.sent_bytes(scenario["script_delay_ns"] / 10**9)
     offload = min(scenario["gso_segments"] or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * MSS_BYTES
-    is_clocked = elapsed_s > line.round_trip_s
-    room = _buffer_bytes(scenario, line) - line.window * MSS_BYTES
-    limits = [float(ceil(max(0.0, room) / offload) * offload)]
-    lowat = scenario["lowat"]
-    if lowat is not None:
-        limits.append(_unsent_bytes(lowat, offload, writes, sent, is_clocked=is_clocked))
+    room = max(0.0, _buffer_bytes(scenario, line) - line.at_once_bytes)
+    ahead = [max(line.at_once_bytes, sent) + ceil(room / offload) * offload]
+    if scenario["lowat"] is not None:
+        ahead.append(_let_go_bytes(scenario["lowat"], offload, writes, line.at_once_bytes, sent))
     begun = writes.record_bytes if writes.batch_bytes else writes.record_bytes / 2
-    return min(float(image), sent + min(limits) + begun, float(scenario["window_bytes"]))
+    return min(image, min(ahead) + begun)
 
 
-def _unsent_bytes(lowat: int, offload: int, writes: Writes, sent: float, *, is_clocked: bool) -> float:
+def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent: float) -> float:
+    """What the front has handed to a kernel with that LOWAT, when so much of it was sent."""
     if writes.batch_bytes is not None:
-        # It is asked for more while less than half of LOWAT is unsent.
-        return ceil((sent + lowat / 2) / writes.batch_bytes) * writes.batch_bytes - sent
-    most = ceil(lowat / offload) * offload
-    return (most + lowat / 2) / 2 if is_clocked else float(most)
+        return ceil((sent + lowat / 2) / writes.batch_bytes) * writes.batch_bytes
+    first = at_once + ceil(lowat / offload) * offload
+    refill = ceil(lowat / 2 / offload) * offload
+    return first + max(0, ceil((sent + lowat / 2 - first) / refill)) * refill
 
 
 def _buffer_bytes(scenario: Mapping[str, Any], line: _Line) -> float:

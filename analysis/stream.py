@@ -24,12 +24,12 @@ class Payload:
         ends: list[int] = []
         sizes: list[int] = []
         for event in events:
-            if event.kind != "data" or event.tcp_bytes is None:
+            if event.tcp_bytes is None:
                 continue
             if not ends or event.tcp_bytes > ends[-1]:
                 ends.append(event.tcp_bytes)
                 sizes.append(0)
-            if (event.load, event.resource) == (load, resource):
+            if (event.kind, event.load, event.resource) == ("data", load, resource):
                 sizes[-1] += event.size_bytes or 0
         self._ends = ends
         self._totals = list(accumulate(sizes))

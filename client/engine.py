@@ -7,6 +7,7 @@ Rules:
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -79,7 +80,7 @@ class Engine:
         events = [self._seen(piece, now_ns, record) for piece in self._scanner.feed(data)]
         try:
             for h2_event in self._connection.receive_data(data):
-                events += self._react(h2_event, now_ns)
+                events += [_placed(event, record) for event in self._react(h2_event, now_ns)]
         except ProtocolError as error:
             raise LoadFailed(f"the front broke HTTP/2: {error!r}", events) from error
         except LoadFailed as error:
@@ -166,6 +167,13 @@ class Engine:
         if not self._open:
             events.append(Event(t_ns=now_ns, kind=Kind.LOAD_FINISHED, load=self._load))
         return events
+
+
+def _placed(event: Event, record: Record | None) -> Event:
+    """HEADERS with their place, too: they are in the way of what follows."""
+    if record is None or event.kind is not Kind.HEADERS:
+        return event
+    return replace(event, tcp_bytes=record.end_bytes, record_ns=record.started_ns)
 
 
 def _code_name(code: ErrorCodes | int | None) -> str:

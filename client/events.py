@@ -30,8 +30,8 @@ class Kind(StrEnum):
 class Event:
     """One event. t_ns: CLOCK_MONOTONIC; load counts from 1, 0 before the first.
 
-    Of DATA: tcp_bytes, bytes of the TCP stream up to the end of the TLS record that held it; record_ns, when the first
-    byte of that record arrived.
+    Of HEADERS and DATA: tcp_bytes, bytes of the TCP stream up to the end of the TLS record that held it; record_ns,
+    when the first byte of that record arrived.
     """
 
     t_ns: int

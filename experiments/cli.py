@@ -15,7 +15,7 @@ from types import FrameType
 from analysis.journals import FolderError
 from analysis.load import load_experiment
 from analysis.summary import summarize
-from experiments import agreement
+from experiments import agreement, predictions
 from experiments.doctor import examine, ways
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
@@ -96,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
     agreement_parser = commands.add_parser("agreement", help="the same scenarios in every fabric that can be used here")
     agreement_parser.add_argument("file", type=Path, help="the document to write")
     agreement_parser.set_defaults(do=_agreement)
+    model_parser = commands.add_parser("model", help="the predictor against what is measured")
+    model_parser.add_argument("file", type=Path, help="the document to write")
+    model_parser.set_defaults(do=_model)
     kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is there")
     kernel_parser.add_argument("--quiet-if-present", action="store_true", help="say nothing if there is nothing to do")
     kernel_parser.set_defaults(do=_kernel)
@@ -173,6 +176,11 @@ def _doctor(_: argparse.Namespace, report: Report) -> int:
 
 def _agreement(options: argparse.Namespace, report: Report) -> int:
     return 0 if agreement.write(options.file, report) else 1
+
+
+def _model(options: argparse.Namespace, report: Report) -> int:
+    predictions.write(options.file, report)
+    return 0
 
 
 def _kernel(options: argparse.Namespace, report: Report) -> int:

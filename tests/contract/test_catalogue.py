@@ -72,7 +72,7 @@ def test_server_entry(server: Server) -> None:
 def test_server_entry_has_no_stray_keys(server: Server) -> None:
     """A server file has the keys that are read, and no other that would be silently ignored."""
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
-    needed = {"program", "package", "version", "command", "template", "scheduling", "native"}
+    needed = {"program", "package", "version", "command", "template", "scheduling", "native", "writes"}
     assert needed <= set(entry) <= needed | {"privileges"}
 
 

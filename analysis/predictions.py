@@ -1,0 +1,45 @@
+"""The predictor against what was measured: a row per arm, and how far off it is. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One arm: the script's first byte in milliseconds."""
+
+    arm: str
+    measured_ms: float
+    predicted_ms: float
+
+    @property
+    def error(self) -> float:
+        """Of the measured time, by which the prediction is too late."""
+        return (self.predicted_ms - self.measured_ms) / self.measured_ms
+
+
+def rows(summary: Mapping[str, Any]) -> list[Row]:
+    """A row for each arm of a summary (analysis.summary) that is ok and that the model covers."""
+    return [
+        Row(
+            arm=arm["name"],
+            measured_ms=arm["script"]["first_byte_ms"],
+            predicted_ms=arm["prediction"]["script_first_byte_ms"],
+        )
+        for arm in summary["arms"]
+        if arm["status"] == "ok" and arm["prediction"] and arm["prediction"]["script_first_byte_ms"] is not None
+    ]
+
+
+def median_error(found: Iterable[Row]) -> float:
+    """The middle of the errors' amounts."""
+    return median(abs(row.error) for row in found)
+
+
+def markdown(found: Sequence[Row]) -> str:
+    """A table: milliseconds, and the error in percent."""
+    lines = ["| arm | measured | predicted | error |", "|---|---:|---:|---:|"]
+    lines += [f"| {row.arm} | {row.measured_ms:.0f} | {row.predicted_ms:.0f} | {row.error:+.1%} |" for row in found]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,130 @@
+"""The predictor against measurements, in the virtual fabric: `make model` writes docs/model.md."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from analysis import model
+from analysis.load import load_experiment
+from analysis.predictions import Row, markdown, median_error, rows
+from analysis.summary import summarize
+from experiments.errors import StepFailed
+from experiments.experiment import Arm, Request, run_experiment
+from experiments.fabrics.fabric import choose
+from experiments.invocation import split_words
+from experiments.report import Report
+from experiments.scenario import KNOBS
+from netem.words import SAMPLE_DEFAULT, parse_sample_ns
+
+_FABRIC = "virtual"
+_NEAR = 0.1
+_CASES = (
+    "LOWAT=none",
+    "LOWAT=524288",
+    "LOWAT=131072",
+    "LOWAT=65536",
+    "LOWAT=16384",
+    "LOWAT=4096 GSO=2",
+    "LOWAT=none SERVER=h2o",
+    "LOWAT=131072 SERVER=h2o",
+    "LOWAT=16384 SERVER=h2o",
+    "LOWAT=65536 SERVER=h2o JS_DELAY=1s",
+    "LOWAT=none CC=bbr",
+    "LOWAT=131072 CC=bbr",
+    "LOWAT=16384 CC=bbr",
+    "LOWAT=16384 CC=bbr GSO=2",
+    "LOWAT=131072 CC=reno",
+    "LOWAT=4096 CC=reno GSO=2",
+    "LOWAT=131072 QUEUE=1000 RELOADS=4",
+    "LOWAT=32768 QUEUE=100",
+    "LOWAT=none SNDBUF=stock",
+    "LOWAT=none SNDBUF=stock CC=bbr RELOADS=4",
+    "LOWAT=131072 RELOADS=0",
+    "LOWAT=65536 RELOADS=0",
+    "LOWAT=16384 JS_DELAY=3s",
+    "LOWAT=65536 JS_DELAY=1s DELAY_UP=100ms",
+    "LOWAT=none RATE=128kbit RELOADS=1",
+    "LOWAT=131072 RATE=128kbit RELOADS=1",
+    "LOWAT=16384 RATE=128kbit RELOADS=1 CC=bbr",
+    "LOWAT=65536 RATE=1mbit DELAY=50ms",
+    "LOWAT=none RATE=10mbit DELAY=50ms",
+    "LOWAT=65536 RATE=10mbit DELAY=50ms",
+    "LOWAT=131072 RATE=unlimited DELAY=0ms",
+    "LOWAT=131072 PRIORITY=none",
+    "LOWAT=131072 SIZE=204800",
+)
+"""Chosen to move each term of the model. Looking at such runs led to its terms; no number in it was fitted to them."""
+
+
+def write(path: Path, report: Report) -> None:
+    """Run everything and write the document. Raises LabError."""
+    try:
+        path.touch()
+    except OSError as error:
+        raise StepFailed("the model's error", f"{path} cannot be written: {error.strerror}") from error
+    found: list[Row] = []
+    arms = [_arm(words) for words in _CASES]
+    with tempfile.TemporaryDirectory(prefix="priolab-model-") as results:
+        for server in dict.fromkeys(arm.scenario.server for arm in arms):
+            own = tuple(arm for arm in arms if arm.scenario.server == server)
+            found += rows(_run(own, Path(results), report))
+    text = _document(found)
+    path.write_text(text)
+    report.say(text)
+
+
+def _arm(words: str) -> Arm:
+    defaults = {name: knob.default for name, knob in KNOBS.items()}
+    return Arm(name=words.replace("=", " "), knobs=defaults | split_words(words.split()))
+
+
+def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, Any]:
+    """The summary of an experiment of these arms, which have one server."""
+    fabric, why = choose(_FABRIC, [arm.scenario for arm in arms], None)
+    request = Request(
+        name="model",
+        arms=arms,
+        repeat=1,
+        fabric=fabric,
+        fabric_reason=why,
+        shaper=None,
+        sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
+        capture=False,
+        results=results,
+        load_deadline_ns=None,
+    )
+    with report.progress(request) as progress:
+        summary = summarize(load_experiment(run_experiment(request, progress)))
+    if summary["status"] != "ok":
+        reason = next(arm["reason"] for arm in summary["arms"] if arm["status"] != "ok")
+        raise StepFailed("the model's error", str(reason))
+    return summary
+
+
+def _document(found: list[Row]) -> str:
+    errors = [abs(row.error) for row in found]
+    within = sum(error <= _NEAR for error in errors) / len(errors)
+    meaning = (model.__doc__ or "").partition("\n\n")[2].strip()
+    lines = [
+        "# The model",
+        "",
+        "How late the script's first byte is follows from a few numbers of the scenario, without running it.",
+        "`analysis/model.py` says how, in its own words:",
+        "",
+        "```",
+        meaning,
+        "```",
+        "",
+        f"Below is what it says and what was measured, in the virtual fabric, by `make model`: {len(found)} scenarios,",
+        "each once. Looking at such runs led to the model's terms; no number in it was fitted to them. Times are",
+        "milliseconds from the request of the measured load's page.",
+        "",
+        f"The middle of the errors is {median_error(found):.1%}, the largest {max(errors):.1%};",
+        f"{within:.0%} are within {_NEAR:.0%}.",
+        "",
+        markdown(found),
+        "Every run records its own prediction (`prediction` in the summary), and the lab's tests hold all that they",
+        "measure against it.",
+    ]
+    return "\n".join(lines) + "\n"

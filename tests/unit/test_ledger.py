@@ -1,0 +1,184 @@
+"""The ledger, on a connection whose every byte is known."""
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
+from analysis.ledger import Layer, Ledger, NoLedger, ledger, sentence
+from analysis.load import Evidence, Layers
+from analysis.metrics import page_loads
+
+MS = 10**6
+PACKET_MS = 10
+SCENARIO = {"rate_bit_s": 1514 * 8 * 1000 // PACKET_MS, "delay_ns": 300 * MS}
+AVAILABLE_MS, HANDED_MS, SENT_MS, RECORD_MS, FIRST_MS = 200, 505, 705, 1205, 1225
+IMAGE, SCRIPT = 1000, 180
+
+
+def event(t_ms: int, kind: str, resource: str | None = None) -> ClientEvent:
+    return ClientEvent(t_ns=t_ms * MS, kind=kind, load=1, resource=resource)
+
+
+def data(t_ms: int, resource: str, size_bytes: int, tcp_bytes: int, record_ms: int) -> ClientEvent:
+    seen = event(t_ms, "data", resource)
+    return replace(seen, size_bytes=size_bytes, tcp_bytes=tcp_bytes, record_ns=record_ms * MS)
+
+
+def evidence() -> Evidence:
+    """A page up to position 100; the image in two records, up to 600 and 1100; the script up to 1300."""
+    events = [
+        event(0, "load-started"),
+        *(event(0, "request-sent", name) for name in ("page", "image", "script")),
+        *(event(1, "headers", name) for name in ("page", "image", "script")),
+        data(5, "page", 50, 100, 5),
+        data(600, "image", 500, 600, 590),
+        data(1200, "image", 500, 1100, 1190),
+        data(FIRST_MS, "script", SCRIPT, 1300, RECORD_MS),
+        event(2000, "load-finished"),
+    ]
+    requests = [
+        OriginRequest(path="/image.jpg", received_ns=5 * MS, available_ns=10 * MS),
+        OriginRequest(path="/script.js", received_ns=5 * MS, available_ns=AVAILABLE_MS * MS),
+    ]
+    return Evidence(events=tuple(events), requests=tuple(requests), favoured="script")
+
+
+def socket_sample(t_ms: int, *, resent: int = 0) -> SocketSample:
+    """Until 505 ms the front has handed over 700; all at that moment. Until 705 ms 600 of it were sent; then all."""
+    handed = 1300 if t_ms >= HANDED_MS else 700
+    sent = 1300 if t_ms >= SENT_MS else 600
+    return SocketSample(
+        t_ns=t_ms * MS,
+        notsent_bytes=handed - sent,
+        unacked_segments=1,
+        cwnd_segments=10,
+        mss_bytes=1448,
+        rtt_us=300_000,
+        delivery_rate_bytes_s=1,
+        bytes_sent=sent + resent,
+        bytes_retrans=resent,
+        bytes_acked=100,
+        sndbuf_bytes=1,
+    )
+
+
+def layers(queue_packets: int = 47) -> Layers:
+    queue = QueueSample(
+        t_ns=SENT_MS * MS,
+        direction="down",
+        packets=queue_packets,
+        bytes=queue_packets * 1514,
+        delay_line_packets=1,
+        dropped=0,
+        delay_line_bytes=1514 + 209,  # 200 bytes of stream behind the script's beginning, headers in proportion
+    )
+    return Layers(
+        sockets=tuple(socket_sample(t_ms) for t_ms in range(0, 2001, 10)),
+        queue=(replace(queue, t_ns=0, bytes=0, delay_line_bytes=0), queue),
+        arrivals=(
+            Arrival(t_ns=5 * MS, tcp_bytes=100),
+            Arrival(t_ns=600 * MS, tcp_bytes=600),
+            Arrival(t_ns=FIRST_MS * MS, tcp_bytes=1300),
+        ),
+    )
+
+
+def made(wanted: Layers | None = None) -> Ledger:
+    known = evidence()
+    return ledger(page_loads(known)[0], known, wanted or layers(), SCENARIO)
+
+
+def test_the_wait_by_layer() -> None:
+    """Each change of hands is seen between two looks, so to half of their distance."""
+    parts = {layer: round(wait_ns / MS) for layer, wait_ns in made().parts.items()}
+    assert parts == {
+        Layer.PENDING: HANDED_MS - AVAILABLE_MS,
+        Layer.COMMITTED: 0,
+        Layer.UNSENT: SENT_MS - HANDED_MS,
+        Layer.QUEUE: 5 + 48 * PACKET_MS - 310,  # the link is asked at the look that finds it sent
+        Layer.PROPAGATION: 310,
+        Layer.RECOVERY: 0,
+        Layer.RECORD: FIRST_MS - RECORD_MS,
+        Layer.UNEXPLAINED: RECORD_MS - SENT_MS - 48 * PACKET_MS - 5,
+    }
+
+
+def test_the_parts_add_up() -> None:
+    """To the nanosecond, whatever is in them."""
+    for queue_packets in (0, 20, 47, 500):
+        found = made(layers(queue_packets))
+        assert sum(found.parts.values()) == found.wait_ns == (FIRST_MS - AVAILABLE_MS) * MS
+
+
+def test_what_is_left_over_is_not_hidden() -> None:
+    """A link that says it holds next to nothing leaves the time without a name."""
+    found = made(layers(queue_packets=0))
+    assert found.parts[Layer.UNEXPLAINED] == pytest.approx((RECORD_MS - SENT_MS - 310) * MS, abs=MS)
+    assert found.explained == pytest.approx(1 - 190 / 1025, abs=0.001)
+
+
+def test_a_resent_packet_is_its_name() -> None:
+    """What the link cannot explain, and more than a look, was waiting for it."""
+    quiet = layers(queue_packets=0)
+    sockets = tuple(
+        socket_sample(sample.t_ns // MS, resent=1448) if sample.t_ns > 800 * MS else sample for sample in quiet.sockets
+    )
+    parts = made(replace(quiet, sockets=sockets)).parts
+    assert parts[Layer.RECOVERY] == pytest.approx((RECORD_MS - SENT_MS - 310) * MS, abs=MS)
+    assert parts[Layer.UNEXPLAINED] == 0
+
+
+def test_image_bytes_at_the_instant_the_script_exists() -> None:
+    """All of the image in one of the layers; what had to go before the script is what came before it."""
+    moment = made().at_available
+    assert moment.t_ns == AVAILABLE_MS * MS
+    assert (moment.received_bytes, moment.propagation_bytes, moment.unsent_bytes) == (0, 500, 100)
+    assert (moment.committed_bytes, moment.pending_bytes) == (400, 0)
+    assert moment.ahead_bytes == IMAGE
+
+
+def test_every_moment_holds_the_whole_image() -> None:
+    """And never a negative part of it."""
+    for moment in made().moments:
+        parts = [
+            moment.pending_bytes,
+            moment.committed_bytes,
+            moment.unsent_bytes,
+            moment.queue_bytes,
+            moment.propagation_bytes,
+            moment.received_bytes,
+        ]
+        assert sum(parts) == IMAGE
+        assert min(parts) >= 0
+    assert made().moments[-1].received_bytes == IMAGE
+
+
+def test_committed_bytes_behind_others() -> None:
+    """The kernel takes more image first, and the script only later."""
+    sockets = tuple(
+        replace(sample, notsent_bytes=sample.notsent_bytes + 100)
+        if 300 * MS <= sample.t_ns < HANDED_MS * MS
+        else sample
+        for sample in layers().sockets
+    )
+    parts = made(replace(layers(), sockets=sockets)).parts
+    assert parts[Layer.PENDING] == (295 - AVAILABLE_MS) * MS
+    assert parts[Layer.COMMITTED] == (HANDED_MS - 295) * MS
+
+
+def test_in_words() -> None:
+    """The parts in order, short ones left out, and what run.json keeps."""
+    document = made().as_document()
+    assert document["largest"] == "propagation"
+    assert sentence(document) == (
+        "the script waited 1.02 s = 0.30 with the front, still reorderable + 0.20 unsent in the kernel"
+        " + 0.18 in the bottleneck's queue + 0.31 propagation + 0.02 for its TLS record to be complete"
+        " + 0.01 unexplained"
+    )
+
+
+def test_too_few_looks_are_no_ledger() -> None:
+    """SAMPLE=none leaves one."""
+    with pytest.raises(NoLedger, match="looked at 1 times"):
+        made(replace(layers(), sockets=layers().sockets[:1]))
