@@ -55,7 +55,8 @@ class Moment:
     """Where the image's bytes are at an instant; they add up to the image.
 
     committed is known from the moment the script exists until the front hands it over: image bytes that then still went
-    before it. What else is with the front counts as pending.
+    before it. What else is with the front counts as pending. recovery: sent, and neither on the link nor readable: lost,
+    or with the client behind something that was.
     """
 
     t_ns: int
@@ -64,12 +65,18 @@ class Moment:
     unsent_bytes: int
     queue_bytes: int
     propagation_bytes: int
+    recovery_bytes: int
     received_bytes: int
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Sent, and not yet readable at the client."""
+        return self.queue_bytes + self.propagation_bytes + self.recovery_bytes
 
     @property
     def ahead_bytes(self) -> int:
         """Image bytes that the script cannot overtake any more."""
-        return self.committed_bytes + self.unsent_bytes + self.queue_bytes + self.propagation_bytes
+        return self.committed_bytes + self.unsent_bytes + self.in_flight_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,7 +300,10 @@ def _moments(
         received_to = arrived.tcp_bytes if arrived else sample.bytes_acked
         handed, sent = image.before(sample.handed_bytes), image.before(sample.sent_bytes)
         received = min(image.before(received_to), sent)
-        in_queue = min(image.before(_queue_to(received_to, _last(layers.queue, sample.t_ns), sample)), sent) - received
+        # In the order of the stream: what is missing at the client, the bottleneck, and the delay line before it.
+        in_queue, in_line = _on_link(_last(layers.queue, sample.t_ns), sample)
+        line_from = max(received, image.before(sample.sent_bytes - in_line))
+        queue_from = max(received, image.before(sample.sent_bytes - in_line - in_queue))
         # The look just before the script exists stands for the instant at which it does.
         is_waiting = sample.t_ns > load.script_available_ns - _look_ns(sockets) and handed < ahead
         committed = ahead - handed if is_waiting else 0
@@ -303,8 +313,9 @@ def _moments(
                 pending_bytes=image.size_bytes - handed - committed,
                 committed_bytes=committed,
                 unsent_bytes=handed - sent,
-                queue_bytes=max(0, in_queue),
-                propagation_bytes=sent - received - max(0, in_queue),
+                queue_bytes=line_from - queue_from,
+                propagation_bytes=sent - line_from,
+                recovery_bytes=queue_from - received,
                 received_bytes=received,
             )
         )
@@ -322,11 +333,12 @@ def _image_ns(load: PageLoad, evidence: Evidence) -> int:
 _IMAGE_PATH = "/image.jpg"
 
 
-def _queue_to(received_to: int, held: QueueSample | None, sample: SocketSample) -> int:
-    """Position up to which bytes are in the bottleneck: it comes after the delay line, nearest to the client."""
+def _on_link(held: QueueSample | None, sample: SocketSample) -> tuple[int, int]:
+    """Bytes of the stream in the bottleneck and in the delay line."""
     if held is None:
-        return received_to
-    return received_to + round(held.bytes * sample.mss_bytes / (sample.mss_bytes + HEADERS_BYTES))
+        return 0, 0
+    payload = sample.mss_bytes / (sample.mss_bytes + HEADERS_BYTES)
+    return round(held.bytes * payload), round(held.delay_line_bytes * payload)
 
 
 def _look_ns(sockets: Sequence[SocketSample]) -> int:

@@ -8,6 +8,7 @@ STAGE: an empty folder.
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 NOBODY = 65534
@@ -25,8 +26,16 @@ def _closed(path: Path) -> Path | None:
     return next((folder for folder in on_the_way if not folder.stat().st_mode & 0o001), None)
 
 
+def _on_the_way_to_python() -> Iterator[Path]:
+    """The folders of the links that an environment's interpreter is."""
+    link = Path(sys.executable)
+    while link.is_symlink():
+        link = link.parent / link.readlink()
+        yield link.parent
+
+
 def _open_up(stage: Path) -> None:
-    needed = {Path(folder).resolve(): None for folder in (sys.base_prefix, sys.prefix, _ROOT)}
+    needed = {Path(folder).resolve(): None for folder in (sys.base_prefix, sys.prefix, _ROOT, *_on_the_way_to_python())}
     hidden = {folder: closed for folder in needed if (closed := _closed(folder)) is not None}
     held = {folder: stage / str(number) for number, folder in enumerate(hidden)}
     _mount("-t", "tmpfs", "none", str(stage))

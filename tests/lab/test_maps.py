@@ -1,35 +1,17 @@
 """The claim itself, on real servers, a real kernel and real netem, in the guest."""
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.conftest import Done, Lab, make_lab
+from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run an experiment once; later tests get the same result."""
-    done: dict[tuple[str, ...], Done] = {}
-
-    def run_once(*words: str) -> Done:
-        if words not in done:
-            lab: Lab = make_lab(tmp_path_factory.mktemp("lab"))
-            done[words] = lab.run("FABRIC=virtual", *words)
-        return done[words]
-
-    return run_once
 
 
 def _complete_ms(arm: dict[str, dict[str, float]]) -> float:
     return max(arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
 
 
-def test_without_lowat_the_script_waits_for_the_image(run: Run) -> None:
+def test_without_lowat_the_script_waits_for_the_image(run: Runs) -> None:
     """The control is inverted: the script's first byte comes seconds late, with the image all but complete."""
     control = run("LOWAT=131072").arm("control")
     assert control["verdict"] == "inverted"
@@ -37,7 +19,7 @@ def test_without_lowat_the_script_waits_for_the_image(run: Run) -> None:
     assert control["script"]["first_byte_ms"] > control["image"]["last_byte_ms"] - 500
 
 
-def test_lowat_131072_keeps_the_order(run: Run) -> None:
+def test_lowat_131072_keeps_the_order(run: Runs) -> None:
     """The treatment is kept: the script begins early and is complete before the image."""
     treatment = run("LOWAT=131072").arm("lowat-131072")
     assert treatment["verdict"] == "kept"
@@ -45,14 +27,14 @@ def test_lowat_131072_keeps_the_order(run: Run) -> None:
     assert treatment["script"]["last_byte_ms"] < treatment["image"]["last_byte_ms"]
 
 
-def test_lowat_costs_no_goodput(run: Run) -> None:
+def test_lowat_costs_no_goodput(run: Runs) -> None:
     """The time at which both are complete moves by less than five percent."""
     done = run("LOWAT=131072")
     control, treatment = (_complete_ms(dict(done.arm(name))) for name in ("control", "lowat-131072"))
     assert abs(treatment - control) < 0.05 * control
 
 
-def test_a_smaller_lowat_comes_closer(run: Run) -> None:
+def test_a_smaller_lowat_comes_closer(run: Runs) -> None:
     """16384 brings the first byte under two seconds, and the note says what keeps it from coming closer still."""
     treatment = run("LOWAT=16384", "CONTROL=no").arm("lowat-16384")
     assert treatment["verdict"] == "kept"
@@ -60,7 +42,7 @@ def test_a_smaller_lowat_comes_closer(run: Run) -> None:
     assert any("GSO" in sentence for sentence in treatment["warnings"])
 
 
-def test_a_limited_gso_lets_small_values_bind(run: Run) -> None:
+def test_a_limited_gso_lets_small_values_bind(run: Runs) -> None:
     """The knob that the note names does what it says."""
     stock = run("LOWAT=16384", "CONTROL=no").arm("lowat-16384")
     limited = run("LOWAT=16384", "CONTROL=no", "GSO=2").arm("lowat-16384")
@@ -68,7 +50,7 @@ def test_a_limited_gso_lets_small_values_bind(run: Run) -> None:
     assert limited["script"]["first_byte_ms"] < stock["script"]["first_byte_ms"]
 
 
-def test_swapped_priorities_let_the_image_finish_first(run: Run) -> None:
+def test_swapped_priorities_let_the_image_finish_first(run: Runs) -> None:
     """The server reads priorities: asked the other way round, it answers the other way round."""
     done = run("LOWAT=131072", "PRIORITY=swap")
     for arm in done.summary["arms"] if done.summary else []:
@@ -76,7 +58,7 @@ def test_swapped_priorities_let_the_image_finish_first(run: Run) -> None:
     assert done.arm("lowat-131072")["verdict"] == "kept"
 
 
-def test_a_fast_link_has_nothing_to_prioritize(run: Run) -> None:
+def test_a_fast_link_has_nothing_to_prioritize(run: Runs) -> None:
     """Unshaped, the image is complete before the script exists, with and without LOWAT."""
     done = run("RATE=unlimited", "DELAY=0ms")
     for name in ("control", "lowat-131072"):
@@ -85,7 +67,7 @@ def test_a_fast_link_has_nothing_to_prioritize(run: Run) -> None:
         assert arm["image"]["last_byte_ms"] < arm["loads"][-1]["script_available_ms"]
 
 
-def test_the_modem_tells_the_same_story(run: Run) -> None:
+def test_the_modem_tells_the_same_story(run: Runs) -> None:
     """At 128 kilobits per second the order is the same, eight times slower."""
     done = run("RATE=128kbit")
     assert done.arm("control")["verdict"] == "inverted"
@@ -93,7 +75,7 @@ def test_the_modem_tells_the_same_story(run: Run) -> None:
     assert done.arm("lowat-131072")["verdict"] == "kept"
 
 
-def test_h2o_begins_the_script_early(run: Run) -> None:
+def test_h2o_begins_the_script_early(run: Runs) -> None:
     """h2o with its own mechanism off: late without LOWAT, under four seconds with it, better still with less."""
     done = run("SERVER=h2o")
     smaller = run("SERVER=h2o", "LOWAT=16384", "CONTROL=no").arm("lowat-16384")
@@ -103,7 +85,7 @@ def test_h2o_begins_the_script_early(run: Run) -> None:
     assert smaller["script"]["first_byte_ms"] < done.arm("lowat-131072")["script"]["first_byte_ms"]
 
 
-def test_h2o_native_is_lost_where_the_window_has_outgrown_it(run: Run) -> None:
+def test_h2o_native_is_lost_where_the_window_has_outgrown_it(run: Runs) -> None:
     """Its mechanism keeps the first load near the limit and loses one where the window is past max-cwnd."""
     control = run("SERVER=h2o", "NATIVE=on", "RELOADS=3").arm("control")
     first_bytes = [load["script"]["first_byte_ms"] for load in control["loads"]]
@@ -112,7 +94,7 @@ def test_h2o_native_is_lost_where_the_window_has_outgrown_it(run: Run) -> None:
     assert control["observed"]["socket_lowat"] == [0, 1]
 
 
-def test_stock_buffers_are_explained(run: Run) -> None:
+def test_stock_buffers_are_explained(run: Runs) -> None:
     """With the kernel's own send buffer LOWAT changes little, and the lab says why and names the knob."""
     done = run("SNDBUF=stock")
     control, treatment = done.arm("control"), done.arm("lowat-131072")
@@ -121,7 +103,7 @@ def test_stock_buffers_are_explained(run: Run) -> None:
     assert "SNDBUF=4M" in done.out
 
 
-def test_bbr_inverts_as_well(run: Run) -> None:
+def test_bbr_inverts_as_well(run: Runs) -> None:
     """Congestion control does not reach what is not sent yet."""
     done = run("CC=bbr")
     assert done.arm("control")["verdict"] == "inverted"
@@ -129,6 +111,6 @@ def test_bbr_inverts_as_well(run: Run) -> None:
     assert done.arm("control")["observed"]["congestion_control"] == "bbr"
 
 
-def test_no_priority_is_no_order(run: Run) -> None:
+def test_no_priority_is_no_order(run: Runs) -> None:
     """When the client asks for no order, nothing is kept or inverted."""
     assert run("PRIORITY=none", "CONTROL=no").arm("lowat-131072")["verdict"] == "undecided"

@@ -133,7 +133,8 @@ def test_image_bytes_at_the_instant_the_script_exists() -> None:
     """All of the image in one of the layers; what had to go before the script is what came before it."""
     moment = made().at_available
     assert moment.t_ns == AVAILABLE_MS * MS
-    assert (moment.received_bytes, moment.propagation_bytes, moment.unsent_bytes) == (0, 500, 100)
+    assert (moment.received_bytes, moment.unsent_bytes) == (0, 100)
+    assert (moment.recovery_bytes, moment.in_flight_bytes) == (500, 500)  # the link held nothing then
     assert (moment.committed_bytes, moment.pending_bytes) == (400, 0)
     assert moment.ahead_bytes == IMAGE
 
@@ -147,6 +148,7 @@ def test_every_moment_holds_the_whole_image() -> None:
             moment.unsent_bytes,
             moment.queue_bytes,
             moment.propagation_bytes,
+            moment.recovery_bytes,
             moment.received_bytes,
         ]
         assert sum(parts) == IMAGE

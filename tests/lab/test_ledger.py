@@ -1,0 +1,128 @@
+"""Where the bytes wait, on real runs: the ledger names the right layer, adds up, and agrees with link and client."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from analysis.journals import QueueSample, SocketSample
+from analysis.ledger import HEADERS_BYTES, ledger
+from analysis.load import Run, load_run
+from analysis.metrics import page_loads
+from tests.conftest import Done, Lab
+from tests.lab.conftest import Runs
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_LOSSLESS = ("QUEUE=1000", "CC=cubic", "RELOADS=4", "CONTROL=no")
+_RECORD_BYTES = 16_384
+_PACKETS_OFF = 3
+"""Socket and queue are looked at one after the other, and a packet may be between them."""
+
+
+def _measured(done: Done, arm: str) -> Run:
+    assert done.folder is not None
+    return load_run(done.folder / f"{arm}.1")
+
+
+@pytest.mark.parametrize(
+    ("words", "arm", "largest"),
+    [
+        (("LOWAT=131072",), "control", "kernel_unsent"),
+        (("LOWAT=131072",), "lowat-131072", "front_pending"),
+        (("LOWAT=16384", "CONTROL=no"), "lowat-16384", "front_pending"),
+        (_LOSSLESS, "lowat-131072", "bottleneck_queue"),
+        (("SERVER=h2o",), "control", "kernel_unsent"),
+        (("RATE=128kbit",), "control", "kernel_unsent"),
+    ],
+)
+def test_the_layer_that_held_the_script_is_named(run: Runs, words: tuple[str, ...], arm: str, largest: str) -> None:
+    """And five percent of the wait at most has no name."""
+    found = run(*words).arm(arm)["ledger"]
+    assert found["largest"] == largest
+    assert found["explained"] >= 0.95
+    assert sum(found["parts_ms"].values()) == pytest.approx(found["wait_ms"])
+
+
+def test_what_was_ahead_is_what_the_client_saw(run: Runs) -> None:
+    """Image bytes that the script could not overtake any more came before it, to one TLS record."""
+    for words, arm in ((("LOWAT=131072",), "lowat-131072"), (("LOWAT=16384", "CONTROL=no"), "lowat-16384")):
+        measured = _measured(run(*words), arm)
+        evidence, layers = measured.evidence(), measured.layers()
+        assert layers is not None
+        load = page_loads(evidence)[-1]
+        moment = ledger(load, evidence, layers, measured.scenario).at_available
+        ahead = moment.ahead_bytes + moment.received_bytes
+        assert ahead == pytest.approx(load.image_bytes_before_script, abs=_RECORD_BYTES)
+
+
+def test_the_link_holds_what_the_ends_say_is_on_the_way(run: Runs) -> None:
+    """Sent by the front and not yet at the client, against tc's own count of the link: to three packets.
+
+    Where nothing is lost; otherwise packets wait with the client, behind the lost one, and neither end counts them.
+    """
+    measured = _measured(run(*_LOSSLESS), "lowat-131072")
+    errors = [abs(found) for found in _in_flight_errors(measured)]
+    assert len(errors) > 1000
+    assert max(errors) <= _PACKETS_OFF * 1514
+
+
+def test_every_byte_is_in_one_place(run: Runs) -> None:
+    """At each look the parts are the whole image, and none is less than nothing; with losses and without."""
+    for measured in (_measured(run(*_LOSSLESS), "lowat-131072"), _measured(run("LOWAT=131072"), "control")):
+        evidence, layers = measured.evidence(), measured.layers()
+        assert layers is not None
+        found = ledger(page_loads(evidence)[-1], evidence, layers, measured.scenario)
+        assert len(found.moments) > 1000
+        for moment in found.moments:
+            parts = [value for name, value in vars(moment).items() if name.endswith("_bytes")]
+            assert sum(parts) == measured.scenario["size_bytes"]
+            assert min(parts) >= 0
+
+
+def _in_flight_errors(measured: Run) -> Iterator[float]:
+    layers = measured.layers()
+    assert layers is not None
+    load = page_loads(measured.evidence())[-1]
+    queue, arrivals = list(layers.queue), list(layers.arrivals)
+    held: QueueSample | None = None
+    received = 0
+    for sample in layers.sockets:
+        while queue and queue[0].t_ns <= sample.t_ns:
+            held = queue.pop(0)
+        while arrivals and arrivals[0].t_ns <= sample.t_ns:
+            received = arrivals.pop(0).tcp_bytes
+        if held and load.started_ns <= sample.t_ns <= load.finished_ns:
+            yield _frames(sample, received) - held.bytes - held.delay_line_bytes
+
+
+def _frames(sample: SocketSample, received: int) -> float:
+    return (sample.sent_bytes - received) * (sample.mss_bytes + HEADERS_BYTES) / sample.mss_bytes
+
+
+def test_a_fast_link_needs_no_ledger(run: Runs) -> None:
+    """Nobody waited: that is said."""
+    arm = run("RATE=unlimited", "DELAY=0ms").arm("control")
+    assert arm["ledger"] is None
+    assert "less than from one look to the next" in arm["ledger_reason"]
+
+
+def test_sampling_does_not_change_the_result(lab: Lab) -> None:
+    """The same scenario with a look every millisecond and with a single one: all four times differ by under 1 %."""
+    words = ("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "RELOADS=1")
+    fine = lab.run(*words, "SAMPLE=1ms").arm("lowat-16384")
+    without = lab.run(*words, "SAMPLE=none").arm("lowat-16384")
+    for resource in ("script", "image"):
+        for edge in ("first_byte_ms", "last_byte_ms"):
+            assert fine[resource][edge] == pytest.approx(without[resource][edge], rel=0.01)
+    assert fine["ledger"]
+    assert "looked at 1 times" in without["ledger_reason"] or "looked at 0 times" in without["ledger_reason"]
+
+
+def test_nobody_is_sooner_than_the_oracle(run: Runs) -> None:
+    """In no experiment of this room, whatever the server and the kernel did."""
+    run("LOWAT=16384", "CONTROL=no", "GSO=2")
+    arms = [arm for done in run.done.values() if done.summary for arm in done.summary["arms"] if arm["status"] == "ok"]
+    assert arms
+    for arm in arms:
+        assert arm["oracle"]["inversion_ms"] >= 0
+        assert arm["script"]["first_byte_ms"] >= arm["oracle"]["script_first_byte_ms"]

@@ -1,0 +1,22 @@
+"""The predictor against everything that was measured in the guest before."""
+
+import pytest
+
+from analysis.predictions import Row, median_error, rows
+from tests.lab.conftest import Runs
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_MEDIAN_AT_MOST = 0.05
+_ERROR_AT_MOST = 0.25
+_AT_LEAST = (("LOWAT=131072",), ("LOWAT=16384", "CONTROL=no"), ("SERVER=h2o",))
+
+
+def test_predictions_hold(run: Runs) -> None:
+    """In the middle within 5 %, and never off by more than a quarter; docs/model.md has the figures."""
+    for words in _AT_LEAST:
+        run(*words)
+    found: list[Row] = [row for done in run.done.values() if done.summary for row in rows(done.summary)]
+    assert len(found) >= 5
+    assert median_error(found) <= _MEDIAN_AT_MOST
+    assert {row.arm: row.error for row in found if abs(row.error) > _ERROR_AT_MOST} == {}
