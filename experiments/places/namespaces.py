@@ -33,8 +33,9 @@ from experiments.places.places import (
 )
 from experiments.processes import Process, tail, wait_until
 from experiments.scenario import Scenario
-from netem import calibration, counters
-from netem.calibration import Calibration, NearEnd, Tolerance
+from netem import counters
+from netem.calibration import Calibration, Tolerance
+from netem.ends import NearEnd, respond
 from netem.ferry.process import Order as FerryOrder
 from netem.link import Link
 from netem.queue_journal import QueueJournal
@@ -248,7 +249,7 @@ class Namespaces:
             near.bind((self.addresses.client, 0))
             far.bind((self.addresses.front, 0))
             # A daemon: should the last datagram be lost, it must not keep the lab from ending.
-            far_end = threading.Thread(target=calibration.respond, args=(far,), daemon=True)
+            far_end = threading.Thread(target=respond, args=(far,), daemon=True)
             far_end.start()
             with NearEnd(near, far.getsockname(), link) as end:
                 result = end.until_within(tolerance)
