@@ -17,7 +17,7 @@ from experiments import capture, jobs
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
 from experiments.order import Order, Tools
-from experiments.processes import tail
+from experiments.processes import in_utc, tail
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, read_json, write_json
 from experiments.run import SERVER_NAME
 from experiments.scenario import KNOBS, Scenario, as_document, scenario_from
@@ -261,7 +261,7 @@ def _judge(folder: RunFolder, scenario: Scenario) -> Mapping[str, Any]:
 def _git_revision() -> str | None:
     command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, env=in_utc())
     except OSError:
         return None
     return done.stdout.strip() or None

@@ -161,7 +161,7 @@ class Namespaces:
         """Ready when it answers the front's place."""
         address, port = self.addresses.origin, ORIGIN_PORT
         command = origin.command
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "TZ": "UTC", "HOST": address, "PORT": str(port)}
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
         log = origin.folder / "output.log"
         environment |= origin.environment
         with self._origin.start("the origin", command, log, environment=environment) as process:

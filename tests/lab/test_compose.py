@@ -140,6 +140,7 @@ def test_a_killed_client_is_the_reason(lab: Lab) -> None:
     running.communicate(timeout=_END_S)
     _failed(lab.latest(), "the client", "SIGKILL")
 
+    assert b"TZ=UTC" in Path(f"/proc/{client}/environ").read_bytes().split(b"\0")
 
 def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
     """Not the client's, whose connection broke, nor the gauge's, which had nothing left to look at."""
