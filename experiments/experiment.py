@@ -4,7 +4,7 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -180,6 +180,7 @@ def _order(arm: Arm, repetition: int, request: Request, tools: Tools) -> Order:
         capture=request.capture,
         programs=tools.programs,
         versions=tools.versions,
+        node_route=asdict(tools.node_route) if tools.node_route else None,
     )
 
 

@@ -17,8 +17,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self, cast
 
+from clock import quality
+from clock.route import Finding, route_of
+from experiments import processes
 from experiments.errors import StepFailed
-from experiments.origin import wait_for_origin
+from experiments.order import Tools
+from experiments.origin import CLOCK_READER, RunningOrigin, wait_for_origin
 from experiments.places import tap
 from experiments.places.namespace import Namespace
 from experiments.places.places import (
@@ -94,6 +98,14 @@ class Namespaces:
         """Nothing beyond the kernel they share with this process."""
         return {}
 
+    def python_clock(self) -> dict[str, Any]:
+        """That of this process: the client has the same interpreter, and all places one kernel."""
+        return quality.describe()
+
+    def node_route(self, tools: Tools) -> Finding:
+        """Found out with a Node of its own."""
+        return route_of([tools.programs["node"], *CLOCK_READER], processes.in_utc())
+
     def _wire_up(self) -> None:
         client, link, front, origin = self._client, self._link, self._front, self._origin
         for place in (client, link, front, origin):
@@ -157,7 +169,7 @@ class Namespaces:
         }
 
     @contextmanager
-    def start_origin(self, origin: OriginSettings) -> Iterator[Process]:
+    def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
         """Ready when it answers the front's place."""
         address, port = self.addresses.origin, ORIGIN_PORT
         command = origin.command
@@ -166,8 +178,8 @@ class Namespaces:
         environment |= origin.environment
         with self._origin.start("the origin", command, log, environment=environment) as process:
             with self._front.entered():
-                wait_for_origin(process, address, port)
-            yield process
+                running = wait_for_origin(process, address, port)
+            yield running
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:

@@ -142,6 +142,7 @@ def test_a_killed_client_is_the_reason(lab: Lab) -> None:
 
     assert b"TZ=UTC" in Path(f"/proc/{client}/environ").read_bytes().split(b"\0")
 
+
 def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
     """Not the client's, whose connection broke, nor the gauge's, which had nothing left to look at."""
     running = _until_loading(lab)
