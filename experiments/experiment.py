@@ -16,6 +16,7 @@ from analysis.load import load_evidence, load_layers
 from experiments import capture, jobs
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
+from experiments.instruments import instruments
 from experiments.order import Order, Tools
 from experiments.processes import in_utc, tail
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, read_json, write_json
@@ -230,6 +231,7 @@ def _end_run(
             "seed": repetition,
             "fabric": request.fabric.name,
             **outcome,
+            "instruments": instruments(folder),
             "wall_s": round(wall_s, 3),
             "knobs": dict(arm.knobs),
             "scenario": as_document(arm.scenario),
