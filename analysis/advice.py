@@ -10,6 +10,7 @@ _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
 _PACKET_BITS = 1514 * 8
 _LONG_QUEUE_S = 1.0
+_COARSE_NS = 10**6
 
 Document = Mapping[str, Any]
 
@@ -136,6 +137,17 @@ def _random(scenario: Document, observed: Document) -> str | None:
     return f"{' and '.join(words)}: chance, which falls differently in every repetition. REPEAT=5 shows the spread."
 
 
+def _coarse_clock(scenario: Document, observed: Document) -> str | None:
+    del scenario
+    step_ns = observed.get("clock_resolution_ns")  # not in older folders
+    if step_ns is None or step_ns <= _COARSE_NS:
+        return None
+    return (
+        f"The clock of this run moves in steps of {step_ns / 10**6:g} ms, and no time in it is finer than that. "
+        f"FABRIC=virtual has a clock of its own."
+    )
+
+
 _RULES: tuple[Callable[[Document, Document], str | None], ...] = (
     _no_limit,
     _larger_than_image,
@@ -147,4 +159,5 @@ _RULES: tuple[Callable[[Document, Document], str | None], ...] = (
     _deep_bottleneck,
     _own_mechanism,
     _random,
+    _coarse_clock,
 )

@@ -69,6 +69,7 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "ledger_reason": chosen.document.get("ledger_reason"),
         "wall_s": round(median(run.document["wall_s"] for run in runs), 3),
         "loads": list(chosen.document["loads"]),
+        "instruments": dict(chosen.document.get("instruments", {})),
         "warnings": advice(chosen.document) if chosen.status == "ok" else [],
     }
     if len(runs) > 1:

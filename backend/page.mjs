@@ -1,5 +1,6 @@
 /** What the origin serves: the page and its two resources, made once at start. */
 
+import { describe } from "./clock.mjs";
 import { jpegOfSize } from "./jpeg.mjs";
 
 // The image stands before the script on purpose: document order works against the script, priority must win.
@@ -42,6 +43,6 @@ export function resources({ size, scriptDelayMs }) {
     ["/", { body: Buffer.from(HTML), type: "text/html; charset=utf-8", delayMs: 0 }],
     ["/image.jpg", { body: jpegOfSize(size), type: "image/jpeg", delayMs: 0 }],
     ["/script.js", { body: scriptOfSize(size), type: script, delayMs: scriptDelayMs }],
-    ["/ready", { body: Buffer.from("ready\n"), type: "text/plain", delayMs: 0 }],
+    ["/ready", { body: Buffer.from(JSON.stringify({ clock: describe() }) + "\n"), type: "application/json", delayMs: 0 }],
   ]);
 }

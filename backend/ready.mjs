@@ -1,5 +1,6 @@
 /**
  * Exit with 0 as soon as the origin on this machine answers a request, with 1 after SECONDS without an answer.
+ * Prints the answer: what the origin says of its clock.
  *
  *   node ready.mjs [SECONDS]     1 by default; HOST and PORT as for origin.mjs
  */
@@ -13,7 +14,9 @@ const end = Date.now() + 1000 * Number(process.argv[2] ?? 1);
 async function reasonAgainst() {
   try {
     const response = await fetch(address, { signal: AbortSignal.timeout(1000) });
-    return response.ok ? null : `status ${response.status}`;
+    if (!response.ok) return `status ${response.status}`;
+    process.stdout.write(await response.text());
+    return null;
   } catch (error) {
     return error.cause?.message ?? error.message;
   }

@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +18,7 @@ from client.engine import Engine, LoadFailed
 from client.events import Event, Kind
 from client.plan import Plan, read_plan
 from client.transport import Deadline, Transport, TransportFailed, tls_context
+from clock.cost import Cost
 
 _CONNECT_NS = 60 * 10**9
 """At least so long may connecting take; where a page load may take longer, because the link is slow, this may too."""
@@ -38,7 +40,7 @@ class _Journal:
         self._arrivals.write(f'{{"t_ns": {t_ns}, "tcp_bytes": {tcp_bytes}}}\n')
 
 
-def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: _Journal) -> None:
+def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: _Journal, cost: Cost) -> None:
     print(f"@ load {number} of {plan.loads}", flush=True)
     deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "it")
     try:
@@ -46,7 +48,10 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
         transport.send(engine.data_to_send(), deadline)
         while engine.loading:
             for plaintext, record in transport.receive(deadline):
-                journal.add(engine.receive(plaintext, record.received_ns, record))
+                began_ns = time.monotonic_ns()
+                events = engine.receive(plaintext, record.received_ns, record)
+                journal.add(events)
+                cost.add(len(events), time.monotonic_ns() - began_ns)
             journal.arrived(*transport.received)
             transport.send(engine.data_to_send(), deadline)
     except (LoadFailed, TransportFailed) as error:
@@ -67,13 +72,19 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
     ):
         journal = _Journal(events, arrivals)
         engine = Engine(plan)
+        cost = Cost()
         journal.add([Event(t_ns=transport.connected_ns, kind=Kind.CONNECTED, load=0)])
         journal.add([Event(t_ns=transport.handshake(deadline), kind=Kind.SECURED, load=0)])
         host, port = transport.local_address
         for number in range(1, plan.loads + 1):
-            _run_load(number, plan, engine, transport, journal)
+            _run_load(number, plan, engine, transport, journal, cost)
         time.sleep(_LINGER_S)
-        socket_state = {"address": host, "port": port, "receive_buffer_bytes": transport.receive_buffer_bytes}
+        socket_state = {
+            "address": host,
+            "port": port,
+            "receive_buffer_bytes": transport.receive_buffer_bytes,
+            "instrument": asdict(cost),
+        }
         (out / "socket.json").write_text(json.dumps(socket_state) + "\n")
 
 

@@ -3,8 +3,7 @@
 Rules:
 1. Plaintext carries its TLS record: the receive time of the last packet that was needed to decrypt it, and where it
    ends in the TCP stream. A record cannot be read before its last byte is here; that is part of what is measured.
-2. Times are CLOCK_MONOTONIC and never decrease. The kernel stamps packets with CLOCK_REALTIME; the difference is taken
-   at each read.
+2. Times are CLOCK_MONOTONIC and never decrease; clock/arrival.py says how the kernel's stamps become that.
 3. A read carries the stamp of its last packet. Where that packet had waited for a missing one before it, the stamp is
    older than the moment the bytes became readable; so a stamp of more than a millisecond ago is not believed, and the
    time after the read is used, as it is where there is no stamp.
@@ -13,16 +12,14 @@ Rules:
 import select
 import socket
 import ssl
-import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
 from client.records import Record, RecordSplitter
+from clock import arrival
 
-_SO_TIMESTAMPNS = 35  # <asm-generic/socket.h>; the socket module does not name it
-_TIMESPEC = struct.Struct("@qq")
 _OLDEST_STAMP_NS = 10**6
 _READ_BYTES = 256 * 1024
 _PLAINTEXT_BYTES = 16 * 1024  # the most a TLS record holds (RFC 8446, 5.1)
@@ -66,7 +63,7 @@ class Transport:
         self.connected_ns = time.monotonic_ns()
         self._socket.settimeout(0)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        arrival.stamp_arrivals(self._socket)
         self._received_ns = self.connected_ns
         self._splitter = RecordSplitter()
         self._closed = False
@@ -151,12 +148,12 @@ class Transport:
         """One read; the records it completes, or None at the end of file."""
         self._wait(lambda seconds: select.select([self._socket], [], [], seconds)[0], deadline)
         try:
-            data, ancillary, _, _ = self._socket.recvmsg(_READ_BYTES, socket.CMSG_SPACE(_TIMESPEC.size))
+            data, ancillary, _, _ = self._socket.recvmsg(_READ_BYTES, arrival.ANCILLARY_BYTES)
         except OSError as error:
             raise TransportFailed(f"the connection broke: {error}") from error
         if not data:
             return None
-        self._received_ns = max(self._received_ns, _receive_time_ns(ancillary))
+        self._received_ns = max(self._received_ns, arrival.arrival_ns(ancillary, _OLDEST_STAMP_NS))
         return list(self._splitter.feed(data, self._received_ns))
 
     def _flush(self, deadline: Deadline) -> None:
@@ -172,14 +169,3 @@ class Transport:
     def _wait(self, ready: Callable[[float], object], deadline: Deadline) -> None:
         while not ready(deadline.remaining_s()):
             pass
-
-
-def _receive_time_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
-    now_ns = time.monotonic_ns()
-    for level, kind, data in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
-            seconds, nanoseconds = _TIMESPEC.unpack(data)
-            age_ns = time.time_ns() - (seconds * 10**9 + nanoseconds)
-            if 0 <= age_ns <= _OLDEST_STAMP_NS:
-                return now_ns - int(age_ns)
-    return now_ns

@@ -16,7 +16,7 @@ from rich.table import Table
 from analysis.figures import timeline
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
-from experiments import ferry_bench
+from experiments import client_bench, ferry_bench
 from experiments.experiment import Progress, run_experiment
 from experiments.invocation import request_from
 from netem.shaper import Shaper
@@ -66,7 +66,7 @@ def _shapers(results: str, silent: Progress) -> Table:
 
 
 def main() -> None:
-    """Print wall seconds (median and range of three), link seconds and their ratio; then what the shapers are worth."""
+    """Print wall seconds (median and range of three), link seconds and their ratio; then shapers and instruments."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:
@@ -83,6 +83,7 @@ def main() -> None:
         print(f"{'the picture':<36} {figure_s:>8.1f}")
         console = Console()
         console.print(_shapers(results, silent))
+    client_bench.main()
     if os.geteuid() == 0:
         ferry_bench.main()
     else:

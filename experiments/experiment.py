@@ -4,7 +4,7 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,9 @@ from analysis.load import load_evidence, load_layers
 from experiments import capture, jobs
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
+from experiments.instruments import instruments
 from experiments.order import Order, Tools
-from experiments.processes import tail
+from experiments.processes import in_utc, tail
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, read_json, write_json
 from experiments.run import SERVER_NAME
 from experiments.scenario import KNOBS, Scenario, as_document, scenario_from
@@ -180,6 +181,7 @@ def _order(arm: Arm, repetition: int, request: Request, tools: Tools) -> Order:
         capture=request.capture,
         programs=tools.programs,
         versions=tools.versions,
+        node_route=asdict(tools.node_route) if tools.node_route else None,
     )
 
 
@@ -229,6 +231,7 @@ def _end_run(
             "seed": repetition,
             "fabric": request.fabric.name,
             **outcome,
+            "instruments": instruments(folder),
             "wall_s": round(wall_s, 3),
             "knobs": dict(arm.knobs),
             "scenario": as_document(arm.scenario),
@@ -261,7 +264,7 @@ def _judge(folder: RunFolder, scenario: Scenario) -> Mapping[str, Any]:
 def _git_revision() -> str | None:
     command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, env=in_utc())
     except OSError:
         return None
     return done.stdout.strip() or None

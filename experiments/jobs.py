@@ -23,6 +23,7 @@ from typing import Self
 
 from experiments import keeper
 from experiments.errors import StepFailed
+from experiments.processes import in_utc
 
 _PROGRESS = "@ "
 _STOP_S = 90.0
@@ -70,6 +71,7 @@ class _Job:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 bufsize=0,
+                env=in_utc(),
             )
         except BaseException:
             self._log.close()

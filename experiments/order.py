@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
+from clock.route import Finding
 from experiments.record import RunFolder, read_json, write_json
 from experiments.scenario import Scenario, scenario_from
 from netem.shaper import Shaper
@@ -11,10 +12,14 @@ from netem.shaper import Shaper
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """Programs by name, as the places call them (absolute paths on this machine), and their versions."""
+    """Programs by name, as the places call them (absolute paths on this machine), and their versions.
+
+    node_route: which way Node reads the clock, where that was found out beforehand.
+    """
 
     programs: Mapping[str, str]
     versions: Mapping[str, str]
+    node_route: Finding | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +27,8 @@ class Order:
     """knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
 
     seed: of what is random in the link. sample_ns: how often socket and queue are looked at, None for hardly at all.
-    load_deadline_ns: longest page load. capture: whether packets are written down. programs, versions: see Tools.
+    load_deadline_ns: longest page load. capture: whether packets are written down. programs, versions, node_route: see
+    Tools.
     """
 
     knobs: Mapping[str, str]
@@ -34,6 +40,7 @@ class Order:
     capture: bool
     programs: Mapping[str, str]
     versions: Mapping[str, str]
+    node_route: Mapping[str, Any] | None = None
 
     @property
     def scenario(self) -> Scenario:
@@ -42,8 +49,9 @@ class Order:
 
     @property
     def tools(self) -> Tools:
-        """Programs and versions."""
-        return Tools(programs=self.programs, versions=self.versions)
+        """Programs, their versions, and what is known of them."""
+        route = Finding(**self.node_route) if self.node_route else None
+        return Tools(programs=self.programs, versions=self.versions, node_route=route)
 
     @property
     def asked_shaper(self) -> Shaper | None:

@@ -1,21 +1,43 @@
 """The origin as a process: Node, told everything by environment variables, asked over HTTP only."""
 
 import http.client
+import json
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 from experiments.errors import StepFailed
 from experiments.processes import Process
 
-PROGRAM = Path(__file__).resolve().parent.parent / "backend" / "origin.mjs"
+_BACKEND = Path(__file__).resolve().parent.parent / "backend"
+PROGRAM = _BACKEND / "origin.mjs"
+CLOCK = _BACKEND / "clock.mjs"
 # V8 hands hot functions to a second thread for compilation. In a guest whose clock stands still while it works that
 # thread is never given the processor, and the first stays in the interpreter: compile on the main thread instead.
 ONE_THREAD = "--single-threaded"
+CLOCK_READER = (ONE_THREAD, "-e", "process.exit(process.hrtime.bigint() > 0n ? 0 : 1)")
+"""What Node is to be told to read the clock as the origin does, and to end with 0 if it could."""
+
 _READY_S = 30.0
 _RETRY_S = 0.05
 
 
-def wait_for_origin(origin: Process, address: str, port: int) -> None:
+@dataclass(frozen=True, kw_only=True)
+class RunningOrigin:
+    """The origin at work. clock: what it says of the clock it reads (backend/clock.mjs)."""
+
+    process: Process
+    clock: Mapping[str, Any]
+
+    @classmethod
+    def answering(cls, process: Process, answer: str | bytes) -> Self:
+        """answer: to a request for /ready."""
+        return cls(process=process, clock=json.loads(answer)["clock"])
+
+
+def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
     """Return when it answers a request; to be called where it can be reached. Raises StepFailed."""
     end = time.monotonic() + _READY_S
     while True:
@@ -23,8 +45,9 @@ def wait_for_origin(origin: Process, address: str, port: int) -> None:
         connection = http.client.HTTPConnection(address, port, timeout=2.0)
         try:
             connection.request("GET", "/ready")
-            if connection.getresponse().status == http.HTTPStatus.OK:
-                return
+            response = connection.getresponse()
+            if response.status == http.HTTPStatus.OK:
+                return RunningOrigin.answering(origin, response.read())
             reason = "it does not answer 200"
         except OSError as error:
             reason = str(error)

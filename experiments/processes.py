@@ -23,6 +23,14 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def in_utc(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What every program of the lab is started with: these variables, or this process's own, and UTC.
+
+    Where TZ is not set, whoever wants the local time looks for a file first, each time anew.
+    """
+    return dict(os.environ if environment is None else environment) | {"TZ": "UTC"}
+
+
 def die_with_parent() -> None:
     """In a child: be killed when the parent's thread ends, so that kill -9 of the lab leaves nothing running."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -48,7 +56,13 @@ def run(
     """Run a short command; its standard output. Raises StepFailed."""
     try:
         done = subprocess.run(
-            command, input=text_in, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment
+            command,
+            input=text_in,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            env=in_utc(environment),
         )
     except FileNotFoundError:
         raise StepFailed(step, f"{command[0]} is not installed") from None
@@ -92,7 +106,7 @@ class Process:
                     stdin=subprocess.DEVNULL,
                     stdout=output if own_stdout else None,
                     stderr=output,
-                    env=environment,
+                    env=in_utc(environment),
                     start_new_session=True,
                     preexec_fn=die_with_parent,
                 )

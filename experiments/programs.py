@@ -6,6 +6,7 @@ import subprocess
 
 from experiments.errors import Unavailable
 from experiments.order import Tools
+from experiments.processes import in_utc
 from proxy.server import Server, catalogue
 
 _SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
@@ -19,7 +20,7 @@ def find(name: str) -> str | None:
 def version(*command: str) -> str | None:
     """First line a program prints about its version, None if it cannot be run."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, env=in_utc())
     except OSError:
         return None
     return (done.stdout or done.stderr).strip().splitlines()[0] if done.stdout or done.stderr else None

@@ -1,8 +1,5 @@
 """One arm, from nothing to its last counter, in the order in which it happens."""
 
-import os
-import platform
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
@@ -11,6 +8,7 @@ from typing import Any
 
 from client.plan import maps_plan
 from experiments.capture import capturing
+from experiments.environment import Environment
 from experiments.errors import InvalidRun
 from experiments.order import Tools
 from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, Look, OriginSettings, Places
@@ -65,11 +63,13 @@ def run_arm(
     Raises StepFailed, Unavailable, and InvalidRun if something asked for is not what was observed.
     """
     with ExitStack() as stack:
-        _record_environment(folder, tools, places)
+        environment = Environment(folder, tools, places)
         places.tune(scenario)
 
         tell("origin and front")
         origin = stack.enter_context(places.start_origin(_origin_settings(scenario, folder, tools)))
+        environment.origin_answers(origin.clock)
+        observed |= {"clock_resolution_ns": environment.resolution_ns}
         front = _front(places, scenario, folder, tools)
         write_json(folder.asked / "front.json", front.command)
         server = stack.enter_context(places.start_front(front, scenario))
@@ -89,7 +89,7 @@ def run_arm(
         observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
 
         with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
-            _load_pages(places, scenario, folder, (server, origin, *taps), link, conditions)
+            _load_pages(places, scenario, folder, (server, origin.process, *taps), link, conditions)
         sockets = read_samples(folder.front / "sockets.jsonl")
         observed |= live_socket_state(sockets, read_process_samples(folder.front / "process.jsonl"))
         check_live_socket(scenario, observed)
@@ -99,20 +99,6 @@ def run_arm(
         write_json(folder.link / "counters.json", counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
-
-
-def _record_environment(folder: RunFolder, tools: Tools, places: Places) -> None:
-    monotonic = time.get_clock_info("monotonic")
-    document = {
-        "kernel": platform.release(),
-        "machine": platform.machine(),
-        "cpus": os.cpu_count(),
-        "clock": {"implementation": monotonic.implementation, "resolution_s": monotonic.resolution},
-        "python": sys.version.split()[0],
-        "versions": dict(tools.versions),
-        **places.describe(),
-    }
-    write_json(folder.environment, document)
 
 
 def _origin_settings(scenario: Scenario, folder: RunFolder, tools: Tools) -> OriginSettings:

@@ -12,7 +12,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from netem.calibration import NearEnd, Tolerance, respond
+from netem.calibration import Tolerance
+from netem.ends import NearEnd, respond
 from netem.link import Link
 
 

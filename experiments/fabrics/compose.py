@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.errors import StepFailed, Unavailable
 from experiments.fabrics.netns import no_netem
+from experiments.fabrics.node_route import node_route
 from experiments.order import Order, Tools
 from experiments.places import engine
 from experiments.places.containers import Containers, project_name
@@ -56,6 +57,7 @@ class Compose:
                 "iproute2": _package(images["link"], "iproute2"),
                 **tcpdump,
             },
+            node_route=node_route(images["origin"]),
         )
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:

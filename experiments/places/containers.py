@@ -17,9 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from clock.route import Finding
 from experiments import processes
 from experiments.errors import StepFailed
-from experiments.order import Order
+from experiments.order import Order, Tools
+from experiments.origin import RunningOrigin
 from experiments.places import engine, tap
 from experiments.places.overlay import Overlay
 from experiments.places.places import (
@@ -85,9 +87,8 @@ class Containers:
                     raise
                 self._project.remove()
             else:
-                self._stack.enter_context(
-                    self._start("client", "the client's place", self._folder.client / "place.log")
-                )
+                place = self._start("client", "the client's place", self._folder.client / "place.log")
+                self._place = self._stack.enter_context(place)
                 return self
         raise StepFailed("making containers", "no free pair of networks in 198.18.0.0/15")
 
@@ -121,6 +122,15 @@ class Containers:
             },
         }
 
+    def python_clock(self) -> dict[str, Any]:
+        """That of the Python in the client's place."""
+        clock: dict[str, Any] = json.loads(self._until(self._place, "client", [self.python, "-m", "clock"]))
+        return clock
+
+    def node_route(self, tools: Tools) -> Finding:
+        """It was found out in the origin's image."""
+        return tools.node_route or Finding(route=None, reason="it was not tried")
+
     def tune(self, scenario: Scenario) -> None:
         """The sysctls came with the containers; what is left needs a running front, see `start_front`."""
 
@@ -135,12 +145,12 @@ class Containers:
         }
 
     @contextmanager
-    def start_origin(self, origin: OriginSettings) -> Iterator[Process]:
+    def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
         """Ready when it answers itself."""
         log = origin.folder / "output.log"
         with self._start("origin", "the origin", log) as process:
-            self._until(process, "origin", ["node", "ready.mjs", str(_READY_S)])
-            yield process
+            answer = self._until(process, "origin", ["node", "ready.mjs", str(_READY_S)])
+            yield RunningOrigin.answering(process, answer)
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:

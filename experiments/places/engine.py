@@ -13,7 +13,7 @@ from experiments.programs import find
 ROOT = Path(__file__).resolve().parents[2]
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"
-_SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "netem", "netlink", "proxy")
+_SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "clock", "netem", "netlink", "proxy")
 _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
 _START_S = 120.0

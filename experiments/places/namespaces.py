@@ -17,8 +17,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self, cast
 
+from clock import quality
+from clock.route import Finding, route_of
+from experiments import processes
 from experiments.errors import StepFailed
-from experiments.origin import wait_for_origin
+from experiments.order import Tools
+from experiments.origin import CLOCK_READER, RunningOrigin, wait_for_origin
 from experiments.places import tap
 from experiments.places.namespace import Namespace
 from experiments.places.places import (
@@ -33,8 +37,9 @@ from experiments.places.places import (
 )
 from experiments.processes import Process, tail, wait_until
 from experiments.scenario import Scenario
-from netem import calibration, counters
-from netem.calibration import Calibration, NearEnd, Tolerance
+from netem import counters
+from netem.calibration import Calibration, Tolerance
+from netem.ends import NearEnd, respond
 from netem.ferry.process import Order as FerryOrder
 from netem.link import Link
 from netem.queue_journal import QueueJournal
@@ -92,6 +97,14 @@ class Namespaces:
     def describe(self) -> Mapping[str, Any]:
         """Nothing beyond the kernel they share with this process."""
         return {}
+
+    def python_clock(self) -> dict[str, Any]:
+        """That of this process: the client has the same interpreter, and all places one kernel."""
+        return quality.describe()
+
+    def node_route(self, tools: Tools) -> Finding:
+        """Found out with a Node of its own."""
+        return route_of([tools.programs["node"], *CLOCK_READER], processes.in_utc())
 
     def _wire_up(self) -> None:
         client, link, front, origin = self._client, self._link, self._front, self._origin
@@ -156,17 +169,17 @@ class Namespaces:
         }
 
     @contextmanager
-    def start_origin(self, origin: OriginSettings) -> Iterator[Process]:
+    def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
         """Ready when it answers the front's place."""
         address, port = self.addresses.origin, ORIGIN_PORT
         command = origin.command
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "TZ": "UTC", "HOST": address, "PORT": str(port)}
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
         log = origin.folder / "output.log"
         environment |= origin.environment
         with self._origin.start("the origin", command, log, environment=environment) as process:
             with self._front.entered():
-                wait_for_origin(process, address, port)
-            yield process
+                running = wait_for_origin(process, address, port)
+            yield running
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:
@@ -248,7 +261,7 @@ class Namespaces:
             near.bind((self.addresses.client, 0))
             far.bind((self.addresses.front, 0))
             # A daemon: should the last datagram be lost, it must not keep the lab from ending.
-            far_end = threading.Thread(target=calibration.respond, args=(far,), daemon=True)
+            far_end = threading.Thread(target=respond, args=(far,), daemon=True)
             far_end.start()
             with NearEnd(near, far.getsockname(), link) as end:
                 result = end.until_within(tolerance)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from experiments.origin import ONE_THREAD, PROGRAM
+from clock.route import Finding
+from experiments.order import Tools
+from experiments.origin import ONE_THREAD, PROGRAM, RunningOrigin
 from experiments.processes import Process
 from experiments.scenario import Scenario
 from netem.calibration import Calibration, Tolerance
@@ -96,13 +98,19 @@ class Places(Protocol):
     def describe(self) -> Mapping[str, Any]:
         """What env.json should say about them."""
 
+    def python_clock(self) -> dict[str, Any]:
+        """What env.json should say about the clock that the client reads (clock/quality.py)."""
+
+    def node_route(self, tools: Tools) -> Finding:
+        """Which way the origin's Node reads the clock."""
+
     def tune(self, scenario: Scenario) -> None:
         """Set send buffer, congestion control, LOWAT and GSO of the front, where it can be done before it runs."""
 
     def settings(self) -> dict[str, Any]:
         """What is set in the place of a running front: lowat, tcp_wmem, gso_segments."""
 
-    def start_origin(self, origin: OriginSettings) -> AbstractContextManager[Process]:
+    def start_origin(self, origin: OriginSettings) -> AbstractContextManager[RunningOrigin]:
         """The origin, answering."""
 
     def start_front(self, front: Front, scenario: Scenario) -> AbstractContextManager[Process]:

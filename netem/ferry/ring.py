@@ -1,9 +1,8 @@
 """One end of a loop: frames read from a ring shared with the kernel (packet(7), TPACKET_V2), and written back.
 
 Rules:
-1. A frame comes with the time the kernel received it, on CLOCK_MONOTONIC, never decreasing. The kernel stamps with
-   CLOCK_REALTIME; the difference is taken at each read. A stamp from the future, or so old that the clock was probably
-   set meanwhile, is not believed: then the time of the read stands.
+1. A frame comes with the time the kernel received it, on CLOCK_MONOTONIC, never decreasing (clock/arrival.py). A stamp
+   so old that the clock was probably set meanwhile is not believed.
 2. The ring is the only buffer between the loop and the ferry, and what does not fit into it is counted. Its size is not
    subject to net.core.rmem_max, which an ordinary socket could not exceed in a user namespace.
 3. Frames are IPv4 packets, whole and with complete checksums; anything else means that the loop is not set up.
@@ -16,6 +15,8 @@ import socket
 import struct
 import time
 from typing import Self
+
+from clock.arrival import believed_ns
 
 FRAMES = 2048
 """The ring's capacity: an eighth of a second of full-size packets at 200 Mbit/s."""
@@ -120,8 +121,7 @@ class Ring:
         last_ns = self._last_ns
         converted = []
         for stamp_ns, frame in frames:
-            age_ns = real_ns - stamp_ns
-            last_ns = max(last_ns, now_ns - age_ns if 0 <= age_ns <= _OLDEST_STAMP_NS else now_ns)
+            last_ns = max(last_ns, believed_ns(stamp_ns, real_ns, now_ns, _OLDEST_STAMP_NS))
             converted.append((last_ns, frame))
         self._last_ns = last_ns
         return converted

@@ -96,6 +96,9 @@ def test_images_are_the_distributions_and_pinned() -> None:
         text = (ROOT / file).read_text()
         assert "ARG BASE=debian:bookworm-slim\nFROM ${BASE}\n" in text
         assert re.findall(r"^FROM .*$", text, re.MULTILINE) == ["FROM ${BASE}"]
+        assert re.search(r"^ENV (.* )?TZ=UTC( |$)", text, re.MULTILINE), (
+            "without TZ the local time is looked up in files"
+        )
     front = (ROOT / "proxy/Dockerfile").read_text()
     for server in catalogue().values():
         assert f"ARG {server.package.upper()}_VERSION=" in front

@@ -103,6 +103,10 @@ def test_the_run_folder_is_the_users_and_complete(nginx: Done) -> None:
     environment = json.loads((run / "env.json").read_text())
     assert set(environment["images"]) == {"origin", "front", "link", "client"}
     assert environment["versions"]["nginx"].startswith("nginx 1.22.")
+    for reader in (environment["clock"]["python"], environment["clock"]["node"]):
+        assert reader["reads"] in ("vdso", "system call"), reader["reasons"]
+        assert reader["resolution_ns"] <= nginx.arm("lowat-131072")["observed"]["clock_resolution_ns"]
+    assert nginx.arm("lowat-131072")["instruments"]["client"]["ns_per_event"] > 0
 
 
 def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
@@ -136,6 +140,7 @@ def test_a_killed_client_is_the_reason(lab: Lab) -> None:
         and _words(entry)[:3] == ["python3", "-m", "client"]
         and str(lab.root) in _words(entry)[3]
     )
+    assert b"TZ=UTC" in Path(f"/proc/{client}/environ").read_bytes().split(b"\0")
     os.kill(client, signal.SIGKILL)
     running.communicate(timeout=_END_S)
     _failed(lab.latest(), "the client", "SIGKILL")

@@ -100,6 +100,21 @@ def test_an_interrupted_run_leaves_nothing(lab: Lab, step: str, number: signal.S
     traces.must_be_gone()
 
 
+def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every process of a run is in UTC, wherever the user is; nginx has written its title over what proc(5) shows."""
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    traces = Traces()
+    with _running(lab, traces, *_ENDLESS, until=_LOADING) as running:
+        seen = {words_of(pid): Path(f"/proc/{pid}/environ").read_bytes() for pid in descendants(running.pid)[1:]}
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=_SOON_S)
+    shown = {words for words in seen if not words.startswith("nginx: ")}
+    for part in ("keeper.py", "experiments.arm", "netem.ferry", "origin.mjs", "-m client"):
+        assert any(part in words for words in shown), part
+    assert [words for words in shown if b"TZ=UTC" not in seen[words].split(b"\0")] == []
+    traces.must_be_gone()
+
+
 def test_a_killed_lab_leaves_its_partial_folder_alone(lab: Lab) -> None:
     """kill -9 leaves no process, namespace or temporary file."""
     traces = Traces()

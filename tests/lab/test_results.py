@@ -92,6 +92,25 @@ def test_a_run_folder_is_complete(repeated: Done) -> None:
     assert not list(folder.parent.parent.glob("*.partial"))
 
 
+def test_the_guests_clock_is_accounted_for(repeated: Done) -> None:
+    """Python's and Node's: reads are system calls and move the clock by one step each; working does not move it."""
+    folder = _run_folder(repeated)
+    clock = json.loads((folder / "env.json").read_text())["clock"]
+    assert clock["implementation"] == "clock_gettime(CLOCK_MONOTONIC)"
+    assert clock["resolution_s"] > 0
+    assert clock["python"]["advances_while_working"] is False
+    for reader in (clock["python"], clock["node"]):
+        assert reader["source"] == "time-travel-clock"
+        assert reader["reads"] == "system call"
+        assert 0 < reader["resolution_ns"] == reader["read_cost_ns"] < 1000
+        assert reader["reasons"] == {}
+    treatment = repeated.arm("lowat-131072")
+    assert treatment["observed"]["clock_resolution_ns"] == clock["python"]["resolution_ns"]
+    client = treatment["instruments"]["client"]
+    assert client["events"] > 500
+    assert (client["ns_per_event"], client["reason"]) == (None, "the clock stands still while a program works")
+
+
 def test_packets_on_the_link_are_packets(repeated: Done) -> None:
     """Nothing larger than an Ethernet frame crosses the link: no offload lumps that netem would count as one."""
     counters = json.loads((_run_folder(repeated) / "link" / "counters.json").read_text())["down"]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from netem import calibration
-from netem.calibration import Calibration, NearEnd, Tolerance, disagreements, respond
+from netem.calibration import Calibration, Tolerance, disagreements
+from netem.ends import NearEnd, respond
 from netem.ferry.direction import Direction
 from netem.link import PACKET_BYTES, Link
 
@@ -195,7 +195,7 @@ def test_a_packet_that_overtakes_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
 def test_nothing_ever_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every figure is unknown, and it is not tried again; where packets may be lost it is."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.01)
-    monkeypatch.setattr(calibration, "_PAUSE_S", 0)
+    monkeypatch.setattr("netem.ends._PAUSE_S", 0)
     with ends(FAST, passing(lambda _: [])) as near:
         measured, attempts = near.until_within(ANYTHING)
     assert attempts == 1

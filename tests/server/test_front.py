@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,30 @@ def test_a_front_serves_the_plan_over_http2(name: str, tmp_path: Path) -> None:
             assert kinds[-1] == "ended"
             assert kinds.index("headers") >= 1
     assert "CLIENT_TRAFFIC_SECRET_0" in (tmp_path / "keys.log").read_text()
+    # Two loads begin and ask for the page; all other events came of what the front sent.
+    instrument = json.loads((tmp_path / "socket.json").read_text())["instrument"]
+    assert instrument["events"] == len(events) - 2 - 2 * 2
+    assert instrument["spent_ns"] > 0
+
+
+def test_h2o_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the user is: the local time is nothing that would have to be looked up."""
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    with _front("h2o", tmp_path) as (_, process):
+        assert b"TZ=UTC" in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+
+
+def test_nginx_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its worker as well, although nginx clears the environment of its workers: it says so in its log."""
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    with _front("nginx", tmp_path) as (settings, process):
+        pass
+    lines = [line.split() for line in settings.log.read_text().splitlines()]
+    workers = [line for line in lines if not line[3].startswith(f"{process.pid}#")]
+    assert workers
+    for day, hour, *_ in workers:
+        logged = datetime.strptime(f"{day} {hour} +0000", "%Y/%m/%d %H:%M:%S %z")
+        assert abs(datetime.now(UTC) - logged) < timedelta(minutes=30)
 
 
 @pytest.mark.parametrize("name", ["nginx", "h2o"])

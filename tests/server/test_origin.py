@@ -106,6 +106,18 @@ def test_the_script_is_held_back_and_the_image_is_not(tmp_path: Path) -> None:
     assert script["available_ns"] - script["received_ns"] >= 199_000_000
 
 
+def test_readiness_says_what_the_clock_is_worth(port: int) -> None:
+    """The origin's own figures, of the process that writes the log; ready.mjs passes them on."""
+    node = find("node")
+    assert node is not None
+    clock = json.loads(_get(port, "/ready")[1])["clock"]
+    assert set(clock) == {"source", "resolution_ns", "read_cost_ns", "reasons"}
+    assert 0 < clock["resolution_ns"] < 10**9
+    ready = [node, str(_ORIGIN.with_name("ready.mjs"))]
+    passed_on = subprocess.check_output(ready, env=os.environ | {"PORT": str(port)}, timeout=20)
+    assert json.loads(passed_on)["clock"] == clock
+
+
 def test_connections_are_kept(port: int) -> None:
     """HTTP/1.1 keep-alive: two requests, one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)

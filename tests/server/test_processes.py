@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import StepFailed
-from experiments.processes import Process, wait_until
+from experiments.processes import Process, run, wait_until
 
 _SOON_S = 5.0
 
@@ -45,6 +45,15 @@ def test_a_program_that_crashes_when_told_to_stop_is_reported(tmp_path: Path) ->
         start(tmp_path, "sh", "-c", script) as process,
     ):
         wait_until(lambda: "ready" in process.log.read_text(), _SOON_S, process.check_alive, "readiness")
+
+
+def test_a_program_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the user is, and with an environment of its own as well."""
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    assert run(["sh", "-c", "echo $TZ"], step="looking") == "UTC\n"
+    for environment in (None, {"PATH": os.environ["PATH"]}):
+        with Process("the program", ("sleep", "60"), tmp_path / "log", environment=environment) as process:
+            assert b"TZ=UTC" in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
 
 
 def test_an_error_within_is_not_covered_up(tmp_path: Path) -> None:

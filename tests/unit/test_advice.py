@@ -115,6 +115,17 @@ def test_chance(knobs: dict[str, str], words: str) -> None:
     assert "REPEAT=5" in sentence
 
 
+@pytest.mark.parametrize(
+    ("step_ns", "told"), [(None, []), (256, []), (10**6, []), (10**6 + 1, ["1"]), (4 * 10**6, ["4"])]
+)
+def test_coarse_clock(step_ns: int | None, told: list[str]) -> None:
+    """A clock coarser than 1 ms is told, with its step; one that is not known, as in older folders, is not."""
+    saw = {} if step_ns is None else {"clock_resolution_ns": step_ns}
+    found = sentences({}, **saw)
+    assert [sentence.split(" steps of ")[1].split(" ms")[0] for sentence in found] == told
+    assert all("FABRIC=virtual" in sentence for sentence in found)
+
+
 def test_several_at_once() -> None:
     """Each rule speaks for itself."""
     found = sentences({"WINDOW": "65535", "LOSS": "1%", "QUEUE": "1000"})

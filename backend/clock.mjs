@@ -1,0 +1,66 @@
+/**
+ * How good the clock is that Node reads with process.hrtime.bigint(), by that clock itself.
+ *
+ *   node clock.mjs     prints it as JSON; the origin says it in its answer to /ready
+ *
+ * Nothing waits for the clock to move: in a guest whose time stands still while anybody works that would be for ever.
+ * clock/quality.py does the same for Python, and says why things are counted so.
+ */
+
+import fs from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+const READS = 500;
+const BATCHES = 4;
+const COUNTABLE = 10;
+const NAPS = 3;
+const LONGEST_NAP_MS = 50;
+
+/** Differences of reads made one right after the other. */
+function steps() {
+  const reads = new BigInt64Array(READS);
+  for (let i = 0; i < READS; i++) reads[i] = process.hrtime.bigint();
+  return Array.from(reads.subarray(1), (later, i) => Number(later - reads[i]));
+}
+
+/** The smallest step seen over naps that become longer and longer, or null. */
+function stepAsleep() {
+  const nap = new Int32Array(new SharedArrayBuffer(4));
+  const seen = [];
+  for (let i = 0; i < NAPS; i++) {
+    const before = process.hrtime.bigint();
+    for (let milliseconds = 0.001; milliseconds <= LONGEST_NAP_MS; milliseconds *= 2) {
+      Atomics.wait(nap, 0, 0, milliseconds);
+      const step = Number(process.hrtime.bigint() - before);
+      if (step) {
+        seen.push(step);
+        break;
+      }
+    }
+  }
+  return seen.length ? Math.min(...seen) : null;
+}
+
+/** source, resolution_ns, read_cost_ns, and reasons for what is null. */
+export function describe() {
+  const reasons = {};
+  let source = null;
+  try {
+    source = fs.readFileSync(SOURCE, "utf8").trim();
+  } catch (error) {
+    reasons.source = error.message;
+  }
+  const batches = Array.from({ length: BATCHES }, steps);
+  const moved = batches.flat().filter((step) => step);
+  const resolution = moved.length ? Math.min(...moved) : stepAsleep();
+  if (resolution === null) reasons.resolution_ns = "the clock was never seen to move";
+  const costs = batches
+    .filter((batch) => batch.filter((step) => step).length >= COUNTABLE)
+    .map((batch) => batch.reduce((sum, step) => sum + step) / batch.length);
+  const cost = costs.length ? Math.round(Math.min(...costs) * 10) / 10 : null;
+  if (cost === null) reasons.read_cost_ns = "the clock is too coarse to tell";
+  return { source, resolution_ns: resolution, read_cost_ns: cost, reasons };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) console.log(JSON.stringify(describe()));

@@ -1,0 +1,112 @@
+"""How good a clock is: its smallest step, what a read costs, whether it moves while a program works.
+
+Nothing here waits for the clock to move: in a guest whose time stands still while anybody works that would be for ever.
+Every loop is bounded by a count.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from clock.route import route_of_python
+
+_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+_READS = 500
+_BATCHES = 4
+_COUNTABLE = 10  # steps among the reads of a batch, for their mean to be worth anything
+_CHUNKS = 200
+_CHUNK = 10_000  # additions: a tenth of a millisecond or two, so that all chunks outlast a step of 10 ms
+_FIRST_NAP_S = 1e-6
+_LONGEST_NAP_S = 0.05
+_NAPS = 3
+
+Clock = Callable[[], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """What was seen of a clock, by that clock itself; None where it could not be seen, and the reason by name.
+
+    resolution_ns: the smallest step between two reads, so no finer than a read takes.
+    read_cost_ns: what a read moves the clock by, the call from Python included.
+    """
+
+    resolution_ns: int | None
+    read_cost_ns: float | None
+    advances_while_working: bool
+    reasons: Mapping[str, str]
+
+
+def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], None]) -> Quality:
+    """Look at a clock that counts nanoseconds. work computes for a moment; sleep takes seconds."""
+    batches = [[clock() for _ in range(_READS)] for _ in range(_BATCHES)]
+    batch_steps = [[later - earlier for earlier, later in pairwise(batch)] for batch in batches]
+    seen = [step for steps in batch_steps for step in steps if step]
+    resolution_ns = min(seen) if seen else _step_asleep(clock, sleep)
+    countable = [sum(steps) / len(steps) for steps in batch_steps if sum(map(bool, steps)) >= _COUNTABLE]
+    alone_ns = median(step for steps in batch_steps for step in steps)
+    reasons = {}
+    if resolution_ns is None:
+        reasons["resolution_ns"] = "the clock was never seen to move"
+    if not countable:
+        reasons["read_cost_ns"] = "the clock is too coarse to tell"
+    return Quality(
+        resolution_ns=resolution_ns,
+        read_cost_ns=round(min(countable), 1) if countable else None,
+        advances_while_working=_advances(clock, work, alone_ns),
+        reasons=reasons,
+    )
+
+
+def _step_asleep(clock: Clock, sleep: Callable[[float], None]) -> int | None:
+    """The smallest step seen over naps that become longer and longer; None if none was."""
+    steps = []
+    for _ in range(_NAPS):
+        before_ns, nap_s = clock(), _FIRST_NAP_S
+        while nap_s <= _LONGEST_NAP_S:
+            sleep(nap_s)
+            if step := clock() - before_ns:
+                steps.append(step)
+                break
+            nap_s *= 2
+    return min(steps, default=None)
+
+
+def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool:
+    """Whether it moves while there is work, by more than the reads before and after do alone."""
+    for _ in range(_CHUNKS):
+        before_ns = clock()
+        work()
+        if clock() - before_ns > 2 * alone_ns:
+            return True
+    return False
+
+
+def describe() -> dict[str, Any]:
+    """What env.json says about the clock that this Python reads; docs/results.md has the keys."""
+    says = time.get_clock_info("monotonic")
+    quality = examine(time.monotonic_ns, lambda: sum(range(_CHUNK)), time.sleep)
+    finding = route_of_python()
+    reasons = dict(quality.reasons)
+    try:
+        source = _SOURCE.read_text().strip()
+    except OSError as error:
+        source, reasons["source"] = None, f"{_SOURCE}: {error.strerror}"
+    if finding.reason:
+        reasons["reads"] = finding.reason
+    return {
+        "implementation": says.implementation,
+        "resolution_s": says.resolution,
+        "python": {
+            "source": source,
+            "resolution_ns": quality.resolution_ns,
+            "read_cost_ns": quality.read_cost_ns,
+            "advances_while_working": quality.advances_while_working,
+            "reads": finding.route,
+            "reasons": reasons,
+        },
+    }

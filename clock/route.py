@@ -1,0 +1,185 @@
+"""Which way a read of the clock goes: through the vDSO, or by system call. Measured, not assumed.
+
+Rules:
+1. The clock is read in a child that the kernel kills with SIGSYS as soon as it asks for the time by system call. One
+   that was killed so has made one; one that read the clock and lived has not.
+2. To have lived says nothing unless the filter bites: another child makes the system call itself, and must be killed.
+3. Where it cannot be found out the answer is None and a reason, never a guess.
+"""
+
+import ctypes
+import os
+import platform
+import resource
+import select
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+# <linux/prctl.h>, <linux/seccomp.h>, <linux/bpf_common.h>
+_PR_SET_PDEATHSIG = 1
+_PR_SET_SECCOMP = 22
+_PR_SET_NO_NEW_PRIVS = 38
+_SECCOMP_MODE_FILTER = 2
+_KILL = 0x8000_0000
+_ALLOW = 0x7FFF_0000
+_LOAD = 0x20  # the 32-bit word at k of struct seccomp_data: 0 number of the call, 4 architecture, 16 first argument
+_IF_EQUAL = 0x15
+_IF_GREATER = 0x25
+_RETURN = 0x06
+_INSTRUCTION = struct.Struct("@HBBI")  # code, how many to skip if true, if false, k
+
+_NO_FILTER = 125
+_TIMEOUT_S = 20.0
+_libc = ctypes.CDLL(None, use_errno=True)
+
+Instruction = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """How the kernel of an architecture calls itself, and what asks it for the time: AUDIT_ARCH and system calls.
+
+    others: gettimeofday and time, where they exist.
+    """
+
+    architecture: int
+    clock_gettime: int
+    others: tuple[int, ...]
+
+
+CALLS: Mapping[str, Calls] = MappingProxyType(
+    {
+        "x86_64": Calls(architecture=0xC000_003E, clock_gettime=228, others=(96, 201)),
+        "aarch64": Calls(architecture=0xC000_00B7, clock_gettime=113, others=(169,)),
+    }
+)
+"""By what platform.machine() says."""
+
+
+class Route(StrEnum):
+    """How a read of the clock gets its answer."""
+
+    VDSO = "vdso"
+    """From memory that the kernel shares with the program."""
+    SYSTEM_CALL = "system call"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The route, or None and the reason."""
+
+    route: Route | None
+    reason: str | None = None
+
+
+def filter_against(calls: Calls) -> list[Instruction]:
+    """The program for seccomp(2): who asks for CLOCK_REALTIME or CLOCK_MONOTONIC is killed.
+
+    Other clocks, such as those of processor time, have no other way than the system call.
+    """
+    program: list[Instruction] = [
+        (_LOAD, 0, 0, 4),
+        (_IF_EQUAL, 1, 0, calls.architecture),
+        (_RETURN, 0, 0, _ALLOW),
+        (_LOAD, 0, 0, 0),
+    ]
+    for number in calls.others:
+        program += [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _KILL)]
+    return [
+        *program,
+        (_IF_EQUAL, 1, 0, calls.clock_gettime),
+        (_RETURN, 0, 0, _ALLOW),
+        (_LOAD, 0, 0, 16),
+        (_IF_GREATER, 1, 0, time.CLOCK_MONOTONIC),
+        (_RETURN, 0, 0, _KILL),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+
+
+def route_of_python() -> Finding:
+    """That of this process."""
+    return _found(lambda forbid: _ending_of(forbid, lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC)))
+
+
+def route_of(command: Sequence[str], environment: Mapping[str, str]) -> Finding:
+    """That of a program which reads the clock, and ends with 0 if it could."""
+
+    def run(forbid: Callable[[], None]) -> int:
+        return subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=forbid,
+            timeout=_TIMEOUT_S,
+            check=False,
+        ).returncode
+
+    return _found(run)
+
+
+def _found(run: Callable[[Callable[[], None]], int]) -> Finding:
+    """Run runs the reader with what it is given called first, and returns its exit code, negative for a signal."""
+    calls = CALLS.get(platform.machine())
+    if calls is None:
+        return Finding(route=None, reason=f"the system calls of {platform.machine()} are not known here")
+    program = filter_against(calls)
+
+    def forbid() -> None:
+        _forbid(program)
+
+    def ask() -> None:
+        _libc.syscall(calls.clock_gettime, time.CLOCK_MONOTONIC, ctypes.create_string_buffer(16))
+
+    try:
+        code = run(forbid)
+        if code == -signal.SIGSYS:
+            return Finding(route=Route.SYSTEM_CALL)
+        if code == 0 and _ending_of(forbid, ask) == -signal.SIGSYS:
+            return Finding(route=Route.VDSO)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(route=None, reason=f"it could not be tried: {error}")
+    if code == _NO_FILTER:
+        return Finding(route=None, reason="this kernel takes no seccomp filter")
+    if code != 0:
+        return Finding(route=None, reason=f"the reader ended with {code}")
+    return Finding(route=None, reason="the filter lets the system call pass")
+
+
+def _forbid(program: Sequence[Instruction]) -> None:
+    """In a child: from now on it, and what it becomes, is killed for asking. Raises OSError."""
+    code = ctypes.create_string_buffer(b"".join(_INSTRUCTION.pack(*instruction) for instruction in program))
+    header = struct.pack("@HP", len(program), ctypes.addressof(code))  # struct sock_fprog
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for words in ((_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), (_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0)):
+        if _libc.prctl(*words) != 0:
+            raise OSError(ctypes.get_errno(), f"no seccomp filter: {os.strerror(ctypes.get_errno())}")
+
+
+def _ending_of(forbid: Callable[[], None], act: Callable[[], object]) -> int:
+    """Exit code of a child that does it, negative for a signal."""
+    child = os.fork()
+    if child == 0:
+        code = _NO_FILTER
+        try:
+            forbid()
+            code = 1
+            act()
+            code = 0
+        finally:
+            os._exit(code)
+    descriptor = os.pidfd_open(child)
+    try:
+        if not select.select([descriptor], [], [], _TIMEOUT_S)[0]:
+            os.kill(child, signal.SIGKILL)
+    finally:
+        os.close(descriptor)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

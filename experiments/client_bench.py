@@ -1,0 +1,110 @@
+"""What the instruments cost by themselves: one event of the client, and one read of the clock.
+
+    python -m experiments.client_bench
+
+The client's part is the engine with its scanner and the journal, fed with the bytes of a page load, recorded once from
+an h2 server in memory and cut into TLS records. In a run the client counts the same for itself (client/socket.json).
+"""
+
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import RequestReceived
+from rich.console import Console
+from rich.table import Table
+
+from client.engine import Engine
+from client.plan import Plan, maps_plan
+from client.priorities import Priorities
+from clock import quality
+from experiments.errors import StepFailed
+from experiments.origin import CLOCK, ONE_THREAD
+from experiments.processes import run
+from experiments.programs import find
+
+_SIZE_BYTES = 700 * 1024
+_FRAME_BYTES = 8 * 1024
+_RECORD_BYTES = 16 * 1024
+_ROUNDS = 9
+
+
+def _plan() -> Plan:
+    return maps_plan(
+        address="198.18.1.2",
+        port=443,
+        server_name="maps.test",
+        priorities=Priorities.SPDY,
+        reloads=0,
+        window_bytes=2**24,
+        load_deadline_ns=1,
+    )
+
+
+def recorded() -> list[bytes]:
+    """What a server sent in one page load, record by record."""
+    engine, server = Engine(_plan()), H2Connection(H2Configuration(client_side=False))
+    server.initiate_connection()
+    engine.begin_load(0)
+    records: list[bytes] = []
+    while engine.loading:
+        for event in server.receive_data(engine.data_to_send()):
+            if isinstance(event, RequestReceived):
+                _answer(server, event.stream_id)
+        sent = server.data_to_send()
+        cut = [sent[start : start + _RECORD_BYTES] for start in range(0, len(sent), _RECORD_BYTES)]
+        for record in cut:
+            engine.receive(record, 0)
+        records += cut
+    return records
+
+
+def _answer(server: H2Connection, stream_id: int) -> None:
+    page = stream_id == 1
+    server.send_headers(stream_id, [(":status", "200")])
+    left = 100 if page else _SIZE_BYTES
+    while left:
+        size = min(left, _FRAME_BYTES)
+        left -= size
+        server.send_data(stream_id, bytes(size), end_stream=not left)
+
+
+def engine_ns_per_event(records: Sequence[bytes]) -> float:
+    """Nanoseconds that the client spends on an event: the median of several page loads."""
+    spent = []
+    for _ in range(_ROUNDS):
+        engine = Engine(_plan())
+        engine.begin_load(0)
+        engine.data_to_send()
+        lines: list[str] = []
+        began_ns = time.perf_counter_ns()
+        for record in records:
+            lines += [event.to_json() + "\n" for event in engine.receive(record, began_ns)]
+        spent.append((time.perf_counter_ns() - began_ns) / len(lines))
+    return statistics.median(spent)
+
+
+def _node_clock() -> dict[str, Any]:
+    node = find("node")
+    if node is None:
+        raise StepFailed("Node's clock", "node is not installed")
+    clock: dict[str, Any] = json.loads(run([node, ONE_THREAD, str(CLOCK)], step="Node's clock"))
+    return clock
+
+
+def main() -> None:
+    """Print it."""
+    table = Table("instrument", "ns")
+    records = recorded()
+    table.add_row("one event of the client", f"{engine_ns_per_event(records):.0f}")
+    for name, clock in (("Python", quality.describe()["python"]), ("Node", _node_clock())):
+        table.add_row(f"one read of the clock, {name}", str(clock["read_cost_ns"]))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""What the instruments themselves cost, in nanoseconds per event: run.json's `instruments`.
+
+Each instrument counts for itself, and leaves its count where it leaves what it saw.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.record import RunFolder, read_json
+
+_STANDS_STILL = "the clock stands still while a program works"
+_NO_ACCOUNT = "it left no account"
+
+
+def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
+    """By instrument. To be called when the run folder holds all it will."""
+    python = _read(folder.environment).get("clock", {}).get("python", {})
+    stands_still = python.get("advances_while_working") is False
+    return {"client": cost(_read(folder.client / "socket.json").get("instrument"), stands_still=stands_still)}
+
+
+def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
+    """events, ns_per_event, and the reason where that is null. account: as clock/cost.py counts."""
+    events = account["events"] if account else None
+    if not account or not events:
+        return {"events": events, "ns_per_event": None, "reason": _NO_ACCOUNT if account is None else "no event"}
+    if stands_still:
+        return {"events": events, "ns_per_event": None, "reason": _STANDS_STILL}
+    return {"events": events, "ns_per_event": round(account["spent_ns"] / events), "reason": None}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return document

@@ -1,0 +1,223 @@
+"""The two ends of a calibration: what the link is, measured with a few datagrams before every run.
+
+The near end, in the client's place, asks; the far end, in the front's place, answers (`respond`). Moments are those of
+the near end; of the far end only how long after a train's first datagram each was sent. So the two may be in different
+processes, namespaces or containers. A datagram arrives when the kernel says, not when this process comes to read it.
+
+The round trip is the quickest of several small datagrams sent up and answered at once. Then trains of full-size
+datagrams are sent down; `netem/train.py` says what they tell. A train of which nothing was dropped is repeated, longer,
+until the queue is known; with jitter or loss it cannot be. The train's numbers also show whether order was kept.
+
+On a real clock the far end may send no faster than the link, or all is over within what moments may be wrong by: then
+nothing is said about the rate.
+"""
+
+import select
+import socket
+import struct
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from clock.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
+from netem.calibration import SMALL_BYTES, Calibration, Tolerance, disagreements
+from netem.link import PACKET_BYTES, Link
+from netem.train import Arrival, held_packets, spacing_rate_bit_s
+
+_HEADERS_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP
+_FULL_PAYLOAD_BYTES = PACKET_BYTES - _HEADERS_BYTES
+_SMALL_PAYLOAD_BYTES = SMALL_BYTES - _HEADERS_BYTES
+_LONE_BYTES = _FULL_PAYLOAD_BYTES - _SMALL_PAYLOAD_BYTES
+_REQUEST = struct.Struct("!III")  # round, datagrams wanted, payload bytes of each
+_ANSWER = struct.Struct("!IIQ")  # round, number of the datagram, nanoseconds since the first was sent
+_ECHOES = 5
+_ROUNDS = 5
+_ATTEMPTS = 5  # a machine that is busy for a moment must not spoil a run
+_PAUSE_S = 0.3  # before the next attempt
+_ASK_AGAIN_S = 0.1  # besides the round trip, until the far end has answered for the first time
+_RATE_TRAIN = 20
+_SURPLUS = 8  # packets in a train beyond what the queue should hold
+_FASTER = 1.25  # the far end, at least, than the link: otherwise its own pace is measured
+_LONGEST_TRAIN_NS = 20 * 10**9
+_SO_RCVBUFFORCE = 33  # <asm-generic/socket.h>; the socket module does not name these
+_SO_MEMINFO = 55
+_MEMINFO = struct.Struct("@9I")  # <linux/sock_diag.h>; the last: what was dropped for want of room
+_BUFFER_BYTES = 16 * 2**20
+_OLDEST_STAMP_NS = 10**9  # older: the clock was probably set meanwhile
+
+Address = tuple[str, int]
+
+
+def respond(far: socket.socket) -> None:
+    """Answer the near end's requests until it says that it is done. far is a bound UDP socket of the front's place."""
+    while True:
+        request, near = far.recvfrom(2048)
+        number, datagrams, size_bytes = _REQUEST.unpack_from(request)
+        if not datagrams:
+            return
+        padding = bytes(size_bytes - _ANSWER.size)
+        started_ns = time.monotonic_ns()
+        for datagram in range(datagrams):
+            far.sendto(_ANSWER.pack(number, datagram, time.monotonic_ns() - started_ns) + padding, near)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bottleneck:
+    rate_bit_s: int | None = None
+    queue_packets: int | None = None
+    reordered_packets: int | None = None
+    too_fast: bool = False
+
+
+class NearEnd:
+    """Measures a link that is otherwise idle.
+
+    near is a UDP socket of the client's place; far the address where `respond` listens. A context: at its end the far
+    end is told that it is done.
+    """
+
+    def __init__(self, near: socket.socket, far: Address, link: Link) -> None:
+        stamp_arrivals(near)
+        near.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
+        with suppress(PermissionError):
+            near.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+        self._near = near
+        self._far = far
+        self._link = link
+        self._round = 0
+        self._answered = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._near.sendto(_REQUEST.pack(0, 0, 0), self._far)
+
+    def calibrate(self, tolerance: Tolerance) -> Calibration:
+        """All figures that the tolerance's clock can tell."""
+        self._answered = self._answered or self._comes_to_answer()
+        round_trip_ns = self._round_trip_ns(_SMALL_PAYLOAD_BYTES) if self._answered else None
+        rated = self._link.rate_bit_s is not None and round_trip_ns is not None
+        bottleneck = self._measure_bottleneck(tolerance, round_trip_ns or 0) if rated else _Bottleneck()
+        return Calibration(
+            round_trip_ns=round_trip_ns,
+            rate_bit_s=bottleneck.rate_bit_s,
+            queue_packets=bottleneck.queue_packets,
+            reordered_packets=bottleneck.reordered_packets,
+            too_fast=bottleneck.too_fast,
+        )
+
+    def until_within(self, tolerance: Tolerance) -> tuple[Calibration, int]:
+        """Calibrate, a few times at most, until nothing is out of tolerance: the last result, and how often."""
+        attempts = 1
+        while disagreements(self._link, measured := self.calibrate(tolerance), tolerance) and attempts < _ATTEMPTS:
+            if measured.round_trip_ns is None and not self._link.loss:
+                break  # nothing comes through
+            attempts += 1
+            time.sleep(_PAUSE_S)
+        return measured, attempts
+
+    def _comes_to_answer(self) -> bool:
+        """Ask until the far end, which may not be there yet, answers for the first time."""
+        again_s = _ASK_AGAIN_S + self._link.round_trip_ns / 10**9
+        deadline_s = time.monotonic() + self._patience_s(1)
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            self._request(1, _SMALL_PAYLOAD_BYTES)
+            # Any answer will do: on a link slower than it should be it is one to an earlier question.
+            if select.select([self._near], [], [], min(again_s, left_s))[0]:
+                return True
+        return False
+
+    def _request(self, datagrams: int, size_bytes: int) -> None:
+        self._round += 1
+        self._near.sendto(_REQUEST.pack(self._round, datagrams, size_bytes).ljust(_SMALL_PAYLOAD_BYTES), self._far)
+
+    def _ask(self, datagrams: int, size_bytes: int) -> list[Arrival]:
+        """Have so many datagrams sent; those that came, as they came."""
+        self._request(datagrams, size_bytes)
+        arrivals: list[Arrival] = []
+        while len(arrivals) < datagrams:
+            patience_s = self._patience_s(1 if arrivals else datagrams)
+            if not select.select([self._near], [], [], patience_s)[0]:
+                break
+            answer, ancillary, _, _ = self._near.recvmsg(2048, ANCILLARY_BYTES)
+            arrived_ns = arrival_ns(ancillary, _OLDEST_STAMP_NS)
+            number, datagram, sent_ns = _ANSWER.unpack_from(answer)
+            if number == self._round:
+                arrivals.append(Arrival(number=datagram, sent_ns=sent_ns, arrived_ns=arrived_ns))
+        return arrivals
+
+    def _patience_s(self, packets: int) -> float:
+        """How long to wait for the next datagram: far longer than it can take."""
+        link = self._link
+        longest_ns = link.round_trip_ns + 2 * link.jitter_ns + (packets + 2) * link.transmission_ns(PACKET_BYTES)
+        return 2.0 + 1.5 * longest_ns / 10**9
+
+    def _no_room(self) -> int:
+        """Datagrams that came and that this end had no room for, so far."""
+        return int(_MEMINFO.unpack(self._near.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size))[-1])
+
+    def _round_trip_ns(self, size_bytes: int) -> int | None:
+        """From a small request to the arrival of one answer of that size: the quickest of several."""
+        quickest_ns: int | None = None
+        for _ in range(_ECHOES):
+            started_ns = time.monotonic_ns()
+            for arrival in self._ask(1, size_bytes):
+                took_ns = arrival.arrived_ns - started_ns
+                quickest_ns = took_ns if quickest_ns is None else min(quickest_ns, took_ns)
+        return quickest_ns
+
+    def _measure_bottleneck(self, tolerance: Tolerance, round_trip_ns: int) -> _Bottleneck:
+        link = self._link
+        best, queue_packets = self._best_train(tolerance)
+        numbers = [each.number for each in best]
+        times = [each.arrived_ns for each in best]
+        asked_ns = link.transmission_ns(PACKET_BYTES) * max(1, len(best) - 1)
+        if link.queue_packets == 1 or len(best) < 2:
+            # No train: how much longer a full-size answer takes than a small one.
+            seen_ns = (self._round_trip_ns(_FULL_PAYLOAD_BYTES) or 0) - round_trip_ns
+            rate_bit_s = round(_LONE_BYTES * 8 * 10**9 / seen_ns) if seen_ns > 0 else None
+            sending_ns = 0
+        else:
+            seen_ns = times[-1] - times[0]
+            sending_ns = max(each.sent_ns for each in best) - min(each.sent_ns for each in best)
+            if link.jitter_ns and len(times) > 3:
+                # The first may come one by one; from the middle on the bottleneck is busy.
+                times = times[(len(times) - 1) // 2 :]
+            rate_bit_s = spacing_rate_bit_s(times)
+        if queue_packets is not None:
+            sending_ns = 0  # a queue that overflowed was not waiting for the far end
+        too_fast = bool(best) and max(asked_ns, seen_ns) < max(_FASTER * sending_ns, tolerance.shortest_ns)
+        return _Bottleneck(
+            rate_bit_s=None if too_fast else rate_bit_s,
+            queue_packets=queue_packets,
+            reordered_packets=sum(number < max(numbers[:index], default=-1) for index, number in enumerate(numbers)),
+            too_fast=too_fast,
+        )
+
+    def _best_train(self, tolerance: Tolerance) -> tuple[list[Arrival], int | None]:
+        """The train of which most came, and how much of one that overflowed it the queue held."""
+        link = self._link
+        transmission_ns = link.transmission_ns(PACKET_BYTES)
+        length = link.queue_packets + _SURPLUS
+        countable = not link.jitter_ns and not link.loss and tolerance.counts_packets_of(transmission_ns)
+        if link.jitter_ns or length * transmission_ns > _LONGEST_TRAIN_NS:
+            countable, length = False, min(link.queue_packets, _RATE_TRAIN)
+        best: list[Arrival] = []
+        for _ in range(_ROUNDS):
+            no_room = self._no_room()
+            train = self._ask(length, _FULL_PAYLOAD_BYTES)
+            best = max(best, train, key=len)
+            if self._no_room() > no_room or link.loss or len(train) < min(2, link.queue_packets):
+                continue
+            if not countable:
+                break
+            held = held_packets(train, length, transmission_ns)
+            if held is not None:
+                return best, held
+            drained = max(each.sent_ns for each in train) // max(1, transmission_ns)
+            length += 2 * drained + _SURPLUS
+            if drained >= len(train) or length * transmission_ns > _LONGEST_TRAIN_NS:
+                break
+        return best, None

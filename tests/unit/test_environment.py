@@ -1,0 +1,87 @@
+"""env.json: what it says of clocks, and when."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clock.route import Finding, Route
+from experiments.environment import Environment, node_clock
+from experiments.order import Order, Tools
+from experiments.record import RunFolder, read_json
+
+SEEN = {"source": "tsc", "resolution_ns": 140, "read_cost_ns": 150.5, "reasons": {}}
+
+
+class MadePlaces:
+    """Places of which only the clocks are asked."""
+
+    def __init__(self, resolution_ns: int | None) -> None:
+        self._python = {"resolution_ns": resolution_ns, "reads": Route.VDSO}
+
+    def python_clock(self) -> dict[str, Any]:
+        return {"implementation": "made", "python": self._python}
+
+    def node_route(self, tools: Tools) -> Finding:
+        del tools
+        return Finding(route=Route.VDSO)
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"engine": "1.2.3"}
+
+
+def environment(tmp_path: Path, resolution_ns: int | None) -> tuple[Environment, RunFolder]:
+    folder = RunFolder(tmp_path / "control.1")
+    folder.create()
+    return Environment(folder, Tools(programs={}, versions={"node": "v20"}), MadePlaces(resolution_ns)), folder  # type: ignore[arg-type]
+
+
+def test_env_json_is_there_before_the_origin_answers(tmp_path: Path) -> None:
+    """With the reason for what is missing; the origin's answer fills it in and takes nothing away."""
+    found, folder = environment(tmp_path, 60)
+    before = read_json(folder.environment)
+    assert before["clock"]["node"]["resolution_ns"] is None
+    assert before["clock"]["node"]["reasons"]["resolution_ns"] == "the origin did not come to answer"
+    found.origin_answers(SEEN)
+    after = read_json(folder.environment)
+    assert after["clock"]["node"] == SEEN | {"reads": "vdso"}
+    assert after | {"clock": None} == before | {"clock": None}
+    assert (after["engine"], after["versions"]) == ("1.2.3", {"node": "v20"})
+
+
+@pytest.mark.parametrize(("python_ns", "coarser_ns"), [(60, 140), (4_000_000, 4_000_000), (None, 140)])
+def test_the_coarser_clock_is_the_runs(tmp_path: Path, python_ns: int | None, coarser_ns: int) -> None:
+    """Of those whose step is known."""
+    found, _ = environment(tmp_path, python_ns)
+    assert found.resolution_ns == python_ns
+    found.origin_answers(SEEN)
+    assert found.resolution_ns == coarser_ns
+
+
+def test_what_is_null_has_its_reason() -> None:
+    """The route's beside those of the origin."""
+    seen = SEEN | {"read_cost_ns": None, "reasons": {"read_cost_ns": "too coarse"}}
+    clock = node_clock(Finding(route=None, reason="not tried"), seen)
+    assert clock["reads"] is None
+    assert clock["reasons"] == {"read_cost_ns": "too coarse", "reads": "not tried"}
+
+
+@pytest.mark.parametrize("found", [None, Finding(route=Route.VDSO), Finding(route=None, reason="not tried")])
+def test_an_order_hands_the_route_on(tmp_path: Path, found: Finding | None) -> None:
+    """As it was found out before the experiment, if it was."""
+    folder = RunFolder(tmp_path / "control.1")
+    folder.create()
+    Order(
+        knobs={},
+        fabric="compose",
+        shaper=None,
+        seed=1,
+        sample_ns=None,
+        load_deadline_ns=1,
+        capture=False,
+        programs={},
+        versions={},
+        node_route=vars(found) if found else None,
+    ).write(folder)
+    assert Order.read(folder).tools.node_route == found
