@@ -15,6 +15,7 @@ from analysis.journals import (
     SocketSample,
     read_lines,
 )
+from analysis.plan import Plan, plan_from
 
 RUN_FORMAT = 2
 """What is written today; older ones are read as well. 2: finer samples of the socket, positions in the TCP stream."""
@@ -80,6 +81,10 @@ class Run:
         observed: Mapping[str, Any] = self.document["observed"]
         return observed
 
+    def plan(self) -> Plan:
+        """What its client was told to ask for, read anew."""
+        return load_plan(self.path)
+
     def evidence(self) -> Evidence:
         """Its events, read anew."""
         return load_evidence(self.path)
@@ -128,21 +133,21 @@ def load_run(path: Path) -> Run:
     return Run(path=path, document=document)
 
 
+def load_plan(path: Path) -> Plan:
+    """The plan of a run folder, finished or not. Raises FolderError."""
+    file = path / "client" / "plan.json"
+    return plan_from(_json(file), file)
+
+
 def load_evidence(path: Path) -> Evidence:
     """Events of a run folder, finished or not. Raises FolderError."""
-    plan_file = path / "client" / "plan.json"
-    try:
-        resources = _json(plan_file)["resources"]
-        weights = {request["name"]: request["weight"] for request in resources if request["weight"] is not None}
-    except (KeyError, TypeError) as error:
-        raise FolderError(f"{plan_file}: not a plan: {error!r}") from error
-    heaviest = [name for name, weight in weights.items() if weight == max(weights.values())]
+    plan = load_plan(path)
     events_file = path / "client" / "events.jsonl"
     return Evidence(
         source=str(events_file),
         events=tuple(read_lines(events_file, ClientEvent)),
         requests=tuple(read_lines(path / "origin" / "access.jsonl", OriginRequest)),
-        favoured=heaviest[0] if len(heaviest) == 1 and len(weights) > 1 else None,
+        favoured=plan.favoured,
     )
 
 

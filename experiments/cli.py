@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from analysis.exports.formats import FORMATS
 from analysis.journals import FolderError
 from analysis.load import load_experiment
 from analysis.summary import summarize
@@ -19,6 +20,7 @@ from experiments import agreement, predictions
 from experiments.doctor import examine, ways
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
+from experiments.export import export
 from experiments.guest import kernel
 from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, request_from, split_words
 from experiments.record import wrecks
@@ -86,10 +88,15 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(do=_run)
 
     show = commands.add_parser("show", help="show the results of an experiment", allow_abbrev=False)
-    show.add_argument("experiment", nargs="?", default="latest", help="a results folder, or its name under results")
-    show.add_argument("--results", type=Path, default=Path("results"), help="where results are (results)")
+    _add_experiment(show)
     show.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
     show.set_defaults(do=_show)
+
+    export_parser = commands.add_parser("export", help="results in the formats of other programs", allow_abbrev=False)
+    _add_experiment(export_parser)
+    export_parser.add_argument("--to", required=True, metavar="FORMAT", help=", ".join(FORMATS))
+    export_parser.add_argument("--out", type=Path, metavar="PATH", help="a folder, or a file (the results' exports)")
+    export_parser.set_defaults(do=_export)
 
     commands.add_parser("list", help="list the named scenarios").set_defaults(do=_list)
     commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
@@ -103,6 +110,17 @@ def _parser() -> argparse.ArgumentParser:
     kernel_parser.add_argument("--quiet-if-present", action="store_true", help="say nothing if there is nothing to do")
     kernel_parser.set_defaults(do=_kernel)
     return parser
+
+
+def _add_experiment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", nargs="?", default="latest", help="a results folder, or its name under results")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="where results are (results)")
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """The results folder that was named."""
+    named = Path(options.experiment)
+    return (named if named.is_dir() else Path(options.results) / named).resolve()
 
 
 def _all_knobs() -> list[Knob | RunKnob]:
@@ -146,10 +164,8 @@ def _present(folder: Path, report: Report) -> int:
 
 
 def _show(options: argparse.Namespace, report: Report) -> int:
-    named = Path(options.experiment)
-    folder = named if named.is_dir() else options.results / named
     try:
-        summary = summarize(load_experiment(folder.resolve()))
+        summary = summarize(load_experiment(_folder(options)))
     except FolderError as error:
         raise StepFailed("showing results", str(error)) from error
     if options.json:
@@ -158,6 +174,12 @@ def _show(options: argparse.Namespace, report: Report) -> int:
         report.link(summary["arms"][-1]["scenario"])
         report.summary(summary)
     return 0 if summary["status"] == "ok" else 1
+
+
+def _export(options: argparse.Namespace, report: Report) -> int:
+    exported = export(_folder(options), options.to, options.out)
+    report.exported(exported.paths, exported.notes)
+    return 0
 
 
 def _list(_: argparse.Namespace, report: Report) -> int:

@@ -178,6 +178,13 @@ class Report:
             self.say(f"picture: {_short(path)}")
         self.say(f"results: {_short(folder)}")
 
+    def exported(self, paths: Sequence[Path], notes: Sequence[str]) -> None:
+        """What was written, and what is not in it."""
+        for path in paths:
+            self.say(f"wrote {_short(path)}")
+        for note in notes:
+            self._console.print(f"[yellow]note:[/] {escape(note)}")
+
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
         """The named scenarios."""
         for entry in entries.values():

@@ -1,0 +1,68 @@
+"""The formats that results can be written in, and the files each makes of them."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.exports import har, perfetto, qlog, tables
+from analysis.exports.recording import Album
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A file of an export."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """writes: what, in a few words. files: raises ImportError without `library`, a module that is not always there.
+
+    samples: it shows what was sampled between origin and client, and has less to show of folders that hold none.
+    """
+
+    writes: str
+    files: Callable[[Album], list[File]]
+    samples: bool = True
+    library: str | None = None
+
+
+def _har(album: Album) -> list[File]:
+    return [_json(f"{each.name}.har", har.document(album, each)) for each in album.recordings]
+
+
+def _perfetto(album: Album) -> list[File]:
+    return [_json("perfetto.json", perfetto.document(album))]
+
+
+def _qlog(album: Album) -> list[File]:
+    return [_json("experiment.qlog", qlog.document(album))]
+
+
+def _csv(album: Album) -> list[File]:
+    return [File(name=f"{table.name}.csv", content=tables.as_csv(table)) for table in tables.tables(album)]
+
+
+def _parquet(album: Album) -> list[File]:
+    return [File(name=f"{table.name}.parquet", content=tables.as_parquet(table)) for table in tables.tables(album)]
+
+
+def _json(name: str, document: Mapping[str, Any]) -> File:
+    return File(name=name, content=json.dumps(document, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+
+
+FORMATS: dict[str, Format] = {
+    "har": Format(writes="HAR 1.2, a file per run, with chunks and priorities", files=_har, samples=False),
+    "perfetto": Format(writes="a Chrome trace of all runs, for Perfetto", files=_perfetto),
+    "qlog": Format(writes="qlog of all runs: client, server, link", files=_qlog),
+    "csv": Format(writes="a table each of loads, events and samples", files=_csv),
+    "parquet": Format(writes="the same tables, typed", files=_parquet, library="pyarrow"),
+}
+
+
+def lacking(album: Album) -> Iterable[str]:
+    """Names of runs whose folders hold no samples of socket and queue."""
+    return [recording.name for recording in album.recordings if recording.layers is None]

@@ -1,0 +1,132 @@
+"""HAR 1.2, one document per run: a page per load, an entry per request. Pure.
+
+Whose each field is:
+- without an underscore: the HAR 1.2 specification's. `wait` ends and `receive` begins with the first byte of DATA,
+  which is what "first byte" means everywhere in the lab. dns, connect and ssl do not apply: the connection is older.
+- `_priority`, `_resourceType`: Chrome DevTools'. The priority is the one with which Chrome sends that weight.
+- `_chunks`, `_http2_stream_*`: WebPageTest's. A chunk is payload that could be read together: `ts`, milliseconds since
+  the page was asked for, and `bytes`. PerfCascade and waterfall-tools read chunks as well.
+- `_scriptAvailable`, a page timing: the lab's, when the origin had the script to give. Viewers that draw a line for
+  every page timing show it, as PerfCascade does.
+- `_headers_ms`: the lab's. When the response's HEADERS were here, in milliseconds since the page was asked for.
+"""
+
+from typing import Any
+
+from analysis.exports.recording import Album, Recording
+from analysis.exports.streams import Stream
+from analysis.metrics import PageLoad
+
+_HTTPS_PORT = 443
+_TYPES = {
+    "page": ("document", "text/html"),
+    "image": ("image", "image/jpeg"),
+    "script": ("script", "text/javascript"),
+}
+"""DevTools' word for the kind of resource, and the type the origin serves."""
+# Chrome makes a SPDY/3 priority of each of its five, and that weight of it (spdy_http_utils.cc, client/priorities.py).
+_PRIORITIES = {256: "VeryHigh", 220: "High", 183: "Medium", 147: "Low", 110: "VeryLow"}
+
+
+def document(album: Album, recording: Recording) -> dict[str, Any]:
+    """The HAR of one run."""
+    loads = {load.number: load for load in recording.loads}
+    return {
+        "log": {
+            "version": "1.2",
+            "creator": {"name": "priority lab", "version": album.revision},
+            "pages": [_page(album, recording, load) for load in recording.loads],
+            "entries": [
+                _entry(album, recording, loads[stream.load], stream)
+                for stream in recording.streams
+                if stream.load in loads
+            ],
+            "comment": f"{album.experiment}, {recording.name}: dates are those of the experiment's start",
+        }
+    }
+
+
+def _page_id(load: PageLoad) -> str:
+    return f"load_{load.number}"
+
+
+def _page(album: Album, recording: Recording, load: PageLoad) -> dict[str, Any]:
+    measured = load is recording.measured
+    return {
+        "id": _page_id(load),
+        "startedDateTime": _date(album, recording, load.started_ns),
+        "title": f"{recording.name}, load {load.number}" + (" (measured)" if measured else ""),
+        "pageTimings": {
+            "onContentLoad": -1,
+            "onLoad": load.ms(max(load.image.last_byte_ns, load.script.last_byte_ns)),
+            "_scriptAvailable": load.ms(load.script_available_ns),
+        },
+        "comment": f"{recording.document['verdict']}: {recording.document['verdict_reason']}" if measured else "",
+    }
+
+
+def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -> dict[str, Any]:
+    kind, mime_type = _TYPES.get(stream.name, ("other", "application/octet-stream"))
+    timings = {
+        "blocked": -1,
+        "dns": -1,
+        "connect": -1,
+        "ssl": -1,
+        "send": 0,
+        "wait": (stream.first_byte_ns - stream.requested_ns) / 10**6,
+        "receive": (stream.last_byte_ns - stream.first_byte_ns) / 10**6,
+    }
+    return {
+        "pageref": _page_id(load),
+        "startedDateTime": _date(album, recording, stream.requested_ns),
+        "time": timings["send"] + timings["wait"] + timings["receive"],
+        "request": {
+            "method": "GET",
+            "url": _url(recording, stream),
+            "httpVersion": "HTTP/2",
+            "cookies": [],
+            "headers": [],
+            "queryString": [],
+            "headersSize": -1,
+            "bodySize": 0,
+        },
+        "response": {
+            "status": stream.status,
+            "statusText": "",
+            "httpVersion": "HTTP/2",
+            "cookies": [],
+            "headers": [],
+            "content": {"size": stream.size_bytes, "mimeType": mime_type},
+            "redirectURL": "",
+            "headersSize": -1,
+            "bodySize": stream.size_bytes,
+        },
+        "cache": {},
+        "timings": timings,
+        "serverIPAddress": recording.plan.address,
+        "connection": "1",
+        "_resourceType": kind,
+        **_priority(stream),
+        "_http2_stream_id": stream.stream_id,
+        "_headers_ms": load.ms(stream.headers_ns),
+        "_chunks": [{"ts": load.ms(chunk.t_ns), "bytes": chunk.size_bytes} for chunk in stream.chunks],
+    }
+
+
+def _priority(stream: Stream) -> dict[str, Any]:
+    """Nothing where no priority was sent: no value of these fields would say so."""
+    weight = stream.request.weight
+    if weight is None:
+        return {}
+    named = {"_priority": _PRIORITIES[weight]} if weight in _PRIORITIES else {}
+    return {**named, "_http2_stream_weight": weight, "_http2_stream_dependency": 0, "_http2_stream_exclusive": 0}
+
+
+def _url(recording: Recording, stream: Stream) -> str:
+    plan = recording.plan
+    port = "" if plan.port == _HTTPS_PORT else f":{plan.port}"
+    return f"https://{plan.server_name}{port}{stream.request.path}"
+
+
+def _date(album: Album, recording: Recording, t_ns: int) -> str:
+    return album.wall_clock(recording, t_ns).isoformat(timespec="microseconds")

@@ -1,0 +1,194 @@
+"""qlog, as draft-ietf-quic-qlog-main-schema-14 has it: one contained file, a trace per run and vantage point. Pure.
+
+qlog knows QUIC and HTTP/3 and leaves other protocols to whoever needs them. So HTTP/2 on TCP gets a namespace of the
+lab's, `priolab`, whose events have the shape of their likes there:
+
+| event | vantage point | modelled on |
+|---|---|---|
+| priolab:frame_created, priolab:frame_parsed | client | http3's |
+| priolab:stream_data_moved | client | quic's |
+| priolab:metrics_updated | server | quic:recovery_metrics_updated |
+| priolab:queue_updated | network | - |
+
+docs/qlog.cddl defines them. What else happens is a `simulation:marker`, and the scenario a `simulation:scenario`.
+
+Times are milliseconds since the client's first event, the same in the three traces of a run.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from analysis.exports.recording import Album, Recording
+from analysis.journals import ClientEvent, QueueSample, SocketSample
+
+SCHEMA = "https://priolab.invalid/112026/priolab"
+"""Of the lab's events. Nobody owns that domain, and nothing can be fetched from it: the draft asks for a name only."""
+
+_FILE_SCHEMA = "urn:ietf:params:qlog:file:contained"
+_SIMULATION = "urn:ietf:params:qlog:events:simulation"
+_FRAME_HEADER_BYTES = 9
+
+_Event = dict[str, Any]
+_Sample = TypeVar("_Sample", SocketSample, QueueSample)
+
+
+def document(album: Album) -> dict[str, Any]:
+    """All runs in one file."""
+    return {
+        "file_schema": _FILE_SCHEMA,
+        "serialization_format": "application/qlog+json",
+        "title": album.experiment,
+        "description": "HTTP/2 on TCP through a bottleneck: the client, the front's socket, the link's queue",
+        "traces": [trace for recording in album.recordings for trace in _traces(album, recording)],
+    }
+
+
+def _traces(album: Album, recording: Recording) -> Iterator[dict[str, Any]]:
+    server = {"name": f"front ({recording.scenario['server']}) and origin", "type": "server"}
+    link = {"name": "the link, toward the client", "type": "network", "flow": "server"}
+    yield _trace(album, recording, {"name": "client", "type": "client"}, _client(recording))
+    yield _trace(album, recording, server, _server(recording))
+    if recording.queue:
+        yield _trace(album, recording, link, _link(recording))
+
+
+def _trace(
+    album: Album, recording: Recording, vantage_point: dict[str, str], events: Iterable[_Event]
+) -> dict[str, Any]:
+    return {
+        "title": f"{recording.name}: {vantage_point['name']}",
+        "common_fields": {
+            "group_id": recording.name,
+            "time_format": "relative_to_epoch",
+            "reference_time": {
+                "clock_type": "monotonic",
+                "epoch": "unknown",
+                "wall_clock_time": album.started_at.isoformat(timespec="milliseconds"),
+            },
+        },
+        "vantage_point": vantage_point,
+        "event_schemas": [SCHEMA, _SIMULATION],
+        "events": sorted(events, key=lambda event: float(event["time"])),
+    }
+
+
+def _event(recording: Recording, t_ns: int, name: str, data: Mapping[str, Any]) -> _Event:
+    return {"time": recording.ms(t_ns), "name": name, "data": data}
+
+
+def _marker(recording: Recording, t_ns: int, kind: str, message: str) -> _Event:
+    return _event(recording, t_ns, "simulation:marker", {"type": kind, "message": message})
+
+
+# --- the client ------------------------------------------------------------------------------------------------------
+
+
+def _client(recording: Recording) -> Iterator[_Event]:
+    scenario = {"name": recording.arm, "details": dict(recording.scenario)}
+    yield _event(recording, recording.zero_ns, "simulation:scenario", scenario)
+    offsets: dict[int, int] = {}
+    for event in recording.events:
+        if event.stream_id is None:
+            about = f"load {event.load}" if event.load else "before the first load"
+            yield _marker(recording, event.t_ns, event.kind, about)
+        elif event.kind == "data":
+            offset = offsets.get(event.stream_id, 0)
+            offsets[event.stream_id] = offset + (event.size_bytes or 0)
+            yield _event(recording, event.t_ns, "priolab:stream_data_moved", _moved(event, offset))
+        elif event.kind in _FRAMES:
+            name, frame = _FRAMES[event.kind]
+            data = {"stream_id": event.stream_id, "frame": frame(recording, event)}
+            yield _event(recording, event.t_ns, f"priolab:{name}", data)
+        else:
+            about = " ".join([f"stream {event.stream_id}", *([event.detail] if event.detail else [])])
+            yield _marker(recording, event.t_ns, event.kind, about)
+
+
+def _moved(event: ClientEvent, offset: int) -> dict[str, Any]:
+    data = {
+        "stream_id": event.stream_id,
+        "offset": offset,
+        "from": "transport",
+        "to": "application",
+        "raw": {"length": event.size_bytes},
+    }
+    return data | ({} if event.tcp_bytes is None else {"tcp_offset": event.tcp_bytes})
+
+
+def _request_frame(recording: Recording, event: ClientEvent) -> dict[str, Any]:
+    request = recording.plan.request(event.resource)
+    fields = {":method": "GET", ":scheme": "https", ":authority": recording.plan.server_name}
+    if request is None:
+        return {"frame_type": "headers", "headers": _fields(fields)}
+    frame = {"frame_type": "headers", "headers": _fields(fields | {":path": request.path})}
+    return frame if request.weight is None else frame | {"weight": request.weight}
+
+
+def _response_frame(_: Recording, event: ClientEvent) -> dict[str, Any]:
+    return {"frame_type": "headers", "headers": _fields({":status": event.detail or ""})}
+
+
+def _data_frame(_: Recording, event: ClientEvent) -> dict[str, Any]:
+    size_bytes = event.size_bytes or 0
+    raw = {"length": _FRAME_HEADER_BYTES + size_bytes, "payload_length": size_bytes}
+    return {"frame_type": "data", "raw": raw}
+
+
+def _fields(fields: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in fields.items()]
+
+
+_FRAMES: dict[str, tuple[str, Callable[[Recording, ClientEvent], dict[str, Any]]]] = {
+    "request-sent": ("frame_created", _request_frame),
+    "headers": ("frame_parsed", _response_frame),
+    "data-header": ("frame_parsed", _data_frame),
+}
+
+
+# --- the server, the link --------------------------------------------------------------------------------------------
+
+
+def _server(recording: Recording) -> Iterator[_Event]:
+    for load in recording.loads:
+        yield _marker(recording, load.script_available_ns, "script-available", f"load {load.number}")
+    yield from _updates(recording, "priolab:metrics_updated", recording.sockets, _metrics)
+
+
+def _metrics(sample: SocketSample) -> dict[str, Any]:
+    return {
+        "smoothed_rtt": sample.rtt_us / 1000,
+        "congestion_window": sample.cwnd_segments * sample.mss_bytes,
+        "bytes_in_flight": sample.unacked_segments * sample.mss_bytes,
+        "packets_in_flight": sample.unacked_segments,
+        "bytes_unsent": sample.notsent_bytes,
+        "bytes_acked": sample.bytes_acked,
+        "send_buffer": sample.sndbuf_bytes,
+    }
+
+
+def _link(recording: Recording) -> Iterator[_Event]:
+    before = recording.queue[0].dropped
+
+    def state(sample: QueueSample) -> dict[str, Any]:
+        return {
+            "bottleneck_packets": sample.packets,
+            "bottleneck_bytes": sample.bytes,
+            "delay_line_packets": sample.delay_line_packets,
+            "delay_line_bytes": sample.delay_line_bytes,
+            "packets_dropped": sample.dropped - before,
+        }
+
+    yield from _updates(recording, "priolab:queue_updated", recording.queue, state)
+
+
+def _updates(
+    recording: Recording, name: str, samples: Sequence[_Sample], state_of: Callable[[_Sample], dict[str, Any]]
+) -> Iterator[_Event]:
+    """An event where anything has changed, with what has."""
+    before: dict[str, Any] = {}
+    for sample in samples:
+        state = state_of(sample)
+        changed = {key: value for key, value in state.items() if before.get(key) != value}
+        if changed:
+            yield _event(recording, max(sample.t_ns, recording.zero_ns), name, changed)
+        before = state

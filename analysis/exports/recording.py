@@ -1,0 +1,129 @@
+"""What the formats are made from: the runs of an experiment that may be believed, read and put together.
+
+Only runs that are ok are here; an invalid one is never shown as a result, in no format.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from analysis.exports.streams import Stream, streams
+from analysis.journals import ClientEvent, FolderError, OriginRequest, QueueSample, SocketSample
+from analysis.load import Experiment, Layers, Run
+from analysis.metrics import PageLoad, page_loads
+from analysis.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """One run. loads: the measured one last. layers: None if its folder is of a format that has too little of them."""
+
+    name: str
+    arm: str
+    document: Mapping[str, Any]
+    plan: Plan
+    events: tuple[ClientEvent, ...]
+    requests: tuple[OriginRequest, ...]
+    loads: tuple[PageLoad, ...]
+    streams: tuple[Stream, ...]
+    layers: Layers | None
+
+    @property
+    def scenario(self) -> Mapping[str, Any]:
+        """The scenario as asked."""
+        scenario: Mapping[str, Any] = self.document["scenario"]
+        return scenario
+
+    @property
+    def measured(self) -> PageLoad:
+        """The load that counts."""
+        return self.loads[-1]
+
+    @property
+    def zero_ns(self) -> int:
+        """The client's first event, where this run's time begins in formats that want a beginning."""
+        return self.events[0].t_ns
+
+    @property
+    def end_ns(self) -> int:
+        """The client's last event."""
+        return self.events[-1].t_ns
+
+    def ms(self, t_ns: int) -> float:
+        """Milliseconds since the client's first event."""
+        return (t_ns - self.zero_ns) / 10**6
+
+    @cached_property
+    def sockets(self) -> tuple[SocketSample, ...]:
+        """Samples from the client's first event to its last."""
+        samples = self.layers.sockets if self.layers else ()
+        return tuple(sample for sample in samples if self.zero_ns <= sample.t_ns <= self.end_ns)
+
+    @cached_property
+    def queue(self) -> tuple[QueueSample, ...]:
+        """Samples until the client's last event, from the one before its first: lines tell of changes only."""
+        samples = [sample for sample in (self.layers.queue if self.layers else ()) if sample.t_ns <= self.end_ns]
+        earlier = sum(sample.t_ns <= self.zero_ns for sample in samples)
+        return tuple(samples[max(0, earlier - 1) :])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Album:
+    """The recordings of an experiment. left_out: names of runs that are not ok, with their status."""
+
+    experiment: str
+    revision: str
+    started_at: datetime
+    recordings: tuple[Recording, ...]
+    left_out: tuple[str, ...]
+
+    def wall_clock(self, recording: Recording, t_ns: int) -> datetime:
+        """An instant as date and time. Every run begins when the experiment did, so they can be laid over one another.
+
+        A guest's clock has no date, and jumps; differences within a run are true to the microsecond.
+        """
+        return self.started_at + timedelta(microseconds=(t_ns - recording.zero_ns) / 1000)
+
+
+def album(experiment: Experiment) -> Album:
+    """Reads every run that is ok. Raises FolderError."""
+    return Album(
+        experiment=str(experiment.document["experiment"]),
+        revision=str(experiment.document.get("git_revision") or "unknown"),
+        started_at=_started_at(experiment),
+        recordings=tuple(_recording(run) for run in experiment.runs if run.status == "ok"),
+        left_out=tuple(f"{run.path.name} ({run.status})" for run in experiment.runs if run.status != "ok"),
+    )
+
+
+def _started_at(experiment: Experiment) -> datetime:
+    given = experiment.document.get("started_at")
+    try:
+        moment = datetime.fromisoformat(str(given))
+    except ValueError:
+        moment = datetime.min
+    if moment.tzinfo is None:
+        raise FolderError(
+            f"{experiment.path / 'experiment.json'}: started_at is {given}, not a date and time with zone"
+        )
+    return moment
+
+
+def _recording(run: Run) -> Recording:
+    plan, evidence = run.plan(), run.evidence()
+    loads = page_loads(evidence)
+    if not loads:
+        raise FolderError(f"{evidence.source}: no load is complete, though the run is ok")
+    return Recording(
+        name=run.path.name,
+        arm=run.arm,
+        document=run.document,
+        plan=plan,
+        events=evidence.events,
+        requests=evidence.requests,
+        loads=tuple(loads),
+        streams=streams(evidence.events, plan, evidence.source),
+        layers=run.layers(),
+    )

@@ -1,0 +1,105 @@
+"""The client's events, stream by stream: what waterfalls, traces and frame logs are made of. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from analysis.journals import ClientEvent, FolderError
+from analysis.plan import Plan, PlannedRequest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    """DATA payload that became readable at once. started_ns: the first byte of its TLS records came; since format 2."""
+
+    started_ns: int | None
+    t_ns: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """One request and its response. chunks: its payload, in order."""
+
+    load: int
+    stream_id: int
+    request: PlannedRequest
+    status: int
+    requested_ns: int
+    headers_ns: int
+    ended_ns: int
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def name(self) -> str:
+        """Of its resource."""
+        return self.request.name
+
+    @property
+    def first_byte_ns(self) -> int:
+        """Of DATA payload, as everywhere in the lab: servers let HEADERS overtake DATA by seconds."""
+        return self.chunks[0].t_ns
+
+    @property
+    def last_byte_ns(self) -> int:
+        """Of DATA payload."""
+        return self.chunks[-1].t_ns
+
+    @property
+    def size_bytes(self) -> int:
+        """Payload received."""
+        return sum(chunk.size_bytes for chunk in self.chunks)
+
+
+def streams(events: Iterable[ClientEvent], plan: Plan, source: str) -> tuple[Stream, ...]:
+    """Every stream that has ended, in the order of the requests. Raises FolderError if one lacks what it must have had.
+
+    source: the file of the events, for errors.
+    """
+    by_stream: dict[int, list[ClientEvent]] = {}
+    for event in events:
+        if event.stream_id is not None:
+            by_stream.setdefault(event.stream_id, []).append(event)
+    return tuple(
+        _stream(stream_id, of_stream, plan, source)
+        for stream_id, of_stream in by_stream.items()
+        if any(event.kind == "ended" for event in of_stream)
+    )
+
+
+def _stream(stream_id: int, events: Sequence[ClientEvent], plan: Plan, source: str) -> Stream:
+    def first(kind: str) -> ClientEvent:
+        for event in events:
+            if event.kind == kind:
+                return event
+        raise FolderError(f"{source}: stream {stream_id} is without {kind}")
+
+    asked, headers = first("request-sent"), first("headers")
+    first("data")
+    request = plan.request(asked.resource)
+    if request is None:
+        raise FolderError(f"{source}: stream {stream_id} is of {asked.resource}, which is not in the plan")
+    status = headers.detail or ""
+    if not status.isdecimal():
+        raise FolderError(f"{source}: stream {stream_id} has the status {headers.detail}")
+    return Stream(
+        load=asked.load,
+        stream_id=stream_id,
+        request=request,
+        status=int(status),
+        requested_ns=asked.t_ns,
+        headers_ns=headers.t_ns,
+        ended_ns=first("ended").t_ns,
+        chunks=_chunks(event for event in events if event.kind == "data"),
+    )
+
+
+def _chunks(pieces: Iterable[ClientEvent]) -> tuple[Chunk, ...]:
+    chunks = []
+    for t_ns, together in groupby(pieces, key=lambda piece: piece.t_ns):
+        size_bytes, started_ns = 0, []
+        for piece in together:
+            size_bytes += piece.size_bytes or 0
+            started_ns += [piece.record_ns] if piece.record_ns is not None else []
+        chunks.append(Chunk(started_ns=min(started_ns, default=None), t_ns=t_ns, size_bytes=size_bytes))
+    return tuple(chunks)

@@ -1,0 +1,151 @@
+"""`priolab export`: where files go, what is said, and that nothing is left half-written."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.exports.formats import FORMATS
+from experiments import export as command
+from experiments.errors import LabError, ScenarioError, StepFailed, Unavailable
+from experiments.export import export
+
+_GOLDEN = Path(__file__).parent.parent / "golden"
+_SAMPLED = ["loads", "events", "arrivals", "sockets", "queue"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the newest golden folder."""
+    return Path(shutil.copytree(max(_GOLDEN.iterdir()), tmp_path / "maps"))
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("to", "names"),
+    [
+        ("har", ["control.1.har", "lowat-16384.1.har"]),
+        ("perfetto", ["perfetto.json"]),
+        ("qlog", ["experiment.qlog"]),
+        ("csv", sorted(f"{name}.csv" for name in _SAMPLED)),
+        ("parquet", sorted(f"{name}.parquet" for name in _SAMPLED)),
+    ],
+)
+def test_every_format_goes_into_the_experiment(folder: Path, to: str, names: list[str]) -> None:
+    """Its files, and no others, appear under exports; again, they are replaced."""
+    assert to in FORMATS
+    first = export(folder, to, None)
+    assert sorted(path.name for path in first.paths) == names
+    assert _names(folder / "exports") == names
+    assert first.notes == ()
+    assert export(folder, to, None) == first
+    assert _names(folder / "exports") == names
+
+
+def test_the_command(folder: Path) -> None:
+    """An experiment as `show` takes it; what was written is printed."""
+    words = [sys.executable, "-m", "experiments.cli", "export", "maps", "--results", str(folder.parent), "--to", "qlog"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"wrote {folder / 'exports' / 'experiment.qlog'}\n"
+
+
+def test_elsewhere(folder: Path, tmp_path: Path) -> None:
+    """--out names a folder, made where there is none; or a file, if there is but one and the name ends as it should."""
+    assert export(folder, "har", tmp_path / "a" / "b").paths[0] == tmp_path / "a" / "b" / "control.1.har"
+    assert export(folder, "perfetto", tmp_path / "trace.json").paths == (tmp_path / "trace.json",)
+    assert export(folder, "qlog", tmp_path / "trace").paths == (tmp_path / "trace" / "experiment.qlog",)
+    assert not (folder / "exports").exists()
+    with pytest.raises(ScenarioError, match=r"^--out=.*one\.har is not allowed; allowed: a folder, for the 2 files"):
+        export(folder, "har", tmp_path / "one.har")
+
+
+def test_a_format_that_is_none(folder: Path) -> None:
+    """The formats there are, in one line."""
+    with pytest.raises(ScenarioError, match=r"^--to=pcap is not allowed; allowed: har, perfetto, qlog, csv, parquet$"):
+        export(folder, "pcap", None)
+
+
+def test_a_library_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing and how it is had, in one line; the other formats do without."""
+    monkeypatch.setattr(command, "find_spec", lambda _: None)
+    with pytest.raises(Unavailable, match=r"pyarrow is not installed; install it with: pip install pyarrow$"):
+        export(folder, "parquet", None)
+    assert export(folder, "csv", None).paths
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("experiment.json", "{", "experiment.json: "),
+        ("control.1/client/plan.json", "{}", "plan.json: not a plan: "),
+        ("control.1/client/events.jsonl", "{}\n", "events.jsonl:1: not an event: "),
+        ("control.1/front/sockets.jsonl", "[]\n", "sockets.jsonl:1: not an event: "),
+    ],
+)
+def test_a_damaged_folder(folder: Path, to: str, name: str, content: str, told: str) -> None:
+    """The file and what is wrong with it, and nothing is written, whatever the format."""
+    (folder / name).write_text(content)
+    with pytest.raises(StepFailed) as caught:
+        export(folder, to, None)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (folder / "exports").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"started_at": None}, "started_at is None, not a date and time with zone"),
+        ({"started_at": "2026-01-01T00:00:00"}, "started_at is 2026-01-01T00:00:00, not a date and time with zone"),
+    ],
+)
+def test_no_date(folder: Path, changes: dict[str, object], told: str) -> None:
+    """Without the date that times are told from, nothing is made up."""
+    _change(folder / "experiment.json", changes)
+    with pytest.raises(StepFailed, match=told):
+        export(folder, "har", None)
+
+
+def test_a_run_that_must_not_be_believed(folder: Path) -> None:
+    """An invalid run is in no export, and it is said; if there is no other, there is no export."""
+    _change(folder / "control.1" / "run.json", {"status": "invalid"})
+    exported = export(folder, "har", None)
+    assert [path.name for path in exported.paths] == ["lowat-16384.1.har"]
+    assert exported.notes == ("left out: control.1 (invalid)",)
+    _change(folder / "lowat-16384.1" / "run.json", {"status": "failed"})
+    with pytest.raises(StepFailed, match=r"no run is ok: control\.1 \(invalid\), lowat-16384\.1 \(failed\)$"):
+        export(folder, "csv", None)
+
+
+def test_format_1_says_what_it_lacks(tmp_path: Path) -> None:
+    """Where samples would have been shown, it is said that there are none; a HAR shows none."""
+    old = _GOLDEN / "format-1"
+    for to, format_ in FORMATS.items():
+        notes = export(old, to, tmp_path / to).notes
+        expected = [f"{name}.1: its folder is of format 1" for name in ("control", "lowat-16384")]
+        assert [note.split(",")[0] for note in notes] == (expected if format_.samples else [])
+    assert _names(tmp_path / "csv") == ["events.csv", "loads.csv"]
+
+
+def test_nothing_is_left_where_nothing_can_be_written(folder: Path, tmp_path: Path) -> None:
+    """A file in the way is told in one line, and no half of a file stays."""
+    (tmp_path / "file").touch()
+    with pytest.raises(LabError, match=r"^exporting results: .* cannot be written: "):
+        export(folder, "csv", tmp_path / "file" / "deeper")
+    target = tmp_path / "out"
+    (target / "sockets.csv").mkdir(parents=True)
+    with pytest.raises(LabError, match=r"^exporting results: .* cannot be written: "):
+        export(folder, "csv", target)
+    assert [name for name in _names(target) if name.startswith(".")] == []
+
+
+def _change(file: Path, changes: dict[str, object]) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))

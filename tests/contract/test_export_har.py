@@ -1,0 +1,80 @@
+"""HAR: it has the form that the specification asks for, and a reader of HAR finds the run's figures in it."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from haralyzer import HarParser
+from jsonschema import Draft202012Validator
+
+from analysis.exports import har
+from analysis.exports.recording import Album, album
+from analysis.load import load_experiment
+
+_GOLDEN = Path(__file__).parent.parent / "golden"
+_SCHEMA = json.loads((Path(__file__).parent / "har-1.2.schema.json").read_text())
+
+
+@pytest.fixture(params=["format-1", "format-2"])
+def golden(request: pytest.FixtureRequest) -> Album:
+    """The recordings of a golden folder."""
+    return album(load_experiment(_GOLDEN / request.param))
+
+
+def _documents(golden: Album) -> list[Any]:
+    # As a file would have it.
+    return [json.loads(json.dumps(har.document(golden, recording))) for recording in golden.recordings]
+
+
+def test_the_form(golden: Album) -> None:
+    """Every document is HAR 1.2, and a document without what an entry needs would not be."""
+    for document in _documents(golden):
+        assert [error.message for error in Draft202012Validator(_SCHEMA).iter_errors(document)] == []
+        del document["log"]["entries"][0]["timings"]["wait"]
+        assert not Draft202012Validator(_SCHEMA).is_valid(document)
+
+
+def test_a_reader_finds_the_figures(golden: Album) -> None:
+    """Read by haralyzer: first and last bytes are those of run.json, and an entry's timings add up to its time."""
+    for recording, document in zip(golden.recordings, _documents(golden), strict=True):
+        (page,) = HarParser(document).pages
+        assert [entry.url for entry in page.entries] == [
+            "https://maps.test/",
+            "https://maps.test/image.jpg",
+            "https://maps.test/script.js",
+        ]
+        begun = page.entries[0].startTime
+        measured = recording.document["loads"][-1]
+        for name, entry in zip(("image", "script"), page.entries[1:], strict=True):
+            first = entry.startTime + timedelta(milliseconds=entry.timings["wait"]) - begun
+            last = entry.startTime + timedelta(milliseconds=entry.time) - begun
+            # startedDateTime is in microseconds.
+            assert first / timedelta(milliseconds=1) == pytest.approx(measured[name]["first_byte_ms"], abs=0.002)
+            assert last / timedelta(milliseconds=1) == pytest.approx(measured[name]["last_byte_ms"], abs=0.002)
+        for entry in page.entries:
+            spent_ms = sum(value for key, value in entry.timings.items() if value > 0 and key != "ssl")
+            assert entry.time == pytest.approx(spent_ms)
+        assert page.image_size == page.js_size == recording.scenario["size_bytes"]
+
+
+def test_chunks_are_all_of_the_payload(golden: Album) -> None:
+    """The chunks of an entry add up to its size, the first is the first byte and the last the last."""
+    for recording, document in zip(golden.recordings, _documents(golden), strict=True):
+        measured = recording.document["loads"][-1]
+        for name, entry in zip(("image", "script"), document["log"]["entries"][1:], strict=True):
+            chunks = entry["_chunks"]
+            assert sum(chunk["bytes"] for chunk in chunks) == entry["response"]["bodySize"]
+            assert chunks[0]["ts"] == measured[name]["first_byte_ms"]
+            assert chunks[-1]["ts"] == measured[name]["last_byte_ms"]
+
+
+def test_priorities(golden: Album) -> None:
+    """Chrome's word for each weight, and WebPageTest's fields for the frame it was sent in."""
+    for document in _documents(golden):
+        entries = document["log"]["entries"]
+        assert [entry["_priority"] for entry in entries] == ["VeryHigh", "Low", "Medium"]
+        assert [entry["_http2_stream_weight"] for entry in entries] == [256, 147, 183]
+        assert [entry["_http2_stream_id"] for entry in entries] == [1, 3, 5]
+        assert [entry["_resourceType"] for entry in entries] == ["document", "image", "script"]

@@ -1,0 +1,84 @@
+"""qlog, against docs/qlog.cddl: what the draft asks of a file, and what the lab's own events are."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import pytest
+from pycddl import Schema, ValidationError
+
+from analysis.exports import qlog
+from analysis.exports.recording import Album, album
+from analysis.load import load_experiment
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SCHEMA = Schema((_ROOT / "docs" / "qlog.cddl").read_text())
+
+
+def _album(folder: str) -> Album:
+    return album(load_experiment(_ROOT / "tests" / "golden" / folder))
+
+
+def _document(golden: Album) -> Any:
+    # As a file would have it.
+    return json.loads(json.dumps(qlog.document(golden)))
+
+
+@pytest.mark.parametrize(("folder", "traces"), [("format-1", 4), ("format-2", 6)])
+def test_the_form(folder: str, traces: int) -> None:
+    """A valid file, with a trace for each run and vantage point that anything is known of."""
+    document = _document(_album(folder))
+    _SCHEMA.validate_cbor(cbor2.dumps(document))
+    assert len(document["traces"]) == traces
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda document: document.pop("file_schema"),
+        lambda document: document["traces"][0].pop("event_schemas"),
+        lambda document: document["traces"][0]["events"][4]["data"].update(stream_id="1"),
+        lambda document: document["traces"][1]["events"][2]["data"].update(cwnd=1),
+        lambda document: document["traces"][2]["vantage_point"].pop("flow"),
+    ],
+)
+def test_the_definition_is_strict(damage: Callable[[Any], None]) -> None:
+    """A file that lacks something, or says more than is defined, is not valid."""
+    document = copy.deepcopy(_document(_album("format-2")))
+    damage(document)
+    with pytest.raises(ValidationError):
+        _SCHEMA.validate_cbor(cbor2.dumps(document))
+
+
+def test_what_is_in_it() -> None:
+    """Traces are in order of time; payload adds up; a first byte is where the run has it; the socket's end is known."""
+    golden = _album("format-2")
+    traces = _document(golden)["traces"]
+    for recording, (client, server, link) in zip(golden.recordings, (traces[:3], traces[3:]), strict=True):
+        for trace in (client, server, link):
+            times = [event["time"] for event in trace["events"]]
+            assert times == sorted(times)
+            assert times[0] >= 0
+            assert trace["common_fields"]["group_id"] == recording.name
+        script = next(stream for stream in recording.streams if stream.name == "script")
+        moved = [
+            event
+            for event in client["events"]
+            if event["name"] == "priolab:stream_data_moved" and event["data"]["stream_id"] == script.stream_id
+        ]
+        assert moved[0]["time"] == recording.ms(script.first_byte_ns)
+        assert moved[-1]["data"]["offset"] + moved[-1]["data"]["raw"]["length"] == script.size_bytes
+        metrics: dict[str, Any] = {}
+        for event in server["events"]:
+            metrics |= event["data"] if event["name"] == "priolab:metrics_updated" else {}
+        assert metrics["bytes_acked"] == recording.sockets[-1].bytes_acked
+
+
+def test_what_a_file_begins_with() -> None:
+    """The draft wants the schema and the serialization told in the first 256 bytes."""
+    document = json.dumps(qlog.document(_album("format-2")))
+    assert "application/qlog+json" in document[:256]
+    assert "urn:ietf:params:qlog:file:contained" in document[:256]

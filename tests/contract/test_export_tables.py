@@ -1,0 +1,79 @@
+"""Tables: CSV read by Python and by DuckDB, Parquet read by DuckDB."""
+
+import csv
+import io
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from analysis.exports import tables
+from analysis.exports.recording import Album, album
+from analysis.load import load_experiment
+
+_GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+@pytest.fixture(scope="module")
+def golden() -> Album:
+    """The recordings of the newest golden folder."""
+    return album(load_experiment(max(_GOLDEN.iterdir())))
+
+
+def test_every_table_is_tidy(golden: Album) -> None:
+    """Each row says of which arm and run it is and has a value, or None, of its column's type in every column."""
+    made = {table.name: table for table in tables.tables(golden)}
+    assert list(made) == ["loads", "events", "arrivals", "sockets", "queue"]
+    for table in made.values():
+        assert list(table.columns)[:2] == ["arm", "run"]
+        for row in table.rows:
+            wrong = {name: row[name] for name, kind in table.columns.items() if not isinstance(row[name], kind | None)}
+            assert wrong == {}
+        assert {row["run"] for row in table.rows} == {"control.1", "lowat-16384.1"}
+
+
+def test_format_1_has_no_samples() -> None:
+    """What an old folder does not hold is left out, not written as an empty table."""
+    old = album(load_experiment(_GOLDEN / "format-1"))
+    assert [table.name for table in tables.tables(old)] == ["loads", "events"]
+
+
+def test_csv_is_read(golden: Album) -> None:
+    """Every cell comes back as it was, None as an empty field."""
+    for table in tables.tables(golden):
+        rows = list(csv.DictReader(io.StringIO(tables.as_csv(table).decode())))
+        assert len(rows) == len(table.rows)
+        for read, row in zip(rows, table.rows, strict=True):
+            for name, kind in table.columns.items():
+                value = row[name]
+                if kind is bool:
+                    assert read[name] == str(value).lower()
+                else:
+                    assert (kind(read[name]) if read[name] else None) == value
+
+
+def test_another_library_reads_parquet(golden: Album, tmp_path: Path) -> None:
+    """DuckDB finds the columns, their types and every value; what is missing is null."""
+    names = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
+    for table in tables.tables(golden):
+        file = tmp_path / f"{table.name}.parquet"
+        file.write_bytes(tables.as_parquet(table))
+        found = duckdb.read_parquet(str(file))
+        kinds = {name: str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
+        assert kinds == {name: names[kind] for name, kind in table.columns.items()}
+        assert found.fetchall() == [tuple(row[name] for name in table.columns) for row in table.rows]
+
+
+def test_a_question_to_the_tables(golden: Album, tmp_path: Path) -> None:
+    """CSV tables join by run: the most that was unsent in each arm while the measured load ran."""
+    for table in tables.tables(golden):
+        (tmp_path / f"{table.name}.csv").write_bytes(tables.as_csv(table))
+    sql = f"""
+        select s.arm, max(s.notsent_bytes) from '{tmp_path}/sockets.csv' s join '{tmp_path}/loads.csv' l using (run)
+        where l.measured and s.since_page_ms between 0 and l.script_last_byte_ms group by 1 order by 1
+    """
+    expected = [
+        (each.arm, max(s.notsent_bytes for s in each.sockets if s.t_ns >= each.measured.started_ns))
+        for each in golden.recordings
+    ]
+    assert duckdb.execute(sql).fetchall() == expected

@@ -1,0 +1,249 @@
+"""Exports of small recordings made by hand: several loads, runs whose clocks differ, records that overlap."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from analysis.exports import har, perfetto, qlog, tables
+from analysis.exports.recording import Album, Recording
+from analysis.exports.streams import Chunk, streams
+from analysis.journals import ClientEvent, FolderError, QueueSample, SocketSample
+from analysis.load import Layers
+from analysis.metrics import page_loads
+from analysis.plan import Plan, PlannedRequest
+from tests.unit import builders
+from tests.unit.builders import MS
+
+_STREAMS = {"image": 3, "script": 5}
+
+
+def plan(*, weights: bool = True) -> Plan:
+    """The Maps case, with priorities or without."""
+    image, script = (147, 183) if weights else (None, None)
+    return Plan(
+        address="198.18.1.2",
+        port=8443,
+        server_name="maps.test",
+        page=PlannedRequest(name="page", path="/", weight=256),
+        resources=(
+            PlannedRequest(name="image", path="/image.jpg", weight=image),
+            PlannedRequest(name="script", path="/script.js", weight=script),
+        ),
+    )
+
+
+def on_streams(events: Sequence[ClientEvent]) -> list[ClientEvent]:
+    """The events with numbers of streams; those of the page left out."""
+    made = []
+    for event in events:
+        detail = "200" if event.kind == "headers" else None
+        if event.resource in _STREAMS:
+            stream_id = 10 * event.load + _STREAMS[event.resource]
+            made.append(replace(event, stream_id=stream_id, detail=detail))
+        elif event.resource is None:
+            made.append(event)
+    return made
+
+
+def recording(start_ms: int, name: str = "control.1", *, layers: Layers | None = None, **changes: Any) -> Recording:
+    """Two loads on a connection that was established at start_ms; the second lasts a second and begins 2 s later."""
+    image, script = [(100, 60), (500, 40)], [(300, 10), (1000, 90)]
+    loads = [on_streams(builders.load_events(number, start_ms + 2000 * number, image, script)) for number in (1, 2)]
+    requests = [
+        builders.script_request(start_ms + 2000 * number + 60, start_ms + 2000 * number + 200) for number in (1, 2)
+    ]
+    connected = ClientEvent(t_ns=start_ms * MS, kind="connected", load=0)
+    evidence = replace(builders.evidence(loads, requests), events=(connected, *(e for load in loads for e in load)))
+    asked = changes.pop("plan", plan())
+    return Recording(
+        name=name,
+        arm=name.split(".", maxsplit=1)[0],
+        document=dict(builders.run().document) | {"verdict": "kept", "verdict_reason": "why"},
+        plan=asked,
+        events=evidence.events,
+        requests=evidence.requests,
+        loads=tuple(page_loads(evidence)),
+        streams=streams(evidence.events, asked, evidence.source),
+        layers=layers,
+    )
+
+
+def album(*recordings: Recording) -> Album:
+    """An experiment of these."""
+    return Album(
+        experiment="maps",
+        revision="1",
+        started_at=datetime(2026, 1, 1, tzinfo=UTC),
+        recordings=recordings,
+        left_out=(),
+    )
+
+
+def data(t_ms: int, size_bytes: int, record_ms: int | None) -> ClientEvent:
+    return ClientEvent(
+        t_ns=t_ms * MS,
+        kind="data",
+        load=1,
+        stream_id=3,
+        resource="image",
+        size_bytes=size_bytes,
+        record_ns=None if record_ms is None else record_ms * MS,
+    )
+
+
+def stream_of(*pieces: ClientEvent, headers_ms: int = 1) -> list[ClientEvent]:
+    """The events of one stream whose payload came like this."""
+    about = {"load": 1, "stream_id": 3, "resource": "image"}
+    last_ns = pieces[-1].t_ns if pieces else 0
+    return [
+        ClientEvent(t_ns=0, kind="request-sent", **about),  # type: ignore[arg-type]
+        ClientEvent(t_ns=headers_ms * MS, kind="headers", detail="200", **about),  # type: ignore[arg-type]
+        *pieces,
+        ClientEvent(t_ns=last_ns, kind="ended", **about),  # type: ignore[arg-type]
+    ]
+
+
+def test_payload_that_was_readable_at_once_is_one_chunk() -> None:
+    """Its sizes add up, and it began to arrive with the first of its records."""
+    (stream,) = streams(stream_of(data(9, 10, 4), data(9, 5, 6), data(12, 1, 9)), plan(), "events")
+    assert stream.chunks == (
+        Chunk(started_ns=4 * MS, t_ns=9 * MS, size_bytes=15),
+        Chunk(started_ns=9 * MS, t_ns=12 * MS, size_bytes=1),
+    )
+    assert (stream.first_byte_ns, stream.last_byte_ns, stream.size_bytes) == (9 * MS, 12 * MS, 16)
+
+
+def test_a_stream_that_lacks_something() -> None:
+    """No payload, no number for a status, a resource that nobody planned: told by file and stream."""
+    with pytest.raises(FolderError, match=r"^events: stream 3 is without data$"):
+        streams(stream_of(), plan(), "events")
+    whole = stream_of(data(9, 10, 4))
+    with pytest.raises(FolderError, match=r"^events: stream 3 has the status fine$"):
+        streams([replace(e, detail="fine") for e in whole], plan(), "events")
+    with pytest.raises(FolderError, match=r"^events: stream 3 is of video, which is not in the plan$"):
+        streams([replace(e, resource="video") for e in whole], plan(), "events")
+
+
+def _slices(document: dict[str, Any], name: str) -> list[tuple[int, float, float]]:
+    events = [event for event in document["traceEvents"] if event["ph"] == "X" and event["name"] == name]
+    return [(event["pid"], event["ts"], event["ts"] + event["dur"]) for event in events]
+
+
+def test_measured_loads_begin_together() -> None:
+    """Runs whose clocks differ by an hour lie one above the other, and nothing is before the beginning."""
+    late = recording(3_600_000, "lowat-1.1")
+    document = perfetto.document(album(recording(7), late))
+    assert _slices(document, "load 2 (measured)") == [(1, 4e6, 5e6), (2, 4e6, 5e6)]
+    assert _slices(document, "load 1") == [(1, 2e6, 3e6), (2, 2e6, 3e6)]
+    assert min(event["ts"] for event in document["traceEvents"]) == 0
+
+
+def test_slices_wait_their_turn() -> None:
+    """A record may arrive while earlier ones are not readable: its slice begins where theirs end, within the phase."""
+    pieces = [data(20, 1, 2), data(30, 1, 5), data(40, 1, 35)]
+    made = recording(0)
+    (stream,) = streams(stream_of(*pieces, headers_ms=10), plan(), "events")
+    document = perfetto.document(album(replace(made, streams=(stream,))))
+    assert _slices(document, "waiting for the first byte") == [(1, 10e3, 20e3)]
+    assert _slices(document, "receiving") == [(1, 20e3, 40e3)]
+    assert _slices(document, "DATA") == [(1, 10e3, 20e3), (1, 20e3, 30e3), (1, 35e3, 40e3)]
+
+
+def look(t_ms: int, notsent_bytes: int) -> SocketSample:
+    """A sample of the socket in which only this changes."""
+    return SocketSample(
+        t_ns=t_ms * MS,
+        notsent_bytes=notsent_bytes,
+        unacked_segments=2,
+        cwnd_segments=10,
+        mss_bytes=1000,
+        rtt_us=1500,
+        delivery_rate_bytes_s=0,
+        bytes_sent=0,
+        bytes_retrans=0,
+        bytes_acked=0,
+        sndbuf_bytes=4096,
+    )
+
+
+def line(t_ms: int, size_bytes: int, dropped: int) -> QueueSample:
+    """A line about the queue."""
+    return QueueSample(
+        t_ns=t_ms * MS, direction="down", packets=1, bytes=size_bytes, delay_line_packets=0, dropped=dropped
+    )
+
+
+def sampled() -> Recording:
+    """A recording with samples before, while and after the client was there."""
+    sockets = (look(900, 1), look(1100, 5), look(1200, 5), look(1300, 7), look(9000, 0))
+    queue = (line(500, 8, 3), line(700, 0, 8), line(1500, 60, 9), line(9000, 0, 9))
+    return recording(1000, layers=Layers(sockets=sockets, queue=queue, arrivals=()))
+
+
+def test_counters_tell_of_changes() -> None:
+    """A counter is told when it changes while the client is there; drops before it came are not its own."""
+    events = perfetto.document(album(sampled()))["traceEvents"]
+
+    def told(name: str) -> list[tuple[float, Any]]:
+        return [(event["ts"], event["args"]) for event in events if event["ph"] == "C" and event["name"] == name]
+
+    assert told("front: unsent") == [(100e3, {"bytes": 5}), (300e3, {"bytes": 7})]
+    assert told("front: in flight") == [(100e3, {"bytes": 2000})]
+    assert told("link: bottleneck") == [(0, {"bytes": 0}), (500e3, {"bytes": 60})]
+    assert told("link: dropped") == [(0, {"packets": 0}), (500e3, {"packets": 1})]
+
+
+def test_qlog_tells_what_has_changed() -> None:
+    """The first look tells all, a later one what is new, and one that finds nothing new is no event."""
+    _, server, link = qlog.document(album(sampled()))["traces"]
+    looks = [event for event in server["events"] if event["name"] == "priolab:metrics_updated"]
+    assert [event["time"] for event in looks] == [100.0, 300.0]
+    assert looks[0]["data"]["congestion_window"] == 10_000
+    assert looks[1]["data"] == {"bytes_unsent": 7}
+    assert [event["time"] for event in link["events"]] == [0.0, 500.0]
+    assert link["events"][1]["data"] == {"bottleneck_bytes": 60, "packets_dropped": 1}
+
+
+def test_har_has_a_page_per_load() -> None:
+    """Entries belong to their load's page, dates begin with the experiment, chunks with the page's request."""
+    document = har.document(album(), recording(123))["log"]
+    assert [page["title"] for page in document["pages"]] == ["control.1, load 1", "control.1, load 2 (measured)"]
+    assert [page["startedDateTime"][17:] for page in document["pages"]] == ["02.000000+00:00", "04.000000+00:00"]
+    assert document["pages"][1]["pageTimings"] == {"onContentLoad": -1, "onLoad": 1000.0, "_scriptAvailable": 200.0}
+    assert [entry["pageref"] for entry in document["entries"]] == ["load_1", "load_1", "load_2", "load_2"]
+    script = document["entries"][3]
+    assert script["request"]["url"] == "https://maps.test:8443/script.js"
+    assert script["startedDateTime"][17:] == "04.050000+00:00"
+    assert (script["timings"]["wait"], script["timings"]["receive"], script["time"]) == (250.0, 700.0, 950.0)
+    assert script["_chunks"] == [{"ts": 300.0, "bytes": 10}, {"ts": 1000.0, "bytes": 90}]
+
+
+def test_no_priority_is_no_field() -> None:
+    """Where none was sent, HAR and qlog have none either."""
+    made = recording(0, plan=plan(weights=False))
+    entries = har.document(album(), made)["log"]["entries"]
+    assert [key for entry in entries for key in entry if "priority" in key or "weight" in key] == []
+    client = qlog.document(album(made))["traces"][0]
+    assert not [event for event in client["events"] if "weight" in event["data"].get("frame", {})]
+
+
+def test_only_the_measured_load_has_a_verdict() -> None:
+    """A row per load; times are the load's own, and what was not set is missing."""
+    made = {table.name: table for table in tables.tables(album(recording(0)))}
+    first, second = made["loads"].rows
+    assert (first["measured"], first["verdict"]) == (False, None)
+    assert (second["measured"], second["verdict"]) == (True, "kept")
+    assert (second["script_first_byte_ms"], second["image_bytes_before_script"]) == (300.0, 60)
+    assert (second["lowat_bytes"], second["gso_segments"]) == (131_072, None)
+    assert set(made["loads"].columns) == set(second)
+
+
+def test_a_scenario_of_other_types() -> None:
+    """A number that is text is told, not written into a column of numbers."""
+    made = recording(0)
+    document = dict(made.document) | {"scenario": dict(made.scenario) | {"rate_bit_s": "fast"}}
+    with pytest.raises(FolderError, match=r"^control\.1/run\.json: scenario: rate_bit_s is 'fast'$"):
+        tables.tables(album(replace(made, document=document)))
