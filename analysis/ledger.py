@@ -55,7 +55,7 @@ class Moment:
     """Where the image's bytes are at an instant; they add up to the image.
 
     committed is known from the moment the script exists until the front hands it over: image bytes that then still went
-    before it. What else is with the front counts as pending. recovery: sent, and neither on the link nor readable: lost,
+    before it. What else is with the front counts as pending. recovery: sent, neither on the link nor readable: lost,
     or with the client behind something that was.
     """
 

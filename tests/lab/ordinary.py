@@ -35,7 +35,8 @@ def _on_the_way_to_python() -> Iterator[Path]:
 
 
 def _open_up(stage: Path) -> None:
-    needed = {Path(folder).resolve(): None for folder in (sys.base_prefix, sys.prefix, _ROOT, *_on_the_way_to_python())}
+    folders = [Path(folder).resolve() for folder in (sys.base_prefix, sys.prefix, _ROOT)]
+    needed = dict.fromkeys([*folders, *_on_the_way_to_python()])
     hidden = {folder: closed for folder in needed if (closed := _closed(folder)) is not None}
     held = {folder: stage / str(number) for number, folder in enumerate(hidden)}
     _mount("-t", "tmpfs", "none", str(stage))
