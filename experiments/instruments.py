@@ -3,6 +3,7 @@
 Each instrument counts for itself, and leaves its count where it leaves what it saw.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,11 @@ def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
     """By instrument. To be called when the run folder holds all it will."""
     python = _read(folder.environment).get("clock", {}).get("python", {})
     stands_still = python.get("advances_while_working") is False
-    return {"client": cost(_read(folder.client / "socket.json").get("instrument"), stands_still=stands_still)}
+    accounts = {
+        "client": _read(folder.client / "socket.json").get("instrument"),
+        "sampler": _last_line(folder.front / "process.jsonl").get("sampler"),
+    }
+    return {name: cost(account, stands_still=stands_still) for name, account in accounts.items()}
 
 
 def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
@@ -34,5 +39,13 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         document: dict[str, Any] = read_json(path)
     except (OSError, ValueError):
+        return {}
+    return document
+
+
+def _last_line(path: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(path.read_text().splitlines()[-1])
+    except (OSError, ValueError, IndexError):
         return {}
     return document

@@ -7,11 +7,13 @@ Rules:
 """
 
 import json
+import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from clock.cost import Cost
 from proxy.live_socket import LiveSocket
 from proxy.socket_diag import SocketDiag
 from proxy.usage import Usage, usage
@@ -21,22 +23,28 @@ PROCESS_INTERVAL_NS = 10**8
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSample:
-    """The process that serves the client, and its socket's own TCP_NOTSENT_LOWAT: 0 where the sysctl rules."""
+    """The process that serves the client, and its socket's own TCP_NOTSENT_LOWAT: 0 where the sysctl rules.
+
+    cost: of the sampler itself, looks and time so far.
+    """
 
     t_ns: int
     pid: int
     lowat_bytes: int
     usage: Usage
+    cost: Cost
 
     def to_json(self) -> str:
         """One line of process.jsonl."""
-        return json.dumps({"t_ns": self.t_ns, "pid": self.pid, "lowat_bytes": self.lowat_bytes} | asdict(self.usage))
+        own = {"t_ns": self.t_ns, "pid": self.pid, "lowat_bytes": self.lowat_bytes}
+        return json.dumps(own | asdict(self.usage) | {"sampler": asdict(self.cost)})
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Self:
         """What `to_json` wrote."""
         own = {name: document.pop(name) for name in ("t_ns", "pid", "lowat_bytes")}
-        return cls(usage=Usage(**document), **own)
+        cost = Cost(**document.pop("sampler"))
+        return cls(usage=Usage(**document), cost=cost, **own)
 
 
 def read_process_samples(journal: Path) -> list[ProcessSample]:
@@ -57,6 +65,7 @@ class Sampler:
         self._interval_ns = interval_ns
         self._next_socket_ns = self._next_process_ns = 0
         self._seen = False
+        self._cost = Cost()
         with ExitStack() as stack:
             self._diag = stack.enter_context(SocketDiag(peer, port))
             self._sockets = stack.enter_context((folder / "sockets.jsonl").open("w", buffering=1))
@@ -70,12 +79,16 @@ class Sampler:
         self._stack.close()
 
     def look(self, now_ns: int) -> int:
-        """Do what is due; when the next look is. Raises FrontLost, and OSError if the kernel does not answer."""
+        """Do what is due; when the next look is. now_ns: CLOCK_MONOTONIC as it is.
+
+        Raises FrontLost, and OSError if the kernel does not answer.
+        """
         if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
             self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or PROCESS_INTERVAL_NS)
             if (sample := self._diag.sample()) is not None:
                 self._sockets.write(sample.to_json() + "\n")
                 self._seen = True
+                self._cost.add(1, time.monotonic_ns() - now_ns)
         if now_ns >= self._next_process_ns:
             self._next_process_ns = _later(self._next_process_ns, now_ns, PROCESS_INTERVAL_NS)
             self._look_at_process(now_ns)
@@ -86,7 +99,7 @@ class Sampler:
     def _look_at_process(self, now_ns: int) -> None:
         lowat_bytes, pid = self._live.lowat_bytes(), self._live.holder
         if lowat_bytes is not None and pid is not None:
-            sample = ProcessSample(t_ns=now_ns, pid=pid, lowat_bytes=lowat_bytes, usage=usage(pid))
+            sample = ProcessSample(t_ns=now_ns, pid=pid, lowat_bytes=lowat_bytes, usage=usage(pid), cost=self._cost)
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:
             raise FrontLost("the process of it that served the client has ended")
