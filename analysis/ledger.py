@@ -144,11 +144,11 @@ _SHORTEST_MS = 5.0
 def sentence(document: Mapping[str, Any]) -> str:
     """A ledger, as run.json keeps it, in words; parts shorter than 5 ms are left out."""
     parts = [
-        f"{wait_ms / 1000:.2f} {_WORDS[Layer(name)]}"
-        for name, wait_ms in document["parts_ms"].items()
-        if abs(wait_ms) >= _SHORTEST_MS
+        f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f} {words}"
+        for layer, words in _WORDS.items()
+        if abs(wait_ms := document["parts_ms"].get(layer.value, 0)) >= _SHORTEST_MS
     ]
-    return f"the script waited {document['wait_ms'] / 1000:.2f} s = {' + '.join(parts)}"
+    return f"the script waited {document['wait_ms'] / 1000:.2f} s = {' '.join(parts).removeprefix('+ ')}"
 
 
 class NoLedger(Exception):

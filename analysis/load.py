@@ -1,11 +1,12 @@
 """Run folders as values. Raises FolderError, naming file and line, for anything that is not one."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis import shape
 from analysis.journals import (
     Arrival,
     ClientEvent,
@@ -21,10 +22,7 @@ RUN_FORMAT = 2
 """What is written today; older ones are read as well. 2: finer samples of the socket, positions in the TCP stream."""
 
 _FORMATS = (1, RUN_FORMAT)
-_RUN_KEYS = ("arm", "status", "reason", "scenario", "observed", "verdict", "verdict_reason", "loads", "wall_s")
-_SCENARIO_KEYS = ("server", "lowat", "rate_bit_s", "delay_ns", "queue_packets", "size_bytes", "script_delay_ns")
 _LAYERS_SINCE = 2
-_LOAD_KEYS = ("load", "script", "image", "image_bytes_before_script", "image_bytes_during_script")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,25 +110,13 @@ class Experiment:
 
 def load_experiment(path: Path) -> Experiment:
     """The experiment in a folder. Raises FolderError."""
-    file = path / "experiment.json"
-    document = _document(file, ("experiment", "fabric", "runs"))
-    names = document["runs"]
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise FolderError(f"{file}: runs is not a list of names")
-    return Experiment(path=path, document=document, runs=tuple(load_run(path / name) for name in names))
+    document = _document(path / "experiment.json", shape.EXPERIMENT)
+    return Experiment(path=path, document=document, runs=tuple(load_run(path / name) for name in document["runs"]))
 
 
 def load_run(path: Path) -> Run:
     """The run in a folder. Raises FolderError."""
-    file = path / "run.json"
-    document = _document(file, _RUN_KEYS)
-    _check_keys(file, "scenario", document["scenario"], _SCENARIO_KEYS)
-    if document["status"] == "ok":
-        if not isinstance(document["loads"], list) or not document["loads"]:
-            raise FolderError(f"{file}: status is ok, and loads is empty")
-        for load in document["loads"]:
-            _check_keys(file, "loads", load, _LOAD_KEYS)
-    return Run(path=path, document=document)
+    return Run(path=path, document=_document(path / "run.json", shape.RUN))
 
 
 def load_plan(path: Path) -> Plan:
@@ -163,22 +149,15 @@ def load_layers(path: Path) -> Layers:
     )
 
 
-def _document(file: Path, keys: Iterable[str]) -> Mapping[str, Any]:
+def _document(file: Path, schema: Mapping[str, Any]) -> Mapping[str, Any]:
     document = _json(file)
-    if not isinstance(document, dict) or document.get("format") not in _FORMATS:
-        found = document.get("format") if isinstance(document, dict) else None
+    found = document.get("format") if isinstance(document, dict) else None
+    if found not in _FORMATS:
         raise FolderError(f"{file}: format {found}; this version reads formats {' and '.join(map(str, _FORMATS))}")
-    _check_keys(file, None, document, keys)
-    return document
-
-
-def _check_keys(file: Path, name: str | None, document: Any, keys: Iterable[str]) -> None:
-    where = f"{file}: {name}" if name else f"{file}"
-    if not isinstance(document, dict):
-        raise FolderError(f"{where}: not a JSON object")
-    missing = [key for key in keys if key not in document]
-    if missing:
-        raise FolderError(f"{where}: without {', '.join(missing)}")
+    if told := shape.trouble(document, schema):
+        raise FolderError(f"{file}: {told}")
+    read: Mapping[str, Any] = document
+    return read
 
 
 def _json(file: Path) -> Any:

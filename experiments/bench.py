@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.figures import timeline
+from analysis.findings import findings
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
 from experiments import client_bench, ferry_bench
@@ -44,6 +45,17 @@ def _link_s(folder: Path) -> float:
         for load in page_loads(load_run(run.path).evidence()):
             total_ns += max(load.image.last_byte_ns, load.script.last_byte_ns) - load.started_ns
     return total_ns / 10**9
+
+
+def _reading(folder: Path) -> tuple[int, float]:
+    """Lines of the first run's journals, and how long it takes to read them and to make of them what run.json has."""
+    run = load_experiment(folder).runs[0]
+    lines = sum(len(journal.read_bytes().splitlines()) for journal in run.path.glob("*/*.jsonl"))
+    started = time.monotonic()
+    layers = run.layers()
+    assert layers is not None
+    findings(run.evidence(), layers, run.scenario, run.document["front"])
+    return lines, time.monotonic() - started
 
 
 def _shapers(results: str, silent: Progress) -> Table:
@@ -81,6 +93,8 @@ def main() -> None:
             print(f"{name:<36} {wall_s:>8.1f} {spread:>13} {link_s:>8.0f} {link_s / wall_s:>8.0f}x", flush=True)
         figure_s, _ = _timed(lambda: timeline.save(load_experiment(folder))[0])
         print(f"{'the picture':<36} {figure_s:>8.1f}")
+        lines, reading_s = _reading(folder)
+        print(f"{f'a run folder of {lines} lines, read':<36} {reading_s:>8.2f}")
         console = Console()
         console.print(_shapers(results, silent))
     client_bench.main()

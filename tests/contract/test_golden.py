@@ -1,7 +1,9 @@
 """Folders of older formats are read for ever, and a large one quickly enough to be looked at."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from analysis.journals import FolderError
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
 from analysis.summary import summarize
+from experiments.report import Report
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -56,3 +59,40 @@ def test_a_value_of_another_type_is_named(tmp_path: Path) -> None:
     events.write_text("\n".join([json.dumps(json.loads(first) | {"t_ns": "12"}), *others]))
     with pytest.raises(FolderError, match=r'events\.jsonl:1: not an event: t_ns is "12"'):
         load_run(tmp_path).evidence()
+
+
+def _spoilt(document: Any) -> Iterator[tuple[str, Any]]:
+    """The document with one thing in it left out, or replaced by something of another kind, at every depth."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            others = {name: each for name, each in document.items() if name != key}
+            yield f"without {key}", others
+            yield f"{key} is a list", others | {key: [None]}
+            yield f"{key} is null", others | {key: None}
+            for what, worse in _spoilt(value):
+                yield f"{key}/{what}", others | {key: worse}
+    elif isinstance(document, list):
+        for index, value in enumerate(document):
+            for what, worse in _spoilt(value):
+                yield f"{index}/{what}", [*document[:index], worse, *document[index + 1 :]]
+
+
+@pytest.mark.parametrize("folder", sorted(_GOLDEN.iterdir()), ids=lambda path: path.name)
+def test_a_corrupted_document_is_read_or_refused(folder: Path, tmp_path: Path) -> None:
+    """Whatever is missing or of another kind in run.json: a summary, or an error that names the file; never a crash."""
+    document = json.loads((folder / "control.1" / "run.json").read_text())
+    (tmp_path / "control.1").mkdir()
+    overview = json.loads((folder / "experiment.json").read_text()) | {"runs": ["control.1"]}
+    (tmp_path / "experiment.json").write_text(json.dumps(overview))
+    file = tmp_path / "control.1" / "run.json"
+    refused = 0
+    for what, worse in _spoilt(document):
+        file.write_text(json.dumps(worse))
+        try:
+            summary = summarize(load_experiment(tmp_path))
+            Report().summary(summary)
+        except FolderError as error:
+            refused += str(error).startswith(f"{file}: ")
+        except Exception as error:
+            raise AssertionError(f"{what}: {error!r}") from error
+    assert refused > 50

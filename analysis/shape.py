@@ -1,0 +1,120 @@
+"""What experiment.json and run.json must look like to be read: JSON Schemas of the keys that are relied on.
+
+More keys may be there. Those of newer formats only are not asked for; whoever uses them looks whether they are there.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+_NUMBER = {"type": "number"}
+_WHOLE = {"type": "integer"}
+_TEXT = {"type": "string"}
+_MAYBE_WHOLE = {"type": ["integer", "null"]}
+_MAYBE_NUMBER = {"type": ["number", "null"]}
+_MAYBE_TEXT = {"type": ["string", "null"]}
+
+
+def _object(keys: Mapping[str, Any], optional: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    return {"type": "object", "required": list(keys), "properties": {**keys, **optional}}
+
+
+_TIMES = _object({"first_byte_ms": _NUMBER, "last_byte_ms": _NUMBER})
+
+_LOAD = _object(
+    {
+        "load": _WHOLE,
+        "script_available_ms": _NUMBER,
+        "script": _TIMES,
+        "image": _TIMES,
+        "image_bytes_before_script": _WHOLE,
+        "image_bytes_during_script": _WHOLE,
+    }
+)
+
+_SCENARIO = _object(
+    {
+        "server": _TEXT,
+        "native": _TEXT,
+        "lowat": _MAYBE_WHOLE,
+        "sndbuf_bytes": _MAYBE_WHOLE,
+        "congestion_control": _TEXT,
+        "gso_segments": _MAYBE_WHOLE,
+        "priorities": _TEXT,
+        "size_bytes": _WHOLE,
+        "script_delay_ns": _WHOLE,
+        "reloads": _WHOLE,
+        "window_bytes": _WHOLE,
+        "rate_bit_s": _MAYBE_WHOLE,
+        "delay_ns": _WHOLE,
+        "delay_up_ns": _WHOLE,
+        "queue_packets": _WHOLE,
+        "loss": _NUMBER,
+        "jitter_ns": _WHOLE,
+    }
+)
+
+_OBSERVED = _object(
+    {
+        "sndbuf_most_bytes": _WHOLE,
+        "notsent_most_bytes": _WHOLE,
+        "socket_lowat": {"type": "array", "items": _WHOLE},
+    },
+    optional={"clock_resolution_ns": _MAYBE_WHOLE},
+)
+
+_ORACLE = _object({"script_first_byte_ms": _NUMBER, "inversion_ms": _NUMBER, "inversion_bytes": _NUMBER})
+_PARTS = {"type": "object", "additionalProperties": _NUMBER}
+_LEDGER = _object({"wait_ms": _NUMBER, "parts_ms": _PARTS, "largest": _TEXT, "explained": _NUMBER})
+_PREDICTION = _object({"script_first_byte_ms": _MAYBE_NUMBER, "reason": _MAYBE_TEXT})
+
+
+def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [{"type": "null"}, dict(schema)]}
+
+
+RUN: Mapping[str, Any] = {
+    **_object(
+        {
+            "arm": _TEXT,
+            "status": {"enum": ["ok", "failed", "invalid", "unsupported"]},
+            "reason": _MAYBE_TEXT,
+            "scenario": _SCENARIO,
+            "observed": {"type": "object"},
+            "verdict": _MAYBE_TEXT,
+            "verdict_reason": _MAYBE_TEXT,
+            "loads": {"type": "array", "items": _LOAD},
+            "wall_s": _NUMBER,
+        },
+        optional={"instruments": {"type": "object"}},
+    ),
+    "if": {"properties": {"status": {"const": "ok"}}},
+    "then": {
+        "properties": {
+            "observed": _OBSERVED,
+            "loads": {"minItems": 1},
+            "verdict": _TEXT,
+            "oracle": _or_null(_ORACLE),
+            "ledger": _or_null(_LEDGER),
+            "prediction": _or_null(_PREDICTION),
+        }
+    },
+}
+"""run.json; what a good run has observed and come to, only where its status is ok."""
+
+EXPERIMENT: Mapping[str, Any] = _object(
+    {"experiment": _TEXT, "fabric": _TEXT, "runs": {"type": "array", "items": _TEXT, "minItems": 1}}
+)
+"""experiment.json."""
+
+
+def trouble(document: Any, schema: Mapping[str, Any]) -> str | None:
+    """What is wrong with a document, and where in it; None if nothing is."""
+    from jsonschema import Draft202012Validator  # a tenth of a second, and only folders are read with it
+    from jsonschema.exceptions import best_match
+
+    error = best_match(Draft202012Validator(dict(schema)).iter_errors(document))
+    if error is None:
+        return None
+    where = "/".join(map(str, error.absolute_path))
+    return f"{where}: {error.message}" if where else str(error.message)
