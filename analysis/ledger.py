@@ -119,7 +119,7 @@ class Ledger:
         }
 
 
-_WORDS: Mapping[Layer, str] = MappingProxyType(
+WORDS: Mapping[Layer, str] = MappingProxyType(
     {
         Layer.PENDING: "with the front, still reorderable",
         Layer.COMMITTED: "behind what the front had put in line",
@@ -131,13 +131,15 @@ _WORDS: Mapping[Layer, str] = MappingProxyType(
         Layer.UNEXPLAINED: "unexplained",
     }
 )
+"""What the script does in each, after \"it waited\" and a time."""
+
 _SHORTEST_MS = 5.0
 
 
 def sentence(document: Mapping[str, Any]) -> str:
     """A ledger, as run.json keeps it, in words; parts shorter than 5 ms are left out."""
     parts = [
-        f"{wait_ms / 1000:.2f} {_WORDS[Layer(name)]}"
+        f"{wait_ms / 1000:.2f} {WORDS[Layer(name)]}"
         for name, wait_ms in document["parts_ms"].items()
         if abs(wait_ms) >= _SHORTEST_MS
     ]

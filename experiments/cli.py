@@ -91,6 +91,11 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
     show.set_defaults(do=_show)
 
+    figures = commands.add_parser("figures", help="draw all figures of an experiment", allow_abbrev=False)
+    figures.add_argument("experiment", nargs="?", default="latest", help="a results folder, or its name under results")
+    figures.add_argument("--results", type=Path, default=Path("results"), help="where results are (results)")
+    figures.set_defaults(do=_figures)
+
     commands.add_parser("list", help="list the named scenarios").set_defaults(do=_list)
     commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
     agreement_parser = commands.add_parser("agreement", help="the same scenarios in every fabric that can be used here")
@@ -142,11 +147,28 @@ def _present(folder: Path, report: Report) -> int:
     return 0 if summary["status"] == "ok" else 1
 
 
-def _show(options: argparse.Namespace, report: Report) -> int:
-    named = Path(options.experiment)
-    folder = named if named.is_dir() else options.results / named
+def _figures(options: argparse.Namespace, report: Report) -> int:
+    from analysis.figures import album
+
+    folder = _folder(options)
     try:
-        summary = summarize(load_experiment(folder.resolve()))
+        paths = album.save(load_experiment(folder))
+    except (FolderError, OSError) as error:
+        raise StepFailed("drawing figures", str(error)) from error
+    report.figures(paths, folder)
+    return 0 if paths else 1
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """Of the experiment that was named."""
+    named = Path(options.experiment)
+    folder: Path = named if named.is_dir() else options.results / named
+    return folder.resolve()
+
+
+def _show(options: argparse.Namespace, report: Report) -> int:
+    try:
+        summary = summarize(load_experiment(_folder(options)))
     except FolderError as error:
         raise StepFailed("showing results", str(error)) from error
     if options.json:

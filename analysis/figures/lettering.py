@@ -58,6 +58,13 @@ def beside(text: str, at_px: float, font_px: float, width_px: float) -> Label:
     return Label(text=text, at_px=at_px, side=1 if fits else -1, font_px=font_px)
 
 
+def spans(bottom: float, top: float, rows: Sequence[float], half: float) -> list[tuple[float, float]]:
+    """The parts of a vertical line that leave these rows free, half a row's height to each side; rows go upward."""
+    bottoms = [bottom, *(row + half for row in rows)]
+    tops = [*(row - half for row in rows), top]
+    return list(zip(bottoms, tops, strict=True))
+
+
 def edges(first: str, last: str, span_px: tuple[float, float], font_px: float, width_px: float) -> list[Label]:
     """Labels of a lane's first and last byte: inside of its edges, or as one label if it is too short for both."""
     first_px, last_px = span_px
