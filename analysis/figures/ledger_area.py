@@ -3,7 +3,7 @@
 What the front still holds as pending it can put behind the script; all below is out of its hands.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ import altair as alt
 from analysis.figures import lettering, sheet
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.backlog import columns, ticks
-from analysis.figures.palette import INK, LAYERS, QUIET, RECEIVED, RESOURCES
+from analysis.figures.palette import LAYERS, QUIET, RECEIVED, RESOURCES
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, values
 from analysis.ledger import Layer, Ledger, Moment
 from analysis.load import Experiment
@@ -56,16 +56,24 @@ def draw(experiment: Experiment) -> Chart | None:
         return None
     most_s = max(arm.load.ms(max(ledger.moments[-1].t_ns, ledger.first_byte_ns)) for arm, ledger in shown) / 1000
     axis = Axis(most=most_s * 1.01, title="seconds after the page was asked for")
-    panels = [_panel(arm, ledger, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)]
+    # In the legend; the rest would only be looked for in vain.
+    present = [
+        name
+        for name, where in reversed(list(_PLACES.items()))
+        if any(where.size(moment) for _, ledger in shown for moment in ledger.moments)
+    ]
+    panels = [
+        _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)
+    ]
     return sheet.sheet(panels, list(headline(experiment, [arm for arm, _ in shown])))
 
 
-def _panel(arm: Arm, ledger: Ledger, axis: Axis, *, is_last: bool) -> Chart:
+def _panel(arm: Arm, ledger: Ledger, present: Sequence[str], axis: Axis, *, is_last: bool) -> Chart:
     panel = Panel(axis=axis, bottom=0, top=_TOP, height_px=round(_TOP * _HEIGHT_PX), is_last=is_last)
     size_bytes = max(1, sum(where.size(ledger.moments[0]) for where in _PLACES.values()))
     marks = [kib for kib in ticks(size_bytes / 1024) if kib * 1024 <= size_bytes]
     layers = [
-        _areas(arm, ledger, size_bytes, panel),
+        _areas(arm, ledger, size_bytes, present, panel),
         panel.margin("image", 0.5, RESOURCES["image"], side=-1),
         *(panel.margin(f"{kib:,g} KiB", kib * 1024 / size_bytes, QUIET, side=1, font_px=SMALL) for kib in marks),
         *_instants(arm, ledger, panel),
@@ -86,7 +94,7 @@ def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
     return ahead, f"when it was available: {', '.join(parts)}".split()
 
 
-def _areas(arm: Arm, ledger: Ledger, size_bytes: int, panel: Panel) -> Chart:
+def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], panel: Panel) -> Chart:
     axis = panel.axis
     drawn = columns(
         ledger.moments,
@@ -120,7 +128,7 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, panel: Panel) -> Chart:
             color=alt.Color(
                 "place:N",
                 scale=alt.Scale(domain=names, range=[_PLACES[name].colour for name in names]),
-                legend=alt.Legend(),
+                legend=alt.Legend(values=present),
             ),
         )
     )
@@ -136,7 +144,7 @@ def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
     )
     in_the_way = [_FIRST_BYTE_ROW] if first.covers(axis.pixels(available_s), _LINE_MARGIN_PX) else []
     return [
-        panel.instant(available_s, lettering.spans(0, _AVAILABLE_ROW, in_the_way, _LABEL_HALF), INK),
+        panel.instant(available_s, lettering.spans(0, _AVAILABLE_ROW, in_the_way, _LABEL_HALF)),
         panel.instant(first_s, [(0, _FIRST_BYTE_ROW)], RESOURCES[SCRIPT]),
         panel.text(available, _AVAILABLE_ROW, QUIET),
         panel.text(first, _FIRST_BYTE_ROW, RESOURCES[SCRIPT]),
@@ -148,7 +156,7 @@ def _numbers(arm: Arm, ledger: Ledger, panel: Panel) -> Chart:
     step_s = panel.axis.value(_STEP_PX)
     seen = {int(arm.load.ms(moment.t_ns) / 1000 / step_s): moment for moment in reversed(ledger.moments)}
     rows = [
-        {"start": round(index * step_s, 4), "end": round((index + 1) * step_s, 4)}
+        panel.axis.step(index, _STEP_PX)
         | {f"place{number}": round(where.size(moment) / 1024, 2) for number, where in enumerate(_PLACES.values())}
         for index, moment in sorted(seen.items())
     ]

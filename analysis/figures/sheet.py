@@ -39,6 +39,11 @@ class Axis:
         """What is there."""
         return at_px / WIDTH * self.most
 
+    def step(self, index: int, step_px: float) -> dict[str, float]:
+        """Start and end of one of the equal steps into which it is divided."""
+        start, end = (round(self.value(at * step_px), 4) for at in (index, index + 1))
+        return {"start": start, "end": min(end, self.most)}
+
     def seconds(self, value_s: float) -> str:
         """A time with as many digits as the axis can show."""
         digits = 3 if self.most < 1 else 2 if self.most < 200 else 0
@@ -115,7 +120,7 @@ class Panel:
             .encode(y=self.y("base"))
         )
 
-    def instant(self, at: float, spans: Sequence[tuple[float, float]], colour: str = QUIET) -> Chart:
+    def instant(self, at: float, spans: Sequence[tuple[float, float]], colour: str = INK) -> Chart:
         """A dashed line at a place of the axis, through these (bottom, top)."""
         rows = [{"start": at, "base": bottom, "top": top} for bottom, top in spans]
         return (

@@ -38,9 +38,9 @@ _LABEL_HALF = 0.24
 _AVAILABLE_ROW = 3.65
 _TOP = 4.0
 _LINE_MARGIN_PX = 8
-_UNSENT = (-2.0, -0.45)
-_NETWORK = (-3.5, -2.35)
-_BOTTOM = _NETWORK[0]
+UNSENT = (-2.0, -0.45)
+NETWORK = (-3.5, -2.35)
+_BOTTOM = NETWORK[0]
 
 _COLOURS = {
     "unsent": LAYERS[Layer.UNSENT],
@@ -97,8 +97,8 @@ def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Row
     near = [lowat for lowat in lowats if lowat is not None and lowat <= unsent * _LOWAT_ROOM]
     in_flight = max((look.in_flight_bytes for look in every), default=0)
     return _Rows(
-        unsent=_Row(base=_UNSENT[0], top=_UNSENT[1], most_bytes=max(1024, unsent, *near)),
-        network=_Row(base=_NETWORK[0], top=_NETWORK[1], most_bytes=max(1024, in_flight)),
+        unsent=_Row(base=UNSENT[0], top=UNSENT[1], most_bytes=max(1024, unsent, *near)),
+        network=_Row(base=NETWORK[0], top=NETWORK[1], most_bytes=max(1024, in_flight)),
     )
 
 
@@ -255,11 +255,9 @@ def _numbers(load: PageLoad, looks: Sequence[Look], panel: Panel) -> Chart:
     seen = {int(look.at_s / step_s): look for look in reversed(looks)}
     rows: list[dict[str, Any]] = []
     for index in range(WIDTH // _STEP_PX):
-        start_s, end_s = index * step_s, (index + 1) * step_s
-        until_ns = load.started_ns + round(end_s * 10**9)
+        until_ns = load.started_ns + round((index + 1) * step_s * 10**9)
         row: dict[str, Any] = {
-            "start": round(start_s, 4),
-            "end": round(end_s, 4),
+            **panel.axis.step(index, _STEP_PX),
             "script": _kib(load.script.bytes_until(until_ns)),
             "image": _kib(load.image.bytes_until(until_ns)),
         }
