@@ -32,11 +32,12 @@ class Look:
 
 
 def backlog(load: PageLoad, layers: Layers | None, until_s: float) -> list[Look]:
-    """Every look from the page's request until then; empty if they are too few."""
+    """Every look from the page's request until then; empty if they are too few, or if none saw a byte."""
     if layers is None:
         return []
     looks = [_look(load, layers, sample) for sample in layers.sockets if 0 <= load.ms(sample.t_ns) / 1000 <= until_s]
-    return looks if len(looks) >= FEWEST_LOOKS else []
+    is_telling = any(look.unsent_bytes or look.in_flight_bytes for look in looks)
+    return looks if is_telling and len(looks) >= FEWEST_LOOKS else []
 
 
 def _look(load: PageLoad, layers: Layers, sample: SocketSample) -> Look:
@@ -72,12 +73,11 @@ def bends(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     ]
 
 
-def ticks(most: float) -> list[float]:
-    """One to four round numbers above 0 and up to most, evenly spaced."""
-    power = 1.0
-    while power * 10 <= most:
-        power *= 10
-    while power > most:
-        power /= 10
-    step = next(step for step in (power / 2, power, power * 2, power * 5) if step * 4 > most)
+_STEPS = [digit * 10.0**power for power in range(-4, 12) for digit in (1, 2, 5)]
+
+
+def ticks(most: float, least_step: float) -> list[float]:
+    """Round numbers above 0 and up to most, evenly spaced: by no less than least_step, or there is but one or two."""
+    steps = [step for step in _STEPS if step <= most]
+    step = next((step for step in steps if step >= least_step), steps[-1])
     return [step * count for count in range(1, int(most / step) + 1)]

@@ -28,6 +28,7 @@ _AVAILABLE_ROW = 1.28
 _TOP = 1.38
 _LABEL_HALF = 0.075
 _LINE_MARGIN_PX = 8
+_TICK = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ def draw(experiment: Experiment) -> Chart | None:
 def _panel(arm: Arm, ledger: Ledger, present: Sequence[str], axis: Axis, *, is_last: bool) -> Chart:
     panel = Panel(axis=axis, bottom=0, top=_TOP, height_px=round(_TOP * _HEIGHT_PX), is_last=is_last)
     size_bytes = max(1, sum(where.size(ledger.moments[0]) for where in _PLACES.values()))
-    marks = [kib for kib in ticks(size_bytes / 1024) if kib * 1024 <= size_bytes]
+    marks = ticks(size_bytes / 1024, _TICK * size_bytes / 1024)
     layers = [
         _areas(arm, ledger, size_bytes, present, panel),
         panel.margin("image", 0.5, RESOURCES["image"], side=-1),
@@ -128,7 +129,7 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
             color=alt.Color(
                 "place:N",
                 scale=alt.Scale(domain=names, range=[_PLACES[name].colour for name in names]),
-                legend=alt.Legend(values=present),
+                legend=sheet.legend(present),
             ),
         )
     )

@@ -70,7 +70,7 @@ def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel
             color=alt.Color(
                 "layer:N",
                 scale=alt.Scale(domain=words, range=[LAYERS[layer] for layer in Layer]),
-                legend=alt.Legend(values=[WORDS[layer] for layer in present]),
+                legend=sheet.legend([WORDS[layer] for layer in present]),
             ),
             tooltip=[alt.Tooltip("layer:N", title="it waited"), alt.Tooltip("s:Q", title="seconds", format=",.3f")],
         )

@@ -193,12 +193,19 @@ def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
             symbolType="square",
             symbolSize=400,
             symbolStrokeWidth=0,
-            columns=3,
             columnPadding=30,
             rowPadding=8,
             offset=18,
         )
     )
+
+
+def legend(present: Sequence[str]) -> alt.Legend:
+    """Of these alone."""
+    return alt.Legend(values=list(present), columns=len(present) if len(present) <= _ONE_ROW else 3)
+
+
+_ONE_ROW = 4
 
 
 def values(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:

@@ -188,12 +188,9 @@ def _scale(row: _Row, limit: int | None, panel: Panel) -> list[Chart]:
 
 def scale_marks(most_bytes: float, limit_bytes: int | None, height_px: float) -> list[float]:
     """Of the scale of a row that high, the KiB to write beside it: none closer to another or the limit than a line."""
-    kept: list[float] = []
-    for kib in reversed(ticks(most_bytes / 1024)):
-        others = [*kept, *([] if limit_bytes is None else [limit_bytes / 1024])]
-        if all(abs(kib - other) * 1024 / most_bytes * height_px >= SMALL * 1.2 for other in others):
-            kept.append(kib)
-    return kept[::-1]
+    line = SMALL * 1.1 / height_px * most_bytes / 1024
+    marks = ticks(most_bytes / 1024, line)
+    return [kib for kib in marks if limit_bytes is None or abs(kib - limit_bytes / 1024) >= line]
 
 
 def _edges_s(load: PageLoad, name: str) -> tuple[float, float]:

@@ -1,5 +1,7 @@
 """Figures of real folders agree with the numbers, and nothing in them lies off the axis."""
 
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,6 +137,15 @@ def test_the_ladder_climbs(coarse: Experiment, sampled: Experiment) -> None:
                 first_ms = float(arm.load.ms(times.first_byte_ns))
                 record_ms = first_ms - payload["end"]
                 assert f"at {record_ms / 1000:.2f} s" in " ".join(words(panel))
+
+
+def test_figures_of_nothing(tmp_path: Path) -> None:
+    """One line that names what is missing."""
+    command = [sys.executable, "-m", "experiments.cli", "figures", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "experiment.json: missing" in done.stderr
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -55,7 +55,7 @@ def test_without_arrivals_what_was_acknowledged_counts() -> None:
 
 def test_looks_outside_of_the_picture_are_left_out() -> None:
     """Neither before the page was asked for, nor after the axis ends."""
-    looks = backlog(LOAD, layers(*(sample(t_ms) for t_ms in range(-50, 1000, 10))), until_s=0.5)
+    looks = backlog(LOAD, layers(*(sample(t_ms, unsent=1) for t_ms in range(-50, 1000, 10))), until_s=0.5)
     assert (looks[0].at_s, looks[-1].at_s) == (0.0, 0.5)
 
 
@@ -84,18 +84,31 @@ def test_bends_leave_the_line_as_it_is(heights: list[int]) -> None:
         assert before[1] == height == after[1]
 
 
+def test_looks_that_saw_nothing_are_no_lane() -> None:
+    """On a link without a rate all is gone between two looks."""
+    assert backlog(LOAD, layers(*(sample(t_ms) for t_ms in range(0, 500, 10))), until_s=1) == []
+
+
 @pytest.mark.parametrize(
-    ("most", "expected"),
-    [(1348, [500, 1000]), (133, [50, 100]), (24.6, [10, 20]), (1000, [500, 1000]), (1, [0.5, 1]), (7, [2, 4, 6])],
+    ("most", "least_step", "expected"),
+    [
+        (1348, 300, [500, 1000]),
+        (74, 25, [50]),
+        (133, 45, [50, 100]),
+        (1000, 250, [500, 1000]),
+        (1, 0.3, [0.5, 1]),
+        (7, 1.2, [2, 4, 6]),
+        (1.5, 1.2, [1]),
+    ],
 )
-def test_ticks_are_round(most: float, expected: list[float]) -> None:
-    """Few enough to be read."""
-    assert ticks(most) == expected
+def test_ticks_are_round(most: float, least_step: float, expected: list[float]) -> None:
+    """And far enough apart to be read."""
+    assert ticks(most, least_step) == expected
 
 
-@given(st.floats(0.001, 1e9))
-def test_ticks_are_within(most: float) -> None:
-    """One to four, above nothing and up to the most."""
-    found = ticks(most)
-    assert 1 <= len(found) <= 4
+@given(st.floats(0.001, 1e9), st.floats(0.01, 1))
+def test_ticks_are_within(most: float, part: float) -> None:
+    """Above nothing and up to the most, and never none."""
+    found = ticks(most, most * part)
     assert 0 < found[0] <= found[-1] <= most * (1 + 1e-9)
+    assert len(found) <= max(2, 1 / part * (1 + 1e-9))
