@@ -101,9 +101,9 @@ def _bars(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:
         .mark_rect()
         .encode(
             x=panel.x(),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=panel.y("base"),
-            y2="top:Q",
+            y2=alt.Y2("top:Q"),
             color=alt.Color(
                 "resource:N", scale=alt.Scale(domain=list(RESOURCES), range=list(RESOURCES.values())), legend=None
             ),
@@ -122,5 +122,5 @@ def _ends(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:
     return (
         alt.Chart(values(ends))
         .mark_rule(strokeWidth=4, color=INK)
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2="top:Q")
+        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
     )

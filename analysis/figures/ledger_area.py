@@ -125,7 +125,7 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
         .encode(
             x=panel.x(),
             y=panel.y("base"),
-            y2="top:Q",
+            y2=alt.Y2("top:Q"),
             color=alt.Color(
                 "place:N",
                 scale=alt.Scale(domain=names, range=[_PLACES[name].colour for name in names]),

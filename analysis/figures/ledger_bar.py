@@ -64,9 +64,9 @@ def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel
         .mark_rect()
         .encode(
             x=panel.x(),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=panel.y("base"),
-            y2="top:Q",
+            y2=alt.Y2("top:Q"),
             color=alt.Color(
                 "layer:N",
                 scale=alt.Scale(domain=words, range=[LAYERS[layer] for layer in Layer]),
@@ -101,6 +101,6 @@ def _possible(arm: Arm, panel: Panel) -> list[Chart]:
     mark = (
         alt.Chart(values([{"start": at_s, "base": _BOTTOM + 0.1, "top": 0}]))
         .mark_rule(strokeWidth=4, color=INK)
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2="top:Q")
+        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
     )
     return [mark, panel.text(label, _LABEL_ROW, QUIET)]

@@ -1,4 +1,4 @@
-"""Words of the timeline: how wide they are, where a line of them breaks, where a label stands. Pure.
+"""Words of the figures: how wide they are, where a line of them breaks, where a label stands. Pure.
 
 Widths are estimates for Liberation Sans, which vl-convert brings along; Arial's and Helvetica's are the same.
 """

@@ -23,6 +23,11 @@ _NAME_PX = 14
 # Altair's own types for what layering and concatenating give are wider than what its functions accept.
 Chart = Any
 
+# Places on the paper. Channels are given as what they are: Altair takes milliseconds to find that out of anything else.
+_X_AT: Any = alt.XValue
+_Y_AT: Any = alt.YValue
+_Y2_AT: Any = alt.Y2Value
+
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
@@ -94,7 +99,7 @@ class Panel:
                 fontWeight="bold" if bold else "normal",
                 color=colour,
             )
-            .encode(x=alt.X("start:Q"), y=self.y("base"), text="text:N")
+            .encode(x=alt.X("start:Q"), y=self.y("base"), text=alt.Text("text:N"))
         )
 
     def margin(self, text: str, row: float, colour: str, *, side: int, font_px: float = FONT) -> Chart:
@@ -109,7 +114,7 @@ class Panel:
                 color=colour,
                 clip=False,
             )
-            .encode(x=alt.value(WIDTH + _NAME_PX if side > 0 else -_NAME_PX), y=self.y("base"), text="text:N")
+            .encode(x=_X_AT(WIDTH + _NAME_PX if side > 0 else -_NAME_PX), y=self.y("base"), text=alt.Text("text:N"))
         )
 
     def level(self, row: float, colour: str, *, dash: Sequence[int] = ()) -> Chart:
@@ -126,7 +131,7 @@ class Panel:
         return (
             alt.Chart(values(rows))
             .mark_rule(strokeWidth=3, strokeDash=[9, 6], color=colour)
-            .encode(x=alt.X("start:Q"), y=self.y("top"), y2="base:Q")
+            .encode(x=alt.X("start:Q"), y=self.y("top"), y2=alt.Y2("base:Q"))
         )
 
     def numbers(self, rows: Sequence[Mapping[str, Any]], tooltip: Mapping[str, str]) -> Chart:
@@ -136,9 +141,9 @@ class Panel:
             .mark_rect(opacity=0, aria=False)
             .encode(
                 x=alt.X("start:Q"),
-                x2="end:Q",
-                y=alt.value(0),
-                y2=alt.value(self.height_px),
+                x2=alt.X2("end:Q"),
+                y=_Y_AT(0),
+                y2=_Y2_AT(self.height_px),
                 tooltip=[alt.Tooltip(f"{field}:Q", title=words, format=",.2f") for field, words in tooltip.items()],
             )
         )

@@ -133,7 +133,7 @@ def _lanes(arm: Arm, panel: Panel) -> Chart:
     return (
         alt.Chart(values(rows))
         .mark_area(interpolate="step-after", opacity=1)
-        .encode(x=panel.x(), y=panel.y("base"), y2="top:Q", color=colour)
+        .encode(x=panel.x(), y=panel.y("base"), y2=alt.Y2("top:Q"), color=colour)
     )
 
 
@@ -165,7 +165,7 @@ def _area(looks: Sequence[Look], size: Callable[[Look], int], row: _Row, name: s
     return (
         alt.Chart(values([{"start": at_s, "base": row.base, "top": top} for at_s, top in points]))
         .mark_area(opacity=1, color=_COLOURS[name])
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2="top:Q")
+        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
     )
 
 
@@ -208,7 +208,7 @@ def _marks(load: PageLoad, panel: Panel) -> Chart:
     return (
         alt.Chart(values(rows))
         .mark_rule(strokeWidth=3, color=INK)
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2="top:Q")
+        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
     )
 
 

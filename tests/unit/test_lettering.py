@@ -1,4 +1,4 @@
-"""Words of the timeline."""
+"""Words of the figures."""
 
 import io
 
