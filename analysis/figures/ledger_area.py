@@ -37,12 +37,12 @@ class _Where:
     size: Callable[[Moment], int]
 
 
-# From the bottom of the stack to its top.
+# From the bottom of the stack to its top: the bottleneck comes after the delay line, nearest to the client.
 _PLACES: Mapping[str, _Where] = MappingProxyType(
     {
         "received": _Where(colour=RECEIVED, size=lambda moment: moment.received_bytes),
-        "propagating": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
         "in the bottleneck's queue": _Where(colour=LAYERS[Layer.QUEUE], size=lambda moment: moment.queue_bytes),
+        "propagating": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
         "unsent in the kernel": _Where(colour=LAYERS[Layer.UNSENT], size=lambda moment: moment.unsent_bytes),
         "put in line by the front": _Where(colour=LAYERS[Layer.COMMITTED], size=lambda moment: moment.committed_bytes),
         "pending with the front": _Where(colour=LAYERS[Layer.PENDING], size=lambda moment: moment.pending_bytes),
