@@ -126,7 +126,7 @@ class Ledger:
         }
 
 
-_WORDS: Mapping[Layer, str] = MappingProxyType(
+WORDS: Mapping[Layer, str] = MappingProxyType(
     {
         Layer.PENDING: "with the front, still reorderable",
         Layer.COMMITTED: "behind what the front had put in line",
@@ -138,6 +138,8 @@ _WORDS: Mapping[Layer, str] = MappingProxyType(
         Layer.UNEXPLAINED: "unexplained",
     }
 )
+"""What the script does in each, after \"it waited\" and a time."""
+
 _SHORTEST_MS = 5.0
 
 
@@ -145,7 +147,7 @@ def sentence(document: Mapping[str, Any]) -> str:
     """A ledger, as run.json keeps it, in words; parts shorter than 5 ms are left out."""
     parts = [
         f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f} {words}"
-        for layer, words in _WORDS.items()
+        for layer, words in WORDS.items()
         if abs(wait_ms := document["parts_ms"].get(layer.value, 0)) >= _SHORTEST_MS
     ]
     return f"the script waited {document['wait_ms'] / 1000:.2f} s = {' '.join(parts).removeprefix('+ ')}"

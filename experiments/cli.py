@@ -98,6 +98,10 @@ def _parser() -> argparse.ArgumentParser:
     export_parser.add_argument("--out", type=Path, metavar="PATH", help="a folder, or a file (the results' exports)")
     export_parser.set_defaults(do=_export)
 
+    figures = commands.add_parser("figures", help="draw all figures of an experiment", allow_abbrev=False)
+    _add_experiment(figures)
+    figures.set_defaults(do=_figures)
+
     commands.add_parser("list", help="list the named scenarios").set_defaults(do=_list)
     commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
     agreement_parser = commands.add_parser("agreement", help="the same scenarios in every fabric that can be used here")
@@ -161,6 +165,18 @@ def _present(folder: Path, report: Report) -> int:
     report.summary(summary)
     report.figures(timeline.save(experiment), folder)
     return 0 if summary["status"] == "ok" else 1
+
+
+def _figures(options: argparse.Namespace, report: Report) -> int:
+    from analysis.figures import album
+
+    folder = _folder(options)
+    try:
+        paths = album.save(load_experiment(folder))
+    except (FolderError, OSError) as error:
+        raise StepFailed("drawing figures", str(error)) from error
+    report.figures(paths, folder)
+    return 0 if paths else 1
 
 
 def _show(options: argparse.Namespace, report: Report) -> int:

@@ -18,7 +18,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="priolab-picture-") as results:
         folder = run_experiment(request_from({"RESULTS": results}), silent)
         for path in timeline.save(load_experiment(folder)):
-            print(shutil.copy(path, _DOCS / path.name))
+            if path.suffix != ".html":  # a megabyte, and most of it Vega
+                print(shutil.copy(path, _DOCS / path.name))
 
 
 if __name__ == "__main__":

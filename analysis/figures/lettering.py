@@ -1,4 +1,4 @@
-"""Words of the timeline: how wide they are, where a line of them breaks, where a label stands. Pure.
+"""Words of the figures: how wide they are, where a line of them breaks, where a label stands. Pure.
 
 Widths are estimates for Liberation Sans, which vl-convert brings along; Arial's and Helvetica's are the same.
 """
@@ -56,6 +56,13 @@ def beside(text: str, at_px: float, font_px: float, width_px: float) -> Label:
     """A label to the right of its instant if it fits into a picture that wide, to the left otherwise."""
     fits = at_px + text_px(text, font_px) < width_px
     return Label(text=text, at_px=at_px, side=1 if fits else -1, font_px=font_px)
+
+
+def spans(bottom: float, top: float, rows: Sequence[float], half: float) -> list[tuple[float, float]]:
+    """The parts of a vertical line that leave these rows free, half a row's height to each side; rows go upward."""
+    bottoms = [bottom, *(row + half for row in rows)]
+    tops = [*(row - half for row in rows), top]
+    return list(zip(bottoms, tops, strict=True))
 
 
 def edges(first: str, last: str, span_px: tuple[float, float], font_px: float, width_px: float) -> list[Label]:

@@ -2,6 +2,9 @@
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,6 +131,37 @@ def test_the_picture_is_large_enough_for_a_projector(repeated: Done) -> None:
     for words in ("script available at the front", "LOWAT unset: inverted", "LOWAT 131072: kept"):
         assert words in svg
     assert len(re.findall(r">first byte \d+\.\d\d s<", svg)) == 4
+
+
+def test_the_interactive_picture_is_whole_and_alone(repeated: Done) -> None:
+    """It holds Vega's program, and nothing in it names another file; `priolab run` draws no other figure."""
+    assert repeated.folder is not None
+    page = (repeated.folder / "timeline.html").read_text()
+    assert "vegaEmbed=" in page
+    assert "default-src 'none'" in page
+    elements = re.sub("(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
+    assert len(elements) < 2000
+    assert not re.search(r"\b(?:src|href)=", elements)
+    assert sorted(path.suffix for path in repeated.folder.glob("*.*") if path.is_file()) == [
+        ".html",
+        ".json",
+        ".png",
+        ".svg",
+    ]
+
+
+def test_all_figures_are_drawn_on_demand(repeated: Done, tmp_path: Path) -> None:
+    """The ledger as bars and over time, and the ladder."""
+    assert repeated.folder is not None
+    copy = shutil.copytree(repeated.folder, tmp_path / "copy")
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.cli", "figures", str(copy)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("timeline", "ledger-bar", "ledger-area", "ladder"):
+        for suffix in ("html", "svg", "png"):
+            assert (copy / f"{name}.{suffix}").stat().st_size > 10_000
+            assert f"{name}.{suffix}" in done.stdout
 
 
 def test_the_terminal_names_both_units_and_the_folder(repeated: Done) -> None:

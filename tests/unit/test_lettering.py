@@ -1,4 +1,4 @@
-"""Words of the timeline."""
+"""Words of the figures."""
 
 import io
 
@@ -7,7 +7,7 @@ import pytest
 import vl_convert
 from PIL import Image, ImageChops
 
-from analysis.figures.lettering import Label, beside, edges, text_px, wrapped
+from analysis.figures.lettering import Label, beside, edges, spans, text_px, wrapped
 
 FONT_PX = 24
 
@@ -75,3 +75,9 @@ def test_what_a_label_covers(side: int) -> None:
     far_px = text_px("words", FONT_PX) + 9
     covered = [label.covers(500 + side * offset_px, 10) for offset_px in (-11, -9, 0, far_px, far_px + 2)]
     assert covered == [False, True, True, True, False]
+
+
+def test_a_line_leaves_rows_free() -> None:
+    """In one piece if nothing is in its way."""
+    assert spans(0, 4, [], 0.25) == [(0, 4)]
+    assert spans(0, 4, [1, 3], 0.25) == [(0, 0.75), (1.25, 2.75), (3.25, 4)]

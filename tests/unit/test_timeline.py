@@ -125,6 +125,22 @@ def test_marks_are_painted_over_the_dashed_line() -> None:
     assert [bool(rule.get("strokeDash")) for rule in rules] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("most_kib", "limit_kib", "expected"),
+    [
+        (1348, None, [500, 1000]),
+        (1348, 128, [500, 1000]),
+        (1348, 450, [1000]),
+        (24.6, 16, [10]),
+        (70, None, [20, 40, 60]),
+    ],
+)
+def test_the_scale_leaves_room_for_lowat(most_kib: float, limit_kib: int | None, expected: list[float]) -> None:
+    """No word stands upon another; what is left out can be read off the rest."""
+    limit = None if limit_kib is None else limit_kib * 1024
+    assert timeline.scale_marks(most_kib * 1024, limit, 100) == expected
+
+
 def test_lanes_end_at_their_marks() -> None:
     """Nothing is drawn before the first byte or after the last."""
     document = declaration(experiment(seen()))

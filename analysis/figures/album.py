@@ -1,0 +1,32 @@
+"""All figures of an experiment."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from analysis.figures import ladder, ledger_area, ledger_bar, picture, timeline
+from analysis.figures.sheet import Chart
+from analysis.load import Experiment
+
+FIGURES: Mapping[str, Callable[[Experiment], Chart | None]] = MappingProxyType(
+    {
+        "timeline": timeline.draw,
+        "ledger-bar": ledger_bar.draw,
+        "ledger-area": ledger_area.draw,
+        "ladder": ladder.draw,
+    }
+)
+"""By name of the files."""
+
+
+def save(experiment: Experiment) -> list[Path]:
+    """Write every figure that has something to show into the experiment's folder, as SVG, PNG and HTML; the paths.
+
+    Raises FolderError, and OSError if the folder cannot be written.
+    """
+    paths: list[Path] = []
+    for name, draw in FIGURES.items():
+        chart = draw(experiment)
+        if chart is not None:
+            paths += picture.save(chart, experiment.path, name)
+    return paths

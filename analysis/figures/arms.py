@@ -1,0 +1,94 @@
+"""What the figures show of an experiment: of each arm its typical run, with what was seen in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.ledger import Ledger, NoLedger, ledger
+from analysis.load import Evidence, Experiment, Layers, Run
+from analysis.metrics import PageLoad, page_loads
+from analysis.summary import measured, typical
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """A typical run, read once. layers is None if nothing, or too little, was sampled."""
+
+    run: Run
+    evidence: Evidence
+    layers: Layers | None
+    load: PageLoad
+
+    @property
+    def lowat(self) -> int | None:
+        """As asked."""
+        lowat: int | None = self.run.scenario["lowat"]
+        return lowat
+
+    @property
+    def name(self) -> str:
+        """What makes it an arm, in the figures' words."""
+        return f"LOWAT {'unset' if self.lowat is None else self.lowat}"
+
+    def ledger(self) -> Ledger | None:
+        """None if there is too little to make one of."""
+        if self.layers is None:
+            return None
+        try:
+            return ledger(self.load, self.evidence, self.layers, self.run.scenario)
+        except NoLedger:
+            return None
+
+
+def arms(experiment: Experiment) -> list[Arm]:
+    """In the experiment's order; those without a run that is ok are missing. Raises FolderError."""
+    runs = [run for repetitions in experiment.arms().values() if (run := typical(repetitions)) is not None]
+    return [_arm(run) for run in runs]
+
+
+def _arm(run: Run) -> Arm:
+    evidence = run.evidence()
+    return Arm(run=run, evidence=evidence, layers=run.layers(), load=page_loads(evidence)[-1])
+
+
+def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
+    """What holds for all of them, and which arms are missing."""
+    run = shown[0].run
+    scenario = run.scenario
+    rate = scenario["rate_bit_s"]
+    yield str(scenario["server"])
+    yield "unlimited rate" if rate is None else f"{_plain(rate / 8000)} kB/s ({_plain(rate / 1000)} kbit/s)"
+    yield f"{_plain(scenario['delay_ns'] / 10**6)} ms"
+    yield str(scenario["congestion_control"])
+    yield f"send buffer {_buffer(scenario['sndbuf_bytes'])}"
+    yield f"page load {measured(run)['load']} on one connection"
+    yield from _unusual(scenario)
+    made = (experiment.document["fabric"], run.observed.get("shaper"))
+    yield ", ".join(str(word) for word in made if word)
+    names = {arm.run.arm for arm in shown}
+    yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
+
+
+def _plain(number: float) -> str:
+    """Three digits behind the point at most, and never an exponent."""
+    return f"{number:,.3f}".rstrip("0").rstrip(".")
+
+
+def _buffer(size_bytes: int | None) -> str:
+    if size_bytes is None:
+        return "stock"
+    return f"{_plain(size_bytes / 2**20)} MiB" if size_bytes >= 2**20 else f"{_plain(size_bytes / 1024)} KiB"
+
+
+def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """What else is not as most pictures have it, in the knobs' own words."""
+    if scenario["native"] != "off":
+        yield f"NATIVE={scenario['native']}"
+    if scenario["priorities"] != "spdy":
+        yield f"PRIORITY={scenario['priorities']}"
+    if scenario["gso_segments"] is not None:
+        yield f"GSO={scenario['gso_segments']}"
+    if scenario["loss"]:
+        yield f"LOSS={scenario['loss'] * 100:g}%"
+    if scenario["jitter_ns"]:
+        yield f"JITTER={scenario['jitter_ns'] / 10**6:g}ms"

@@ -1,0 +1,83 @@
+"""The socket lane's numbers: bytes of the connection between the front's kernel and the client, over time. Pure.
+
+1. unsent: with the front's kernel, not yet sent once. What TCP_NOTSENT_LOWAT bounds;
+2. in flight: sent, and not yet read by the client in order. What was lost counts until it has come again;
+3. queue: the part of 2 that stands in the bottleneck.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from analysis.journals import SocketSample
+from analysis.ledger import HEADERS_BYTES
+from analysis.load import Layers
+from analysis.metrics import PageLoad
+
+FEWEST_LOOKS = 10
+"""In a load; with fewer, as with SAMPLE=none, there is nothing to draw."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What one look showed, at_s after the page's request."""
+
+    at_s: float
+    unsent_bytes: int
+    in_flight_bytes: int
+    queue_bytes: int
+
+
+def backlog(load: PageLoad, layers: Layers | None, until_s: float) -> list[Look]:
+    """Every look from the page's request until then; empty if they are too few, or if none saw a byte."""
+    if layers is None:
+        return []
+    looks = [_look(load, layers, sample) for sample in layers.sockets if 0 <= load.ms(sample.t_ns) / 1000 <= until_s]
+    is_telling = any(look.unsent_bytes or look.in_flight_bytes for look in looks)
+    return looks if is_telling and len(looks) >= FEWEST_LOOKS else []
+
+
+def _look(load: PageLoad, layers: Layers, sample: SocketSample) -> Look:
+    arrivals = bisect_right(layers.arrivals, sample.t_ns, key=lambda arrival: arrival.t_ns)
+    arrived = layers.arrivals[arrivals - 1].tcp_bytes if arrivals else sample.bytes_acked
+    in_flight = max(0, sample.sent_bytes - arrived)
+    queues = bisect_right(layers.queue, sample.t_ns, key=lambda held: held.t_ns)
+    held = layers.queue[queues - 1].bytes if queues else 0
+    return Look(
+        at_s=load.ms(sample.t_ns) / 1000,
+        unsent_bytes=sample.notsent_bytes,
+        in_flight_bytes=in_flight,
+        queue_bytes=min(in_flight, round(held * sample.mss_bytes / (sample.mss_bytes + HEADERS_BYTES))),
+    )
+
+
+def columns(items: Iterable[T], width: float, place: Callable[[T], float], size: Callable[[T], float]) -> list[T]:
+    """Of the items in each column of that width the largest, so that no peak is lost; in order."""
+    largest: dict[int, T] = {}
+    for item in items:
+        column = int(place(item) / width)
+        if column not in largest or size(item) > size(largest[column]):
+            largest[column] = item
+    return [largest[column] for column in sorted(largest)]
+
+
+def bends(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points without those in the middle of a level stretch: a line through them is the same."""
+    return [
+        point
+        for index, point in enumerate(points)
+        if not 0 < index < len(points) - 1 or not points[index - 1][1] == point[1] == points[index + 1][1]
+    ]
+
+
+_STEPS = [digit * 10.0**power for power in range(-4, 12) for digit in (1, 2, 5)]
+
+
+def ticks(most: float, least_step: float) -> list[float]:
+    """Round numbers above 0 and up to most, evenly spaced: by no less than least_step, or there is but one or two."""
+    steps = [step for step in _STEPS if step <= most]
+    step = next((step for step in steps if step >= least_step), steps[-1])
+    return [step * count for count in range(1, int(most / step) + 1)]

@@ -1,0 +1,126 @@
+"""The first-byte ladder: of script and image in each arm, from the first packet to the first whole frame.
+
+Every step stands in a row of its own: a bar from the rung before, and how much later it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+
+from analysis.figures import sheet
+from analysis.figures.arms import Arm, arms, headline
+from analysis.figures.lettering import beside
+from analysis.figures.palette import INK, RESOURCES
+from analysis.figures.sheet import FONT, WIDTH, Axis, Chart, Panel, values
+from analysis.ladder import Reached, Rung, ladder
+from analysis.load import Experiment
+from analysis.metrics import IMAGE, SCRIPT
+
+_ROW_PX = 40
+_BAR = 0.27
+_GAP_ROWS = 0.8
+# The labels stand to the right of the bars, and there must be room for the longest.
+_ROOM = 1.8
+
+_Ladders = dict[str, list[Reached]]
+
+
+def draw(experiment: Experiment) -> Chart | None:
+    """The chart, None if no arm has anything to show."""
+    shown = arms(experiment)
+    every = [{name: ladder(arm.load, arm.evidence, name) for name in (SCRIPT, IMAGE)} for arm in shown]
+    lengths_ms = [(rungs[-1].t_ns - rungs[0].t_ns) / 10**6 for ladders in every for rungs in ladders.values() if rungs]
+    if not lengths_ms:
+        return None
+    axis = Axis(most=max(1.0, *lengths_ms) * _ROOM, title="milliseconds after the first packet")
+    panels = [
+        _panel(arm, ladders, axis, is_last=index == len(shown) - 1)
+        for index, (arm, ladders) in enumerate(zip(shown, every, strict=True))
+    ]
+    return sheet.sheet(panels, list(headline(experiment, shown)))
+
+
+def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Chart:
+    rows = sum(map(len, ladders.values())) + _GAP_ROWS
+    panel = Panel(axis=axis, bottom=-rows, top=0.3, height_px=round((rows + 0.3) * _ROW_PX), is_last=is_last)
+    bars: list[dict[str, Any]] = []
+    texts: list[Chart] = []
+    row = 0.0
+    for name, rungs in ladders.items():
+        if not rungs:
+            continue
+        texts.append(panel.margin(name, row - len(rungs) / 2, RESOURCES[name], side=-1))
+        for start, end, rung, words in _steps(arm, rungs):
+            at = row - 0.5
+            bars.append(
+                {
+                    "start": start,
+                    "end": end,
+                    "base": at - _BAR,
+                    "top": at + _BAR,
+                    "resource": name,
+                    "rung": rung.value,
+                    "step_ms": end - start,
+                }
+            )
+            texts.append(panel.text(beside(words, axis.pixels(end), FONT - 2, WIDTH), at, INK))
+            row -= 1
+        row -= _GAP_ROWS
+    return panel.made_of([_bars(bars, panel), _ends(bars, panel), *texts], sheet.title(*_words(arm, ladders)))
+
+
+def _steps(arm: Arm, rungs: Sequence[Reached]) -> Iterator[tuple[float, float, Rung, str]]:
+    """Of each rung the one before and itself, in ms after the first, and what to say of it."""
+    before_ns = first_ns = rungs[0].t_ns
+    for rung in rungs:
+        step_ms = (rung.t_ns - before_ns) / 10**6
+        later = f"at {arm.load.ms(rung.t_ns) / 1000:.2f} s" if rung is rungs[0] else f"+{step_ms:.1f} ms"
+        yield (before_ns - first_ns) / 10**6, (rung.t_ns - first_ns) / 10**6, rung.rung, f"{rung.rung} {later}"
+        before_ns = rung.t_ns
+
+
+def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
+    """Title and subtitle of an arm."""
+    script = {reached.rung: reached.t_ns for reached in ladders[SCRIPT]}
+    payload_ns, packet_ns = script.get(Rung.PAYLOAD), script.get(Rung.PACKET)
+    if payload_ns is None or packet_ns is None:
+        return arm.name, []
+    later_ms = (payload_ns - packet_ns) / 10**6
+    words = f"{arm.name}: the script's first byte {later_ms:,.0f} ms after its first packet"
+    whole_ns = script.get(Rung.FRAME)
+    if whole_ns is None:
+        return words, []
+    usable_s, whole_s = (arm.load.ms(t_ns) / 1000 for t_ns in (payload_ns, whole_ns))
+    return words, f"usable at {usable_s:.2f} s; who is told of whole DATA frames only would say {whole_s:.2f} s".split()
+
+
+def _bars(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:
+    return (
+        alt.Chart(values(rows))
+        .mark_rect()
+        .encode(
+            x=panel.x(),
+            x2=alt.X2("end:Q"),
+            y=panel.y("base"),
+            y2=alt.Y2("top:Q"),
+            color=alt.Color(
+                "resource:N", scale=alt.Scale(domain=list(RESOURCES), range=list(RESOURCES.values())), legend=None
+            ),
+            tooltip=[
+                alt.Tooltip("rung:N", title="rung"),
+                alt.Tooltip("end:Q", title="ms after the first packet", format=",.3f"),
+                alt.Tooltip("step_ms:Q", title="ms after the rung before", format=",.3f"),
+            ],
+        )
+    )
+
+
+def _ends(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:
+    """A mark at every rung, so that a step of no length is seen."""
+    ends = [{"start": row["end"], "base": row["base"], "top": row["top"]} for row in rows]
+    return (
+        alt.Chart(values(ends))
+        .mark_rule(strokeWidth=4, color=INK)
+        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
+    )

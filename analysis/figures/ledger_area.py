@@ -1,0 +1,165 @@
+"""The ledger over time: where the image's bytes are, from the front at the top to the client at the bottom.
+
+What the front still holds as pending it can put behind the script; all below is out of its hands.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import altair as alt
+
+from analysis.figures import lettering, sheet
+from analysis.figures.arms import Arm, arms, headline
+from analysis.figures.backlog import columns, ticks
+from analysis.figures.palette import LAYERS, QUIET, RECEIVED, RESOURCES
+from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, values
+from analysis.ledger import Layer, Ledger, Moment
+from analysis.load import Experiment
+from analysis.metrics import SCRIPT
+
+_HEIGHT_PX = 220
+_COLUMN_PX = 4
+_STEP_PX = 10
+# Rows of text above the areas, in heights of them.
+_FIRST_BYTE_ROW = 1.11
+_AVAILABLE_ROW = 1.28
+_TOP = 1.38
+_LABEL_HALF = 0.075
+_LINE_MARGIN_PX = 8
+_TICK = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Where:
+    colour: str
+    size: Callable[[Moment], int]
+
+
+# From the bottom of the stack to its top: the bottleneck comes after the delay line, nearest to the client.
+_PLACES: Mapping[str, _Where] = MappingProxyType(
+    {
+        "received": _Where(colour=RECEIVED, size=lambda moment: moment.received_bytes),
+        "in the bottleneck's queue": _Where(colour=LAYERS[Layer.QUEUE], size=lambda moment: moment.queue_bytes),
+        "propagating": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
+        "unsent in the kernel": _Where(colour=LAYERS[Layer.UNSENT], size=lambda moment: moment.unsent_bytes),
+        "put in line by the front": _Where(colour=LAYERS[Layer.COMMITTED], size=lambda moment: moment.committed_bytes),
+        "pending with the front": _Where(colour=LAYERS[Layer.PENDING], size=lambda moment: moment.pending_bytes),
+    }
+)
+
+
+def draw(experiment: Experiment) -> Chart | None:
+    """The chart, None if no arm has a ledger."""
+    shown = [(arm, ledger) for arm in arms(experiment) if (ledger := arm.ledger()) is not None and ledger.moments]
+    if not shown:
+        return None
+    most_s = max(arm.load.ms(max(ledger.moments[-1].t_ns, ledger.first_byte_ns)) for arm, ledger in shown) / 1000
+    axis = Axis(most=most_s * 1.01, title="seconds after the page was asked for")
+    # In the legend; the rest would only be looked for in vain.
+    present = [
+        name
+        for name, where in reversed(list(_PLACES.items()))
+        if any(where.size(moment) for _, ledger in shown for moment in ledger.moments)
+    ]
+    panels = [
+        _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)
+    ]
+    return sheet.sheet(panels, list(headline(experiment, [arm for arm, _ in shown])))
+
+
+def _panel(arm: Arm, ledger: Ledger, present: Sequence[str], axis: Axis, *, is_last: bool) -> Chart:
+    panel = Panel(axis=axis, bottom=0, top=_TOP, height_px=round(_TOP * _HEIGHT_PX), is_last=is_last)
+    size_bytes = max(1, sum(where.size(ledger.moments[0]) for where in _PLACES.values()))
+    marks = ticks(size_bytes / 1024, _TICK * size_bytes / 1024)
+    layers = [
+        _areas(arm, ledger, size_bytes, present, panel),
+        panel.margin("image", 0.5, RESOURCES["image"], side=-1),
+        *(panel.margin(f"{kib:,g} KiB", kib * 1024 / size_bytes, QUIET, side=1, font_px=SMALL) for kib in marks),
+        *_instants(arm, ledger, panel),
+        _numbers(arm, ledger, panel),
+    ]
+    return panel.made_of(layers, sheet.title(*_words(arm, ledger)))
+
+
+def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
+    """Title and subtitle: what the script could not overtake any more when it came to be."""
+    moment = ledger.at_available
+    ahead = f"{arm.name}: {moment.ahead_bytes / 1024:,.0f} KiB of the image ahead of the script"
+    parts = [
+        f"{where.size(moment) / 1024:,.0f} KiB {name}"
+        for name, where in reversed(list(_PLACES.items()))
+        if where.size(moment)
+    ]
+    return ahead, f"when it was available: {', '.join(parts)}".split()
+
+
+def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], panel: Panel) -> Chart:
+    axis = panel.axis
+    drawn = columns(
+        ledger.moments,
+        axis.value(_COLUMN_PX),
+        lambda moment: arm.load.ms(moment.t_ns) / 1000,
+        lambda moment: moment.ahead_bytes,
+    )
+    rows: list[dict[str, Any]] = []
+    below = [0] * len(drawn)
+    for name, where in _PLACES.items():
+        above = [base + where.size(moment) for base, moment in zip(below, drawn, strict=True)]
+        if above != below:
+            rows += [
+                {
+                    "start": round(arm.load.ms(moment.t_ns) / 1000, 4),
+                    "base": round(base / size_bytes, 4),
+                    "top": round(top / size_bytes, 4),
+                    "place": name,
+                }
+                for moment, base, top in zip(drawn, below, above, strict=True)
+            ]
+        below = above
+    names = list(_PLACES)[::-1]
+    return (
+        alt.Chart(values(rows))
+        .mark_area(opacity=1)
+        .encode(
+            x=panel.x(),
+            y=panel.y("base"),
+            y2=alt.Y2("top:Q"),
+            color=alt.Color(
+                "place:N",
+                scale=alt.Scale(domain=names, range=[_PLACES[name].colour for name in names]),
+                legend=sheet.legend(present),
+            ),
+        )
+    )
+
+
+def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
+    """When the script was there to be sent, and when it could be used."""
+    axis = panel.axis
+    available_s, first_s = (arm.load.ms(t_ns) / 1000 for t_ns in (ledger.available_ns, ledger.first_byte_ns))
+    first = lettering.beside(f"script's first byte {axis.seconds(first_s)}", axis.pixels(first_s), FONT - 2, WIDTH)
+    available = lettering.beside(
+        f"script available at the front {axis.seconds(available_s)}", axis.pixels(available_s), FONT - 2, WIDTH
+    )
+    in_the_way = [_FIRST_BYTE_ROW] if first.covers(axis.pixels(available_s), _LINE_MARGIN_PX) else []
+    return [
+        panel.instant(available_s, lettering.spans(0, _AVAILABLE_ROW, in_the_way, _LABEL_HALF)),
+        panel.instant(first_s, [(0, _FIRST_BYTE_ROW)], RESOURCES[SCRIPT]),
+        panel.text(available, _AVAILABLE_ROW, QUIET),
+        panel.text(first, _FIRST_BYTE_ROW, RESOURCES[SCRIPT]),
+    ]
+
+
+def _numbers(arm: Arm, ledger: Ledger, panel: Panel) -> Chart:
+    """For every step of the axis, the first look in it."""
+    step_s = panel.axis.value(_STEP_PX)
+    seen = {int(arm.load.ms(moment.t_ns) / 1000 / step_s): moment for moment in reversed(ledger.moments)}
+    rows = [
+        panel.axis.step(index, _STEP_PX)
+        | {f"place{number}": round(where.size(moment) / 1024, 2) for number, where in enumerate(_PLACES.values())}
+        for index, moment in sorted(seen.items())
+    ]
+    tooltip = {f"place{number}": f"{name}, KiB" for number, name in enumerate(_PLACES)}
+    return panel.numbers(rows, {"start": "seconds"} | dict(reversed(list(tooltip.items()))))

@@ -1,0 +1,106 @@
+"""The ledger as bars: how long the script waited in each layer, in the order in which it passed through them.
+
+Below each bar stands how much of the wait no server could have spared it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+
+from analysis.figures import sheet
+from analysis.figures.arms import Arm, arms, headline
+from analysis.figures.lettering import Label, beside, text_px
+from analysis.figures.palette import INK, LAYERS, QUIET, ink_on
+from analysis.figures.sheet import FONT, WIDTH, Axis, Chart, Panel, values
+from analysis.findings import bound_of
+from analysis.ledger import WORDS, Layer, Ledger, sentence
+from analysis.load import Experiment
+
+_UNIT_PX = 76
+_BOTTOM = -0.75
+_LABEL_ROW = -0.42
+_MARGIN_PX = 14
+_SHORTEST_NS = 5 * 10**6
+
+
+def draw(experiment: Experiment) -> Chart | None:
+    """The chart, None if no arm has a ledger."""
+    shown = [(arm, ledger) for arm in arms(experiment) if (ledger := arm.ledger()) is not None]
+    if not shown:
+        return None
+    most_s = max(ledger.wait_ns for _, ledger in shown) / 10**9
+    axis = Axis(most=most_s * 1.03, title="seconds after the script was available at the front")
+    present = [layer for layer in Layer if any(abs(ledger.parts[layer]) >= _SHORTEST_NS for _, ledger in shown)]
+    panels = [
+        _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)
+    ]
+    return sheet.sheet(panels, list(headline(experiment, [arm for arm, _ in shown])))
+
+
+def _panel(arm: Arm, ledger: Ledger, present: Sequence[Layer], axis: Axis, *, is_last: bool) -> Chart:
+    panel = Panel(axis=axis, bottom=_BOTTOM, top=1, height_px=round((1 - _BOTTOM) * _UNIT_PX), is_last=is_last)
+    parts = list(_parts(ledger))
+    layers = [_bar(parts, present, panel), *_lengths(parts, panel), *_possible(arm, panel)]
+    largest = ledger.parts[ledger.largest]
+    words = f"{arm.name}: {largest / 10**9:.2f} of {ledger.wait_ns / 10**9:.2f} s {WORDS[ledger.largest]}"
+    return panel.made_of(layers, sheet.title(words, sentence(ledger.as_document()).split()))
+
+
+def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
+    """From where to where each part reaches; what is less than nothing, as `unexplained` can be, has no length."""
+    start_s = 0.0
+    for layer, wait_ns in ledger.parts.items():
+        if wait_ns > 0:
+            end_s = start_s + wait_ns / 10**9
+            yield {"start": start_s, "end": end_s, "layer": WORDS[layer], "colour": LAYERS[layer], "s": wait_ns / 10**9}
+            start_s = end_s
+
+
+def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel) -> Chart:
+    words = [WORDS[layer] for layer in Layer]
+    return (
+        alt.Chart(values([part | {"base": 0, "top": 1} for part in parts]))
+        .mark_rect()
+        .encode(
+            x=panel.x(),
+            x2=alt.X2("end:Q"),
+            y=panel.y("base"),
+            y2=alt.Y2("top:Q"),
+            color=alt.Color(
+                "layer:N",
+                scale=alt.Scale(domain=words, range=[LAYERS[layer] for layer in Layer]),
+                legend=sheet.legend([WORDS[layer] for layer in present]),
+            ),
+            tooltip=[alt.Tooltip("layer:N", title="it waited"), alt.Tooltip("s:Q", title="seconds", format=",.3f")],
+        )
+    )
+
+
+def _lengths(parts: Sequence[dict[str, Any]], panel: Panel) -> Iterator[Chart]:
+    """Seconds, where there is room for them."""
+    for part in parts:
+        label = inside(f"{part['s']:.2f} s", panel.axis.pixels(part["start"]), panel.axis.pixels(part["end"]))
+        if label is not None:
+            yield panel.text(label, 0.5, ink_on(part["colour"]), bold=True)
+
+
+def inside(text: str, left_px: float, right_px: float) -> Label | None:
+    """A label at the left end of a bar, None if it is wider than the bar."""
+    if text_px(text, FONT) * 1.1 + 2 * _MARGIN_PX > right_px - left_px:
+        return None
+    return Label(text=text, at_px=left_px + _MARGIN_PX / 2, side=1, font_px=FONT)
+
+
+def _possible(arm: Arm, panel: Panel) -> list[Chart]:
+    """How soon the first byte could have been there."""
+    load = arm.load
+    limit_ns = bound_of(load, arm.run.scenario).script_first_byte_ns - (load.script_available_ns - load.started_ns)
+    at_s = max(0, limit_ns) / 10**9
+    label = beside(f"possible: {at_s:.2f} s", panel.axis.pixels(at_s), FONT - 2, WIDTH)
+    mark = (
+        alt.Chart(values([{"start": at_s, "base": _BOTTOM + 0.1, "top": 0}]))
+        .mark_rule(strokeWidth=4, color=INK)
+        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
+    )
+    return [mark, panel.text(label, _LABEL_ROW, QUIET)]

@@ -1,0 +1,45 @@
+"""Colours, the same in every figure. Resources from Okabe and Ito's set, layers from Tol's muted one: distinct to
+colour-blind eyes, on a pale projector, and from each other.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from analysis.ledger import Layer
+from analysis.metrics import IMAGE, SCRIPT
+from analysis.verdict import Verdict
+
+INK = "#1a1a1a"
+QUIET = "#5a5a5a"
+GRID = "#e4e4e4"
+
+RESOURCES: Mapping[str, str] = MappingProxyType({IMAGE: "#0072b2", SCRIPT: "#d55e00"})
+
+LAYERS: Mapping[Layer, str] = MappingProxyType(
+    {
+        Layer.PENDING: "#ddcc77",
+        Layer.COMMITTED: "#8f8f2c",
+        Layer.UNSENT: "#aa4499",
+        Layer.QUEUE: "#332288",
+        Layer.PROPAGATION: "#1f9384",
+        Layer.RECOVERY: "#882255",
+        Layer.RECORD: "#88ccee",
+        Layer.UNEXPLAINED: "#cccccc",
+    }
+)
+
+RECEIVED = RESOURCES[IMAGE]
+"""Image bytes that are where they should be."""
+
+VERDICTS: Mapping[str, str] = MappingProxyType({Verdict.KEPT: "#00664b", Verdict.INVERTED: "#b00020"})
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever can be read on it."""
+    red, green, blue = (_linear(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5))
+    # Where both have the same contrast (WCAG 2.1, relative luminance).
+    return INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else "#ffffff"
+
+
+def _linear(part: float) -> float:
+    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4

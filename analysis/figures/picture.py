@@ -1,0 +1,114 @@
+"""Pictures: one declaration as interactive HTML, SVG and PNG.
+
+The HTML holds all it needs, Vega's program included, and forbids itself to fetch anything. Packing that program takes
+more than a second, so it is kept beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by default ~/.cache/priolab).
+Where that cannot be written, it is packed each time.
+"""
+
+import html
+import json
+import os
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+_PNG_SCALE = 1.25
+_VEGA_LITE = alt.SCHEMA_VERSION.lstrip("v").rpartition(".")[0]
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data: blob:; \
+style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'">
+<title>{title}</title>
+<style>body {{ margin: 0; font: 16px sans-serif; }} p {{ margin: 0 24px 24px; color: #5a5a5a; }}</style>
+<script>{program}</script>
+</head>
+<body>
+<div id="picture"></div>
+<p>Drag to move along the axis, turn the wheel to zoom, double-click to see all of it; point at anything for the \
+numbers.</p>
+<script>
+vegaEmbed("#picture", {declaration}, {options}).catch(function (error) {{
+  document.getElementById("picture").textContent = error;
+}});
+</script>
+</body>
+</html>
+"""
+# No link to an editor on the network.
+_OPTIONS = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, "source": True, "editor": False}}
+
+
+def save(chart: Any, folder: Path, name: str) -> list[Path]:
+    """NAME.svg, NAME.png and NAME.html; each appears whole. The paths. Raises OSError."""
+    declaration = chart.to_dict()
+    svg = vl_convert.vegalite_to_svg(still(declaration), vl_version=_VEGA_LITE)
+    files = {
+        folder / f"{name}.svg": svg.encode(),
+        folder / f"{name}.png": vl_convert.svg_to_png(svg, scale=_PNG_SCALE),
+        folder / f"{name}.html": page(declaration, name).encode(),
+    }
+    for path, content in files.items():
+        _write(path, content)
+    return list(files)
+
+
+def page(declaration: Mapping[str, Any], title: str) -> str:
+    """The interactive picture."""
+    # $schema is an address; nobody needs it where the mode is told.
+    bare = {key: value for key, value in declaration.items() if key != "$schema"}
+    return _PAGE.format(
+        title=html.escape(title), program=_program(), declaration=_script(bare), options=_script(_OPTIONS)
+    )
+
+
+def still(declaration: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a declaration is seen on paper: without what can only be pointed at, moved, or is cut off when moved."""
+
+    def seen(node: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in node.items() if key != "params"}
+        for key in ("vconcat", "layer"):
+            if key in kept:
+                kept[key] = [seen(below) for below in kept[key] if below.get("mark", {}).get("opacity") != 0]
+        return kept
+
+    return seen(declaration)
+
+
+def _script(value: Any) -> str:
+    """JSON that can stand in a script element."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _program() -> str:
+    kept = _cache() / f"vega-{version('vl-convert-python')}-{_VEGA_LITE}.js"
+    try:
+        return kept.read_text()
+    except OSError:
+        pass
+    program: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_VEGA_LITE)
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        _write(kept, program.encode())
+    except OSError:  # a home that is not writable only costs time
+        pass
+    return program
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "priolab"
+
+
+def _write(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,219 @@
+"""Sheets: panels one above the other on one axis, and what stands in them.
+
+Everything that depends on the axis has a place on it rather than on the paper, so that it moves along when the reader
+of the interactive picture does. Fields: start, and end, are values of the axis; base and top are heights in the panel.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from analysis.figures import lettering
+from analysis.figures.lettering import Label
+from analysis.figures.palette import GRID, INK, QUIET
+
+WIDTH = 1320
+FONT = 24
+SMALL = FONT - 3
+_NAME_PX = 14
+
+# Altair's own types for what layering and concatenating give are wider than what its functions accept.
+Chart = Any
+
+# Places on the paper. Channels are given as what they are: Altair takes milliseconds to find that out of anything else.
+_X_AT: Any = alt.XValue
+_Y_AT: Any = alt.YValue
+_Y2_AT: Any = alt.Y2Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """The common axis, from 0 to most."""
+
+    most: float
+    title: str
+
+    def pixels(self, value: float) -> float:
+        """Where a value is, from the left."""
+        return value / self.most * WIDTH
+
+    def value(self, at_px: float) -> float:
+        """What is there."""
+        return at_px / WIDTH * self.most
+
+    def step(self, index: int, step_px: float) -> dict[str, float]:
+        """Start and end of one of the equal steps into which it is divided."""
+        start, end = (round(self.value(at * step_px), 4) for at in (index, index + 1))
+        return {"start": start, "end": min(end, self.most)}
+
+    def seconds(self, value_s: float) -> str:
+        """A time with as many digits as the axis can show."""
+        digits = 3 if self.most < 1 else 2 if self.most < 200 else 0
+        return f"{value_s:.{digits}f} s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """A panel's coordinates: the axis, and heights from bottom to top. is_last: it shows the axis."""
+
+    axis: Axis
+    bottom: float
+    top: float
+    height_px: float
+    is_last: bool
+
+    def x(self) -> alt.X:
+        """The axis itself, for one of the panel's layers; the others say along()."""
+        axis = alt.Axis(
+            title=self.axis.title if self.is_last else None,
+            labelFontSize=FONT - 2,
+            titleFontSize=FONT,
+            titleFontWeight="normal",
+            titlePadding=12,
+            grid=True,
+            gridColor=GRID,
+            tickCount=12,
+            labels=self.is_last,
+            ticks=self.is_last,
+            domain=self.is_last,
+        )
+        return alt.X("start:Q", scale=alt.Scale(domain=[0, self.axis.most], nice=False), axis=axis)
+
+    def y(self, field: str) -> alt.Y:
+        """A height."""
+        return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[self.bottom, self.top], nice=False), axis=None)
+
+    def text(self, label: Label, row: float, colour: str, *, bold: bool = False) -> Chart:
+        """A label that belongs to a place on the axis."""
+        rows = [{"start": self.axis.value(label.at_px), "base": row, "text": label.text}]
+        return (
+            alt.Chart(values(rows))
+            .mark_text(
+                align="left" if label.side > 0 else "right",
+                dx=7 * label.side,
+                baseline="middle",
+                fontSize=label.font_px,
+                fontWeight="bold" if bold else "normal",
+                color=colour,
+            )
+            .encode(x=alt.X("start:Q"), y=self.y("base"), text=alt.Text("text:N"))
+        )
+
+    def margin(self, text: str, row: float, colour: str, *, side: int, font_px: float = FONT) -> Chart:
+        """A word beside the panel, left of it if side is -1, right of it if it is 1; on the left they are names."""
+        return (
+            alt.Chart(values([{"base": row, "text": text}]))
+            .mark_text(
+                align="left" if side > 0 else "right",
+                baseline="middle",
+                fontSize=font_px,
+                fontWeight="bold" if side < 0 and font_px == FONT else "normal",
+                color=colour,
+                clip=False,
+            )
+            .encode(x=_X_AT(WIDTH + _NAME_PX if side > 0 else -_NAME_PX), y=self.y("base"), text=alt.Text("text:N"))
+        )
+
+    def level(self, row: float, colour: str, *, dash: Sequence[int] = ()) -> Chart:
+        """A thin line from side to side."""
+        return (
+            alt.Chart(values([{"base": row}]))
+            .mark_rule(strokeWidth=1.5, strokeDash=list(dash), color=colour)
+            .encode(y=self.y("base"))
+        )
+
+    def instant(self, at: float, spans: Sequence[tuple[float, float]], colour: str = INK) -> Chart:
+        """A dashed line at a place of the axis, through these (bottom, top)."""
+        rows = [{"start": at, "base": bottom, "top": top} for bottom, top in spans]
+        return (
+            alt.Chart(values(rows))
+            .mark_rule(strokeWidth=3, strokeDash=[9, 6], color=colour)
+            .encode(x=alt.X("start:Q"), y=self.y("top"), y2=alt.Y2("base:Q"))
+        )
+
+    def numbers(self, rows: Sequence[Mapping[str, Any]], tooltip: Mapping[str, str]) -> Chart:
+        """What the reader of the interactive picture is told, from start to end; tooltip: words by field."""
+        return (
+            alt.Chart(values(rows))
+            .mark_rect(opacity=0, aria=False)
+            .encode(
+                x=alt.X("start:Q"),
+                x2=alt.X2("end:Q"),
+                y=_Y_AT(0),
+                y2=_Y2_AT(self.height_px),
+                tooltip=[alt.Tooltip(f"{field}:Q", title=words, format=",.2f") for field, words in tooltip.items()],
+            )
+        )
+
+    def made_of(self, layers: Sequence[Chart], title: alt.TitleParams) -> Chart:
+        """The panel; the first layer has the axis."""
+        moving = [layers[0].add_params(_MOVE), *layers[1:]]
+        return alt.layer(*moving).properties(width=WIDTH, height=self.height_px, title=title)
+
+
+# One for all panels: they move together.
+_MOVE = alt.selection_interval(bind="scales", encodings=["x"], name="move")
+
+
+def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitleParams:
+    """Above a panel; the subtitle's parts are words."""
+    return alt.TitleParams(
+        words,
+        subtitle=lettering.wrapped(subtitle, " ", SMALL, WIDTH),
+        fontSize=FONT + 8,
+        subtitleFontSize=SMALL,
+        subtitleColor=QUIET,
+        subtitlePadding=6,
+        color=colour,
+        anchor="start",
+        offset=10,
+    )
+
+
+def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
+    """All panels, below the headline's parts."""
+    words = alt.TitleParams(
+        lettering.wrapped(headline, " · ", FONT, WIDTH),
+        fontSize=FONT,
+        fontWeight="normal",
+        color=QUIET,
+        anchor="start",
+        offset=14,
+    )
+    with warnings.catch_warnings():
+        # All panels have the same _MOVE on purpose.
+        warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter", UserWarning)
+        below = alt.vconcat(*panels, spacing=26, title=words)
+    return (
+        below.configure(font="Liberation Sans, Helvetica, Arial, sans-serif", padding=24, background="white")
+        .configure_view(stroke=None)
+        .configure_legend(
+            title=None,
+            orient="bottom",
+            labelFontSize=SMALL,
+            labelLimit=0,
+            symbolType="square",
+            symbolSize=400,
+            symbolStrokeWidth=0,
+            columnPadding=30,
+            rowPadding=8,
+            offset=18,
+        )
+    )
+
+
+def legend(present: Sequence[str]) -> alt.Legend:
+    """Of these alone."""
+    return alt.Legend(values=list(present), columns=len(present) if len(present) <= _ONE_ROW else 3)
+
+
+_ONE_ROW = 4
+
+
+def values(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:
+    """Rows of a layer."""
+    # Altair copies lists again and again, and lets tuples be.
+    return alt.InlineData(values=tuple(rows))

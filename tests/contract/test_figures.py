@@ -1,0 +1,160 @@
+"""Figures of real folders agree with the numbers, and nothing in them lies off the axis."""
+
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.figures import ladder, ledger_area, ledger_bar, timeline
+from analysis.figures.album import FIGURES
+from analysis.figures.arms import Arm, arms
+from analysis.figures.palette import LAYERS
+from analysis.figures.sheet import Chart
+from analysis.ledger import WORDS, Layer
+from analysis.load import Experiment, load_experiment
+
+_GOLDEN = Path(__file__).parent.parent / "golden"
+_Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Experiment:
+    return load_experiment(_GOLDEN / "format-2")
+
+
+@pytest.fixture(scope="module")
+def coarse() -> Experiment:
+    return load_experiment(_GOLDEN / "format-1")
+
+
+def panels(chart: Chart | None) -> list[list[tuple[_Row, list[_Row]]]]:
+    """Of every panel its layers, each with its rows."""
+    assert chart is not None
+    document = chart.to_dict()
+    return [
+        [(layer, document["datasets"][layer["data"]["name"]]) for layer in panel["layer"]]
+        for panel in document["vconcat"]
+    ]
+
+
+def drawn(panel: list[tuple[_Row, list[_Row]]], mark: str, field: str) -> list[_Row]:
+    """Rows of all layers of a panel with that mark that have the field."""
+    return [row for layer, rows in panel if layer["mark"]["type"] == mark for row in rows if field in row]
+
+
+def words(panel: list[tuple[_Row, list[_Row]]]) -> list[str]:
+    return [row["text"] for row in drawn(panel, "text", "text")]
+
+
+def ledgers(experiment: Experiment) -> Iterator[tuple[Arm, Any]]:
+    for arm in arms(experiment):
+        account = arm.ledger()
+        assert account is not None
+        yield arm, account
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_lies_off_the_axis(name: str, sampled: Experiment) -> None:
+    """Neither across nor upward."""
+    for panel in panels(FIGURES[name](sampled)):
+        encoding = panel[0][0]["encoding"]
+        across, upward = (encoding[axis]["scale"]["domain"] for axis in ("x", "y"))
+        for _, rows in panel:
+            for row in rows:
+                for fields, (least, most) in ((("start", "end"), across), (("base", "top"), upward)):
+                    assert all(least <= row[field] <= most for field in fields if field in row), row
+
+
+def test_the_socket_lane_is_what_was_seen(sampled: Experiment) -> None:
+    """Its highest points are the largest samples, and the reader is told the samples themselves."""
+    for arm, panel in zip(arms(sampled), panels(timeline.draw(sampled)), strict=True):
+        assert arm.layers is not None
+        times = range(arm.load.started_ns, arm.load.finished_ns)
+        unsent = max(sample.notsent_bytes for sample in arm.layers.sockets if sample.t_ns in times)
+        scale = max(sample.notsent_bytes for other in arms(sampled) if other.layers for sample in other.layers.sockets)
+        (lane,) = (
+            rows for layer, rows in panel if layer["mark"].get("color") == LAYERS[Layer.UNSENT] and len(rows) > 1
+        )
+        height = timeline.UNSENT[1] - timeline.UNSENT[0]
+        assert max(row["top"] for row in lane) == pytest.approx(timeline.UNSENT[0] + height * unsent / scale, abs=1e-3)
+        numbers = drawn(panel, "rect", "unsent")
+        assert max(row["unsent"] for row in numbers) <= unsent / 1024 + 0.01
+        assert {"unsent", "in flight", "in queue"} < set(words(panel))
+        assert ("LOWAT" in words(panel)) == (arm.lowat is not None)
+
+
+def test_without_samples_there_is_no_socket_lane(coarse: Experiment, sampled: Experiment) -> None:
+    """The panel of a folder of format 1 is the upper part of another's."""
+    old, new = panels(timeline.draw(coarse)), panels(timeline.draw(sampled))
+    for before, after in zip(old, new, strict=True):
+        assert "unsent" not in words(before)
+        assert set(words(before)) < set(words(after))
+        assert before[0][0]["encoding"]["y"]["scale"]["domain"][0] == 0
+    assert ledger_bar.draw(coarse) is None
+    assert ledger_area.draw(coarse) is None
+
+
+def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
+    """Every part that took time, in the order of the path, end to end; and the whole is the wait."""
+    for (_, account), panel in zip(ledgers(sampled), panels(ledger_bar.draw(sampled)), strict=True):
+        bars = drawn(panel, "rect", "layer")
+        positive = {layer: wait_ns for layer, wait_ns in account.parts.items() if wait_ns > 0}
+        assert [row["layer"] for row in bars] == [WORDS[layer] for layer in positive]
+        assert [row["end"] - row["start"] for row in bars] == pytest.approx(
+            [wait_ns / 10**9 for wait_ns in positive.values()]
+        )
+        assert [row["start"] for row in bars] == [0.0, *(row["end"] for row in bars[:-1])]
+        assert sum(text.startswith("possible: ") for text in words(panel)) == 1
+
+
+def test_the_areas_add_up_to_the_image(sampled: Experiment) -> None:
+    """At every instant the stack is as high as the image is large, without gap or overlap, and ends received."""
+    for (arm, _), panel in zip(ledgers(sampled), panels(ledger_area.draw(sampled)), strict=True):
+        stacks: dict[float, list[_Row]] = defaultdict(list)
+        for row in drawn(panel, "area", "place"):
+            stacks[row["start"]].append(row)
+        for stack in stacks.values():
+            assert (stack[0]["base"], stack[-1]["top"]) == (0, 1)
+            assert [row["base"] for row in stack[1:]] == [row["top"] for row in stack[:-1]]
+        numbers = drawn(panel, "rect", "place0")
+        assert numbers[-1]["place0"] == pytest.approx(arm.load.image.size_bytes / 1024, abs=0.01)
+
+
+def test_the_ladder_climbs(coarse: Experiment, sampled: Experiment) -> None:
+    """Each step begins where the one before ended; an old folder has no first packet."""
+    for experiment, rungs in ((sampled, 5), (coarse, 4)):
+        for arm, panel in zip(arms(experiment), panels(ladder.draw(experiment)), strict=True):
+            for name in ("script", "image"):
+                steps = [row for row in drawn(panel, "rect", "rung") if row["resource"] == name]
+                assert len(steps) == rungs
+                assert [step["start"] for step in steps] == [0.0, *(step["end"] for step in steps[:-1])]
+                times = {"script": arm.load.script, "image": arm.load.image}[name]
+                payload = next(step for step in steps if step["rung"] == "first byte of payload")
+                first_ms = float(arm.load.ms(times.first_byte_ns))
+                record_ms = first_ms - payload["end"]
+                assert f"at {record_ms / 1000:.2f} s" in " ".join(words(panel))
+
+
+def test_figures_of_nothing(tmp_path: Path) -> None:
+    """One line that names what is missing."""
+    command = [sys.executable, "-m", "experiments.cli", "figures", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "experiment.json: missing" in done.stderr
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_panel_moves_with_the_others(name: str, sampled: Experiment) -> None:
+    """One selection for all of them."""
+    chart = FIGURES[name](sampled)
+    assert chart is not None
+    document = chart.to_dict()
+    (parameter,) = document["params"]
+    assert parameter["bind"] == "scales"
+    for panel in document["vconcat"]:
+        assert sum(layer.get("name") in parameter["views"] for layer in panel["layer"]) == 1

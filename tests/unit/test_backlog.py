@@ -1,0 +1,114 @@
+"""The socket lane's numbers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.figures.backlog import backlog, bends, columns, ticks
+from analysis.journals import Arrival, QueueSample, SocketSample
+from analysis.load import Layers
+from tests.unit.builders import MS, page_load
+
+LOAD = page_load([(100, 1000), (400, 1000)], [(500, 1000), (900, 1000)])
+
+
+def sample(t_ms: int, *, unsent: int = 0, sent: int = 0, again: int = 0, acked: int = 0) -> SocketSample:
+    return SocketSample(
+        t_ns=t_ms * MS,
+        notsent_bytes=unsent,
+        unacked_segments=0,
+        cwnd_segments=10,
+        mss_bytes=1448,
+        rtt_us=0,
+        delivery_rate_bytes_s=0,
+        bytes_sent=sent + again,
+        bytes_retrans=again,
+        bytes_acked=acked,
+        sndbuf_bytes=0,
+    )
+
+
+def layers(*sockets: SocketSample, queue: int | None = None, arrived: int | None = None) -> Layers:
+    """With ten looks more, before the load."""
+    held = QueueSample(t_ns=0, direction="down", packets=0, bytes=queue or 0, delay_line_packets=0, dropped=0)
+    return Layers(
+        sockets=sockets,
+        queue=() if queue is None else (held,),
+        arrivals=() if arrived is None else (Arrival(t_ns=0, tcp_bytes=arrived),),
+    )
+
+
+def test_the_three_sizes() -> None:
+    """What was sent again is in flight once, and the queue's frames count without their headers."""
+    looks = [sample(t_ms, unsent=7000, sent=50_000, again=1448) for t_ms in range(0, 100, 10)]
+    look = backlog(LOAD, layers(*looks, queue=15_140, arrived=20_000), until_s=1)[-1]
+    assert look.at_s == 0.09
+    assert (look.unsent_bytes, look.in_flight_bytes, look.queue_bytes) == (7000, 30_000, 14_480)
+
+
+def test_without_arrivals_what_was_acknowledged_counts() -> None:
+    """It is what the front knows of them; and no more can be in the queue than is in flight."""
+    looks = [sample(t_ms, sent=50_000, acked=49_000) for t_ms in range(0, 100, 10)]
+    look = backlog(LOAD, layers(*looks, queue=15_140), until_s=1)[-1]
+    assert (look.in_flight_bytes, look.queue_bytes) == (1000, 1000)
+
+
+def test_looks_outside_of_the_picture_are_left_out() -> None:
+    """Neither before the page was asked for, nor after the axis ends."""
+    looks = backlog(LOAD, layers(*(sample(t_ms, unsent=1) for t_ms in range(-50, 1000, 10))), until_s=0.5)
+    assert (looks[0].at_s, looks[-1].at_s) == (0.0, 0.5)
+
+
+def test_one_look_is_no_lane() -> None:
+    """SAMPLE=none and folders of format 1 have none."""
+    assert backlog(LOAD, layers(sample(10)), until_s=1) == []
+    assert backlog(LOAD, None, until_s=1) == []
+
+
+def test_columns_keep_peaks() -> None:
+    """One item of each column, the largest, in order."""
+    items = [(0.0, 1), (0.5, 9), (0.9, 2), (2.1, 3), (2.2, 3)]
+    assert columns(items, 1.0, lambda item: item[0], lambda item: item[1]) == [(0.5, 9), (2.1, 3)]
+
+
+@given(st.lists(st.integers(0, 3), max_size=20))
+def test_bends_leave_the_line_as_it_is(heights: list[int]) -> None:
+    """Every point that is left out is on the level line between its neighbours, and the ends stay."""
+    points = [(float(at), float(height)) for at, height in enumerate(heights)]
+    kept = bends(points)
+    assert kept[:1] == points[:1]
+    assert kept[-1:] == points[-1:]
+    for at, height in set(points) - set(kept):
+        before = max(point for point in kept if point[0] < at)
+        after = min(point for point in kept if point[0] > at)
+        assert before[1] == height == after[1]
+
+
+def test_looks_that_saw_nothing_are_no_lane() -> None:
+    """On a link without a rate all is gone between two looks."""
+    assert backlog(LOAD, layers(*(sample(t_ms) for t_ms in range(0, 500, 10))), until_s=1) == []
+
+
+@pytest.mark.parametrize(
+    ("most", "least_step", "expected"),
+    [
+        (1348, 300, [500, 1000]),
+        (74, 25, [50]),
+        (133, 45, [50, 100]),
+        (1000, 250, [500, 1000]),
+        (1, 0.3, [0.5, 1]),
+        (7, 1.2, [2, 4, 6]),
+        (1.5, 1.2, [1]),
+    ],
+)
+def test_ticks_are_round(most: float, least_step: float, expected: list[float]) -> None:
+    """And far enough apart to be read."""
+    assert ticks(most, least_step) == expected
+
+
+@given(st.floats(0.001, 1e9), st.floats(0.01, 1))
+def test_ticks_are_within(most: float, part: float) -> None:
+    """Above nothing and up to the most, and never none."""
+    found = ticks(most, most * part)
+    assert 0 < found[0] <= found[-1] <= most * (1 + 1e-9)
+    assert len(found) <= max(2, 1 / part * (1 + 1e-9))

@@ -1,0 +1,58 @@
+"""The first-byte ladder."""
+
+from typing import Any
+
+from analysis.journals import ClientEvent
+from analysis.ladder import Rung, ladder
+from analysis.metrics import SCRIPT, PageLoad
+from tests.unit.builders import MS, evidence, page_load
+
+LOAD: PageLoad = page_load([(100, 1000)], [(500, 1000)])
+
+
+def event(t_ms: int, kind: str, size_bytes: int | None = None, **more: Any) -> ClientEvent:
+    return ClientEvent(t_ns=t_ms * MS, kind=kind, load=1, resource=SCRIPT, size_bytes=size_bytes, **more)
+
+
+def rungs(*events: ClientEvent) -> dict[Rung, int]:
+    return {reached.rung: reached.t_ns // MS for reached in ladder(LOAD, evidence([list(events)], []), SCRIPT)}
+
+
+def test_a_frame_in_two_records() -> None:
+    """The record, the header and the first payload are one instant, the whole frame is a later one."""
+    found = rungs(
+        event(5, "headers"),
+        event(30, "data-header", 8192, record_ns=10 * MS),
+        event(30, "data", 8000, record_ns=10 * MS),
+        event(50, "data", 192, record_ns=30 * MS),
+    )
+    assert found == {Rung.PACKET: 10, Rung.RECORD: 30, Rung.HEADER: 30, Rung.PAYLOAD: 30, Rung.FRAME: 50}
+    assert list(found) == list(Rung)
+
+
+def test_a_header_in_a_record_of_its_own() -> None:
+    """The record that counts is the header's; the payload comes when it comes."""
+    found = rungs(event(20, "data-header", 100, record_ns=19 * MS), event(40, "data", 100, record_ns=25 * MS))
+    assert (found[Rung.PACKET], found[Rung.RECORD], found[Rung.PAYLOAD]) == (19, 20, 40)
+
+
+def test_an_empty_frame_is_passed_over() -> None:
+    """It has no first byte."""
+    found = rungs(event(10, "data-header", 0), event(20, "data-header", 5), event(20, "data", 5))
+    assert found[Rung.HEADER] == 20
+
+
+def test_padding_ends_with_the_next_frame() -> None:
+    """It is in the frame's length and not among the payload."""
+    found = rungs(event(10, "data-header", 100), event(10, "data", 90), event(25, "data-header", 100))
+    assert found[Rung.FRAME] == 25
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    """No packet in an old folder, no whole frame if it never came, and nothing at all without a frame."""
+    assert list(rungs(event(10, "data-header", 100), event(10, "data", 90))) == [
+        Rung.RECORD,
+        Rung.HEADER,
+        Rung.PAYLOAD,
+    ]
+    assert rungs(event(5, "headers")) == {}

@@ -1,0 +1,26 @@
+"""Colours."""
+
+from itertools import combinations
+
+import pytest
+
+from analysis.figures.palette import INK, LAYERS, RESOURCES, ink_on
+from analysis.ledger import Layer
+
+
+def test_every_layer_has_a_colour_of_its_own() -> None:
+    """Neither two layers nor a layer and a resource look the same."""
+    assert set(LAYERS) == set(Layer)
+    colours = [*LAYERS.values(), *RESOURCES.values()]
+    assert all(
+        sum(abs(int(one[at : at + 2], 16) - int(other[at : at + 2], 16)) for at in (1, 3, 5)) > 60
+        for one, other in combinations(colours, 2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("colour", "ink"), [("#332288", "#ffffff"), ("#ddcc77", INK), ("#ffffff", INK), ("#000000", "#ffffff")]
+)
+def test_ink_can_be_read(colour: str, ink: str) -> None:
+    """Light on dark, dark on light."""
+    assert ink_on(colour) == ink
