@@ -41,6 +41,7 @@ class _Where:
 _PLACES: Mapping[str, _Where] = MappingProxyType(
     {
         "received": _Where(colour=RECEIVED, size=lambda moment: moment.received_bytes),
+        "lost, or behind what was": _Where(colour=LAYERS[Layer.RECOVERY], size=lambda moment: moment.recovery_bytes),
         "in the bottleneck's queue": _Where(colour=LAYERS[Layer.QUEUE], size=lambda moment: moment.queue_bytes),
         "propagating": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
         "unsent in the kernel": _Where(colour=LAYERS[Layer.UNSENT], size=lambda moment: moment.unsent_bytes),
