@@ -25,6 +25,7 @@ class Server:
     version, command: argument lists with {program}, {config}, {state} and {log} to fill in.
     native: by "on" and "off", the template values that switch the server's own mechanism; a missing key is a level
     that the server does not have.
+    buffering: likewise, those that switch whether it takes whole answers from the origin.
     privileges: by "root" and "ordinary", the template values for a server started by such a user.
     scheduling: how it orders streams, in words.
     """
@@ -36,6 +37,7 @@ class Server:
     command: tuple[str, ...]
     template: Path
     native: Mapping[str, Mapping[str, str]]
+    buffering: Mapping[str, Mapping[str, str]]
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
 
@@ -64,6 +66,7 @@ def _read(folder: Path) -> Server:
         command=tuple(entry["command"]),
         template=folder / entry["template"],
         native=entry["native"],
+        buffering=entry["buffering"],
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry["scheduling"],
     )
