@@ -49,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     options.folder = None  # of results, once there is one
-    report = Report()
+    options.print_folder = getattr(options, "print_folder", False)
+    report = Report(aside=options.print_folder)
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, _interrupt)
     try:
@@ -82,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
         run.add_argument(
             option, dest=knob.name, metavar="VALUE", help=f"{knob.meaning} ({knob.default})".replace("%", "%%")
         )
+    run.add_argument(
+        "--print-folder", action="store_true", help="print the folder's path and nothing else; the rest on stderr"
+    )
     run.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     run.set_defaults(do=_run)
 
@@ -129,16 +133,21 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     report.announce(request)
     with report.progress(request) as progress:
         options.folder = run_experiment(request, progress)
+    if options.print_folder:
+        print(options.folder)
     return _present(options.folder, report)
 
 
 def _present(folder: Path, report: Report) -> int:
-    from analysis.figures import timeline  # half a second of imports that only a figure needs
-
     experiment = load_experiment(folder)
     summary = summarize(experiment)
     report.summary(summary)
-    report.figures(timeline.save(experiment), folder)
+    drawn = sorted(folder.glob("timeline.*"), reverse=True)  # before, if the folder is one that is used again
+    if not drawn:
+        from analysis.figures import timeline  # half a second of imports that only a figure needs
+
+        drawn = timeline.save(experiment)
+    report.figures(drawn, folder)
     return 0 if summary["status"] == "ok" else 1
 
 

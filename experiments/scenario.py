@@ -160,7 +160,8 @@ _KNOBS = (
         field="lowat_bytes",
         parse=_or("none", _size(1, LOWAT_MOST)),
         allowed=f"1 to {LOWAT_MOST} bytes, or none",
-        meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place",
+        meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place; several"
+        " values, with commas between, are an arm each",
     ),
     Knob(
         name="SNDBUF",
