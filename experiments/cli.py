@@ -84,10 +84,16 @@ def _parser() -> argparse.ArgumentParser:
             option, dest=knob.name, metavar="VALUE", help=f"{knob.meaning} ({knob.default})".replace("%", "%%")
         )
     run.add_argument(
-        "--print-folder", action="store_true", help="print the folder's path and nothing else; the rest on stderr"
+        "--print-folder", action="store_true", help="print the folder's path and nothing else; progress on stderr"
     )
     run.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     run.set_defaults(do=_run)
+
+    again = commands.add_parser("reproduce", help="the article's pictures, measured and judged", allow_abbrev=False)
+    again.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER, RESULTS or REUSE")
+    again.add_argument("--out", type=Path, help="folder of the page (results/reproduction)")
+    again.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
+    again.set_defaults(do=_reproduce)
 
     show = commands.add_parser("show", help="show the results of an experiment", allow_abbrev=False)
     show.add_argument("experiment", nargs="?", default="latest", help="a results folder, or its name under results")
@@ -114,7 +120,7 @@ def _words(options: argparse.Namespace) -> dict[str, str]:
     words = list(options.words)
     if options.from_make:
         words += _make_overrides(os.environ.get(_MAKE_VARIABLE, ""))
-    given = {knob.name: value for knob in _all_knobs() if (value := getattr(options, knob.name)) is not None}
+    given = {knob.name: value for knob in _all_knobs() if (value := getattr(options, knob.name, None)) is not None}
     return split_words(words) | given
 
 
@@ -135,6 +141,7 @@ def _run(options: argparse.Namespace, report: Report) -> int:
         options.folder = run_experiment(request, progress)
     if options.print_folder:
         print(options.folder)
+        return 0 if all(run.status == "ok" for run in load_experiment(options.folder).runs) else 1
     return _present(options.folder, report)
 
 
@@ -149,6 +156,12 @@ def _present(folder: Path, report: Report) -> int:
         drawn = timeline.save(experiment)
     report.figures(drawn, folder)
     return 0 if summary["status"] == "ok" else 1
+
+
+def _reproduce(options: argparse.Namespace, report: Report) -> int:
+    from experiments.reproduce import reproduce  # figures, which take half a second to import
+
+    return 0 if reproduce(_words(options), options.out, report) else 1
 
 
 def _show(options: argparse.Namespace, report: Report) -> int:
