@@ -9,16 +9,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
 
 import analysis
 
-pytestmark = [
-    pytest.mark.usefixtures("guest"),
-    # Of the libraries that run notebooks, about themselves.
-    pytest.mark.filterwarnings("default:::(jupyter_client|nbclient|traitlets|zmq|asyncio)"),
-]
+pytestmark = pytest.mark.usefixtures("guest")
 
 ROOT = Path(next(iter(analysis.__path__))).resolve().parent
 NOTEBOOKS = sorted((ROOT / "analysis" / "notebooks").glob("*.ipynb"))
@@ -43,9 +37,13 @@ def _reproduce(results: Path, out: Path) -> subprocess.CompletedProcess[str]:
 def test_a_notebook_runs(path: Path, results: Path, tmp_path: Path) -> None:
     """From top to bottom, its assertions hold, and its pictures are there without anything being fetched."""
     assert results.is_dir()
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    manager = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=str(tmp_path / "kernel"))
-    NotebookClient(notebook, timeout=240, km=manager, resources={"metadata": {"path": str(path.parent)}}).execute()
+    copy = tmp_path / path.name
+    # In a process of its own: what its libraries leave open is not the tests'.
+    execute = [sys.executable, "-c", "from nbclient.cli import main; main()", "--timeout=240"]
+    command = [*execute, f"--output={copy.with_suffix('')}", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    notebook = nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [output for output in outputs if output.output_type == "error"] == []
     assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
