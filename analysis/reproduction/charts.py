@@ -40,7 +40,7 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
         "script last byte": (_PALE_SCRIPT, [each.script_last_s for each in values]),
         "image last byte": (_IMAGE, [each.image_last_s for each in values]),
     }
-    x = alt.X("value:N", sort=order, axis=_axis("LOWAT, bytes", grid=False), scale=alt.Scale(padding=2.1))
+    x = alt.X("value:N", sort=order, axis=_axis("LOWAT, bytes", grid=False), scale=alt.Scale(padding=0.7))
     y = alt.Y("seconds:Q", scale=alt.Scale(domain=[0, most_s], nice=False), axis=_axis("seconds", grid=True))
     layers = []
     for colour, seconds in lines.values():
@@ -52,7 +52,7 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
     ]
     layers.append(_words(first, x, y, _SCRIPT, dy=-24))
     layers += [
-        _words([{"value": order[0], "seconds": seconds[0], "text": name}], x, y, colour, align="right", dx=-22)
+        _words([{"value": order[0], "seconds": seconds[0], "text": name}], x, y, colour, align="left", dx=-6, dy=24)
         for name, (colour, seconds) in lines.items()
     ]
     bound = [{"seconds": control.possible_s, "text": f"possible: {control.possible_s:.2f} s"}]
