@@ -52,7 +52,7 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
     ]
     layers.append(_words(first, x, y, _SCRIPT, dy=-24))
     layers += [
-        _words([{"value": order[0], "seconds": seconds[0], "text": name}], x, y, colour, align="left", dx=-6, dy=24)
+        _words([{"value": order[0], "seconds": seconds[0], "text": name}], x, y, colour, align="left", dx=-6, dy=21)
         for name, (colour, seconds) in lines.items()
     ]
     bound = [{"seconds": control.possible_s, "text": f"possible: {control.possible_s:.2f} s"}]
