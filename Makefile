@@ -12,8 +12,8 @@ export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=%,$(MAKEOVER
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment kernel experiment show list doctor test lint format bench picture agreement model base-image \
-    clean-images clean
+.PHONY: help setup environment kernel experiment reproduce notebook show list doctor test lint format bench picture \
+    agreement model base-image clean-images clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,13 @@ kernel: setup ## the guest kernel, built once (about five minutes) and kept in ~
 
 experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
+
+reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## the article's pictures, measured and judged: results/reproduction (about a minute)
+	@$(PRIOLAB) reproduce --from-make
+
+notebook: ## the questions as notebooks, in JupyterLab on this machine (installed when first used)
+	@experiments/setup.sh notebook
+	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 show: environment ## the newest results again
 	@$(PRIOLAB) show

@@ -12,10 +12,11 @@ from analysis.load import load_experiment
 from analysis.summary import summarize
 from experiments.doctor import Way, ways
 from experiments.errors import StepFailed, Unavailable
-from experiments.experiment import Arm, Request, run_experiment
+from experiments.experiment import run_experiment
 from experiments.fabrics.fabric import choose
 from experiments.record import read_json
 from experiments.report import Report
+from experiments.request import Arm, Request
 from experiments.scenario import KNOBS
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns

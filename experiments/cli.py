@@ -51,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     options.folder = None  # of results, once there is one
-    report = Report()
+    options.print_folder = getattr(options, "print_folder", False)
+    report = Report(aside=options.print_folder)
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, _interrupt)
     try:
@@ -84,8 +85,17 @@ def _parser() -> argparse.ArgumentParser:
         run.add_argument(
             option, dest=knob.name, metavar="VALUE", help=f"{knob.meaning} ({knob.default})".replace("%", "%%")
         )
+    run.add_argument(
+        "--print-folder", action="store_true", help="print the folder's path and nothing else; progress on stderr"
+    )
     run.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     run.set_defaults(do=_run)
+
+    again = commands.add_parser("reproduce", help="the article's pictures, measured and judged", allow_abbrev=False)
+    again.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER, RESULTS or REUSE")
+    again.add_argument("--out", type=Path, help="folder of the page (results/reproduction)")
+    again.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
+    again.set_defaults(do=_reproduce)
 
     show = commands.add_parser("show", help="show the results of an experiment", allow_abbrev=False)
     _add_experiment(show)
@@ -135,7 +145,7 @@ def _words(options: argparse.Namespace) -> dict[str, str]:
     words = list(options.words)
     if options.from_make:
         words += _make_overrides(os.environ.get(_MAKE_VARIABLE, ""))
-    given = {knob.name: value for knob in _all_knobs() if (value := getattr(options, knob.name)) is not None}
+    given = {knob.name: value for knob in _all_knobs() if (value := getattr(options, knob.name, None)) is not None}
     return split_words(words) | given
 
 
@@ -154,17 +164,29 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     report.announce(request)
     with report.progress(request) as progress:
         options.folder = run_experiment(request, progress)
+    if options.print_folder:
+        print(options.folder)
+        return 0 if all(run.status == "ok" for run in load_experiment(options.folder).runs) else 1
     return _present(options.folder, report)
 
 
 def _present(folder: Path, report: Report) -> int:
-    from analysis.figures import timeline  # half a second of imports that only a figure needs
-
     experiment = load_experiment(folder)
     summary = summarize(experiment)
     report.summary(summary)
-    report.figures(timeline.save(experiment), folder)
+    drawn = sorted(folder.glob("timeline.*"), reverse=True)  # before, if the folder is one that is used again
+    if not drawn:
+        from analysis.figures import timeline  # half a second of imports that only a figure needs
+
+        drawn = timeline.save(experiment)
+    report.figures(drawn, folder)
     return 0 if summary["status"] == "ok" else 1
+
+
+def _reproduce(options: argparse.Namespace, report: Report) -> int:
+    from experiments.reproduce import reproduce  # figures, which take half a second to import
+
+    return 0 if reproduce(_words(options), options.out, report) else 1
 
 
 def _figures(options: argparse.Namespace, report: Report) -> int:

@@ -4,7 +4,7 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,16 +13,16 @@ from typing import Any
 from analysis.findings import NOTHING, findings
 from analysis.journals import FolderError
 from analysis.load import load_evidence, load_layers
-from experiments import capture, jobs
+from experiments import capture, jobs, reuse
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
 from experiments.instruments import instruments
 from experiments.order import Order, Tools
 from experiments.processes import in_utc, tail
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, read_json, write_json
+from experiments.request import Arm, Request
 from experiments.run import SERVER_NAME
-from experiments.scenario import KNOBS, Scenario, as_document, scenario_from
-from netem.shaper import Shaper
+from experiments.scenario import Scenario, as_document
 from proxy.certificates import issue
 from proxy.server import catalogue
 
@@ -34,61 +34,15 @@ _SLOWEST_BYTES_PER_S = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
-    """One scenario inside an experiment; knobs are all of its words, defaults included."""
-
-    name: str
-    knobs: Mapping[str, str]
-
-    @property
-    def scenario(self) -> Scenario:
-        """The scenario the knobs describe."""
-        return scenario_from(self.knobs)
-
-
-def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
-    """The treatment, and before it the control: the same with LOWAT unset. Raises ScenarioError."""
-    complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
-    treatment = Arm(name=f"lowat-{complete['LOWAT']}", knobs=complete)
-    lowat_bytes = treatment.scenario.lowat_bytes
-    if lowat_bytes is None:
-        return [replace(treatment, name="control")]
-    arms = [replace(treatment, name=f"lowat-{lowat_bytes}")]
-    if control:
-        arms.insert(0, Arm(name="control", knobs=complete | {"LOWAT": "none"}))
-    return arms
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to do: arms, how often, in which fabric and why in that one, where the folder goes.
-
-    shaper: what the link is to be made of; None leaves it to the fabric.
-    sample_ns: how often the front's socket and the link's queue are looked at, None for hardly at all.
-    load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
-    capture: whether packets are written down.
-    side_by_side: how many arms at once, None for one per processor.
-    """
-
-    name: str
-    arms: tuple[Arm, ...]
-    repeat: int
-    fabric: Fabric
-    fabric_reason: str
-    shaper: Shaper | None
-    sample_ns: int | None
-    results: Path
-    load_deadline_ns: int | None
-    capture: bool = False
-    side_by_side: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Who wants to hear what: a run has taken a step; a run has ended with this status and reason."""
+    """Who wants to hear what.
+
+    step: a run has taken one; ended: a run has, with this status and reason; reused: this folder serves instead.
+    """
 
     step: Callable[[str, str], None]
     ended: Callable[[str, str, str | None], None]
+    reused: Callable[[Path], None] = lambda _: None
 
 
 def load_deadline_ns(scenario: Scenario) -> int:
@@ -100,7 +54,7 @@ def load_deadline_ns(scenario: Scenario) -> int:
 
 
 def run_experiment(request: Request, progress: Progress) -> Path:
-    """Run all arms; the finished folder. Raises LabError, and leaves nothing if interrupted.
+    """Run all arms, unless others will do; the finished folder. Raises LabError, and leaves nothing if interrupted.
 
     Whether the fabric can be used was asked when it was chosen (`fabrics.fabric.choose`).
     """
@@ -109,6 +63,10 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         capture.check()
     request.fabric.prepare(scenarios, partial(progress.step, "preparation"))
     tools = request.fabric.tools(scenarios[0], capture=request.capture)
+    fingerprint = reuse.fingerprint_here(request, tools)
+    if request.reuse and (found := reuse.newest(request.results.resolve(), fingerprint)):
+        progress.reused(found)
+        return found
     started = datetime.now(UTC)
     final = _results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     with PartialFolder(final) as partial_folder:
@@ -145,6 +103,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
                 "fabric": request.fabric.name,
                 "started_at": started.isoformat(timespec="seconds"),
                 "git_revision": _git_revision(),
+                "fingerprint": fingerprint,
                 "runs": [
                     f"{arm.name}.{repetition}" for arm in request.arms for repetition in range(1, request.repeat + 1)
                 ],

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from experiments.errors import ScenarioError, UnknownKnob
-from experiments.experiment import Request, arms_for
 from experiments.fabrics.fabric import AUTO, FABRICS, choose
+from experiments.request import Request, arms_for
 from experiments.scenario import KNOBS, scenario_from
 from netem import units
 from netem.shaper import Shaper
@@ -130,6 +130,14 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 meaning="whether the packets at client and front are written down, for Wireshark, with the TLS keys",
             ),
             RunKnob(
+                name="REUSE",
+                default="no",
+                parse=_yes_or_no,
+                allowed="yes, no",
+                meaning="whether the newest finished experiment with the same arms, programs, kernel and code will do;"
+                " if there is none, it is run",
+            ),
+            RunKnob(
                 name="DEADLINE",
                 default="auto",
                 parse=_deadline,
@@ -228,4 +236,5 @@ def request_from(words: Mapping[str, str]) -> Request:
         results=run["RESULTS"],
         load_deadline_ns=run["DEADLINE"],
         capture=run["CAPTURE"],
+        reuse=run["REUSE"],
     )

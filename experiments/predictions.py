@@ -10,10 +10,11 @@ from analysis.load import load_experiment
 from analysis.predictions import Row, markdown, median_error, rows
 from analysis.summary import summarize
 from experiments.errors import StepFailed
-from experiments.experiment import Arm, Request, run_experiment
+from experiments.experiment import run_experiment
 from experiments.fabrics.fabric import choose
 from experiments.invocation import split_words
 from experiments.report import Report
+from experiments.request import Arm, Request
 from experiments.scenario import KNOBS
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 

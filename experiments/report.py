@@ -15,8 +15,9 @@ from rich.text import Text
 
 from analysis import ledger
 from experiments.doctor import Finding, Way
-from experiments.experiment import Progress, Request
+from experiments.experiment import Progress
 from experiments.invocation import Entry
+from experiments.request import Request
 from experiments.scenario import as_document
 from netem import units
 
@@ -25,10 +26,13 @@ _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", 
 
 
 class Report:
-    """Writes for a person; to a file or a pipe the same without colours and movement."""
+    """Writes for a person; to a file or a pipe the same without colours and movement.
 
-    def __init__(self) -> None:
-        self._console = Console(highlight=False, soft_wrap=True)
+    aside: all of it goes to standard error, because standard output belongs to a program.
+    """
+
+    def __init__(self, *, aside: bool = False) -> None:
+        self._console = Console(stderr=aside, highlight=False, soft_wrap=True)
         if not self._console.is_terminal:
             self._console.width = _WIDTH_OF_A_FILE
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -77,13 +81,20 @@ class Report:
                 head = f"{done} of {len(steps)} runs done, {time.monotonic() - started:.0f} s"
                 live.update(Text("\n".join([head, *lines])))
 
-            yield Progress(step=show, ended=lambda name, status, _: show(name, status))
+            yield Progress(step=show, ended=lambda name, status, _: show(name, status), reused=self._reused)
 
     def _plain_progress(self, started: float) -> Progress:
         def show(name: str, step: str) -> None:
             self.say(f"{time.monotonic() - started:6.1f} s  {name}: {step}")
 
-        return Progress(step=show, ended=lambda name, status, reason: show(name, f"{status} {reason or ''}".strip()))
+        return Progress(
+            step=show,
+            ended=lambda name, status, reason: show(name, f"{status} {reason or ''}".strip()),
+            reused=self._reused,
+        )
+
+    def _reused(self, folder: Path) -> None:
+        self.say(f"taken from {_short(folder)}: the same arms, programs, kernel and code")
 
     @contextmanager
     def kernel_progress(self) -> Iterator[Any]:

@@ -116,6 +116,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
         FrontSettings(
             server=server,
             native=scenario.native,
+            buffering=scenario.buffering,
             program=tools.programs[server.program],
             server_name=SERVER_NAME,
             address=places.addresses.front,

@@ -5,7 +5,7 @@ KNOBS is the one place that knows their names, defaults and meanings; help texts
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from client.priorities import Priorities
 from experiments.errors import ScenarioError, UnknownKnob
 from netem import units, words
 from netem.link import Link
-from proxy.server import catalogue
+from proxy.server import Server, catalogue
 
 LOWAT_MOST = 2**32 - 1
 """The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
@@ -45,6 +45,7 @@ class Scenario:
 
     server: str
     native: str
+    buffering: str
     lowat_bytes: int | None
     sndbuf_bytes: int | None
     congestion_control: CongestionControl
@@ -92,6 +93,12 @@ def _size(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
+def _on_or_off(text: str) -> str:
+    if text not in ("on", "off"):
+        raise ValueError("neither")
+    return text
+
+
 def _whole_milliseconds(text: str) -> int:
     delay_ns = words.parse_delay_ns(text)
     if delay_ns % 10**6:
@@ -134,9 +141,18 @@ _KNOBS = (
         name="NATIVE",
         default="off",
         field="native",
-        parse=lambda text: {"on": "on", "off": "off"}[text],
+        parse=_on_or_off,
         allowed="on, off",
         meaning="the server's own mechanism against early writes (h2o: its latency optimization)",
+    ),
+    Knob(
+        name="BUFFERING",
+        default="on",
+        field="buffering",
+        parse=_on_or_off,
+        allowed="on, off",
+        meaning="whether the server takes whole answers from the origin, so that all of them can be pending, or hardly"
+        " more than it can send at once (nginx: proxy_buffering)",
     ),
     Knob(
         name="LOWAT",
@@ -144,7 +160,8 @@ _KNOBS = (
         field="lowat_bytes",
         parse=_or("none", _size(1, LOWAT_MOST)),
         allowed=f"1 to {LOWAT_MOST} bytes, or none",
-        meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place",
+        meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place; several"
+        " values, with commas between, are an arm each",
     ),
     Knob(
         name="SNDBUF",
@@ -236,7 +253,7 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
         text = knobs.get(knob.name, knob.default).strip()
         try:
             value = knob.parse(text)
-        except (ValueError, KeyError):
+        except ValueError:
             raise ScenarioError(knob.name, text, knob.allowed) from None
         group, _, field = knob.field.rpartition(".")
         (link if group else fields)[field] = value
@@ -245,16 +262,20 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
     except ValueError:
         raise ScenarioError("JITTER", knobs["JITTER"], KNOBS["JITTER"].allowed) from None
     scenario = Scenario(**fields)
-    _check_native(scenario)
+    server = catalogue()[scenario.server]
+    _check_level(scenario.server, "NATIVE", server.native, scenario.native, lambda other: other.native)
+    _check_level(scenario.server, "BUFFERING", server.buffering, scenario.buffering, lambda other: other.buffering)
     return scenario
 
 
-def _check_native(scenario: Scenario) -> None:
-    levels = catalogue()[scenario.server].native
-    if scenario.native not in levels:
-        others = [name for name, server in catalogue().items() if scenario.native in server.native]
-        allowed = f"{', '.join(levels)} with SERVER={scenario.server}, which has no mechanism of its own"
-        raise ScenarioError("NATIVE", scenario.native, f"{allowed}; on with SERVER={' or '.join(others)}")
+def _check_level(
+    name: str, knob: str, levels: Collection[str], asked: str, levels_of: Callable[[Server], Collection[str]]
+) -> None:
+    """Not every server can be switched. Raises ScenarioError."""
+    if asked not in levels:
+        others = [other for other, server in catalogue().items() if asked in levels_of(server)]
+        allowed = f"{', '.join(levels)} with SERVER={name}, which cannot be switched"
+        raise ScenarioError(knob, asked, f"{allowed}; {asked} with SERVER={' or '.join(others)}")
 
 
 def as_document(scenario: Scenario) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
-# `setup.sh environment` sees to the Python environment only, and notes what else is missing.
+# `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh notebook` to
+# JupyterLab as well.
 set -eu
 
 part=${1:-everything}
@@ -105,7 +106,16 @@ if [ "$(cat "$venv/.installed" 2>/dev/null || true)" != "$wanted" ]; then
     printf '%s' "$wanted" >"$venv/.installed"
 fi
 
+if [ "$part" = notebook ] && [ ! -x "$venv/bin/jupyter-lab" ]; then
+    say "installing JupyterLab in .venv"
+    if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check -c "$root/constraints.txt" \
+        -e "$root[notebook]" >"$log" 2>&1; then
+        complain "pip failed: $(grep -m1 -i error "$log" || tail -n 1 "$log")"
+        exit 1
+    fi
+fi
+
 # --- guest kernel ----------------------------------------------------------------------------------------------------
-if [ "$part" = everything ] && [ "$(uname -m)" = x86_64 ]; then
+if [ "$part" != environment ] && [ "$(uname -m)" = x86_64 ]; then
     "$venv/bin/priolab" kernel --quiet-if-present
 fi

@@ -3,6 +3,7 @@
 With a file: become the command in it, a list of words. Without: a front to visit, told by the environment:
 
     SERVER, NATIVE    which one, and whether with its own mechanism
+    BUFFERING         whether it takes whole responses from the origin
     ADDRESS, ORIGIN   where it listens, on port 443; where the origin is, HOST:PORT
     SIZE              of the largest response in bytes
 
@@ -29,6 +30,7 @@ def _front() -> Front:
         FrontSettings(
             server=server,
             native=words["NATIVE"],
+            buffering=words["BUFFERING"],
             program=server.program,
             server_name=NAMES[0],
             address=words["ADDRESS"],

@@ -40,6 +40,7 @@ class FrontSettings:
 
     server: Server
     native: str
+    buffering: str
     program: str
     server_name: str
     address: str
@@ -79,6 +80,7 @@ class Front:
             # nginx: less than all buffers but one.
             "busy_kib": str((buffers - 2) * _BUFFER_BYTES // 1024),
             **settings.server.native[settings.native],
+            **settings.server.buffering[settings.buffering],
             **settings.server.privileges["root" if settings.as_root else "ordinary"],
         }
 

@@ -26,6 +26,7 @@ class Server:
     version, command: argument lists with {program}, {config}, {state} and {log} to fill in.
     native: by "on" and "off", the template values that switch the server's own mechanism; a missing key is a level
     that the server does not have.
+    buffering: likewise, those that switch whether it takes whole answers from the origin.
     privileges: by "root" and "ordinary", the template values for a server started by such a user.
     scheduling: how it orders streams, in words.
     record_bytes, batch_bytes, strict: how it writes (analysis/model.py, Writes).
@@ -38,6 +39,7 @@ class Server:
     command: tuple[str, ...]
     template: Path
     native: Mapping[str, Mapping[str, str]]
+    buffering: Mapping[str, Mapping[str, str]]
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
     record_bytes: int
@@ -74,6 +76,7 @@ def _read(folder: Path) -> Server:
         command=tuple(entry["command"]),
         template=folder / entry["template"],
         native=entry["native"],
+        buffering=entry["buffering"],
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry["scheduling"],
         record_bytes=entry["writes"]["record_bytes"],

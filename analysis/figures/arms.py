@@ -84,6 +84,8 @@ def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
     """What else is not as most pictures have it, in the knobs' own words."""
     if scenario["native"] != "off":
         yield f"NATIVE={scenario['native']}"
+    if scenario.get("buffering", "on") != "on":  # older folders are without
+        yield f"BUFFERING={scenario['buffering']}"
     if scenario["priorities"] != "spdy":
         yield f"PRIORITY={scenario['priorities']}"
     if scenario["gso_segments"] is not None:

@@ -1,5 +1,6 @@
 """Containers: real time, the services of compose.yaml."""
 
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -42,6 +43,10 @@ class Compose:
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Containers have this machine's kernel; the link's finds out by itself."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
+
+    def kernel(self) -> str:
+        """That of this machine."""
+        return platform.release()
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """What the images hold."""

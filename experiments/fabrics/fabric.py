@@ -35,6 +35,9 @@ class Fabric(Protocol):
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """The shapers it knows, the preferred one first, each with the reason if it cannot be had here."""
 
+    def kernel(self) -> str:
+        """Names the kernel that the places run on."""
+
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """What the places will run; to capture, tcpdump as well. Raises Unavailable."""
 

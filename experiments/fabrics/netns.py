@@ -1,6 +1,7 @@
 """Network namespaces of the host: real time, the host's kernel; as root or as an ordinary user."""
 
 import os
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -56,6 +57,10 @@ class Netns:
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """The kernel's, then the ferry."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
+
+    def kernel(self) -> str:
+        """That of this machine."""
+        return platform.release()
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself."""

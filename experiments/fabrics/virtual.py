@@ -50,6 +50,10 @@ class Virtual:
         """The guest kernel's, then the ferry."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
+    def kernel(self) -> str:
+        """The guest's, by recipe and source."""
+        return kernel.path().name
+
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself: the guest sees its files."""
         return tools_for(scenario.server, capture=capture)

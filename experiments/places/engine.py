@@ -1,16 +1,15 @@
 """The Docker engine, spoken to through its command line, and compose on top of it in either of its two forms."""
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from experiments import processes
+from experiments import processes, sources
 from experiments.errors import StepFailed, Unavailable
 from experiments.programs import find
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = sources.ROOT
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"
 _SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "clock", "netem", "netlink", "proxy")
@@ -73,14 +72,7 @@ def tag() -> str:
     """Names the images of exactly these sources on exactly this base; an arm is told what its experiment found."""
     if told := os.environ.get(ARM_TAG):
         return told
-    digest = hashlib.sha256(base().encode())
-    for source in _SOURCES:
-        path = ROOT / source
-        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-        for file in files:
-            if "__pycache__" not in file.parts:
-                digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes())
-    return digest.hexdigest()[:12]
+    return sources.digest(ROOT, _SOURCES, seed=base())[:12]
 
 
 def base() -> str:

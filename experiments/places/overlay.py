@@ -34,6 +34,7 @@ class Overlay:
         return {
             "SERVER": scenario.server,
             "NATIVE": scenario.native,
+            "BUFFERING": scenario.buffering,
             "LOWAT": str(scenario.lowat_bytes or LOWAT_MOST),
             "SNDBUF": str(sndbuf),
             "SNDBUF_MOST": str(most),

@@ -9,18 +9,24 @@ from proxy.server import catalogue
 RUN = Path("/run/priolab")
 
 
-def levels() -> list[tuple[str, str]]:
-    """Every server with every level of its own mechanism."""
-    return [(name, native) for name, server in catalogue().items() for native in sorted(server.native)]
+def levels() -> list[tuple[str, str, str]]:
+    """Every server with every level of its own mechanism, and of buffering."""
+    return [
+        (name, native, buffering)
+        for name, server in catalogue().items()
+        for native in sorted(server.native)
+        for buffering in sorted(server.buffering)
+    ]
 
 
-def front(name: str, native: str = "off", *, size_bytes: int = 716_800) -> Front:
+def front(name: str, native: str = "off", buffering: str = "on", *, size_bytes: int = 716_800) -> Front:
     """The front of a run in RUN."""
     server = catalogue()[name]
     return Front(
         FrontSettings(
             server=server,
             native=native,
+            buffering=buffering,
             program=f"/usr/sbin/{server.program}",
             server_name="maps.test",
             address="198.18.1.2",

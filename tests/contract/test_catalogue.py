@@ -66,20 +66,22 @@ def test_server_entry(server: Server) -> None:
     assert server.template.is_file()
     assert "off" in server.native
     assert set(server.native) <= {"on", "off"}
+    assert "on" in server.buffering
+    assert set(server.buffering) <= {"on", "off"}
 
 
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
 def test_server_entry_has_no_stray_keys(server: Server) -> None:
     """A server file has the keys that are read, and no other that would be silently ignored."""
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
-    needed = {"program", "package", "version", "command", "template", "scheduling", "native", "writes"}
+    needed = {"program", "package", "version", "command", "template", "scheduling", "native", "buffering", "writes"}
     assert needed <= set(entry) <= needed | {"privileges"}
 
 
-@pytest.mark.parametrize(("name", "native"), levels())
-def test_template_renders(name: str, native: str) -> None:
-    """Every template gets every value it names, at every level of the server's own mechanism."""
-    described = front(name, native)
+@pytest.mark.parametrize(("name", "native", "buffering"), levels())
+def test_template_renders(name: str, native: str, buffering: str) -> None:
+    """Every template gets every value it names, at every level that the server has."""
+    described = front(name, native, buffering)
     text = described.settings.server.render(described._values)
     assert "@{" not in text
     assert described.settings.address in text

@@ -10,6 +10,7 @@ import pytest
 from analysis.journals import FolderError
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
+from analysis.reproduction.loads import loads_seen
 from analysis.summary import summarize
 from experiments.report import Report
 
@@ -31,6 +32,16 @@ def test_a_golden_folder_is_read(folder: Path) -> None:
 def test_format_1_has_no_layers() -> None:
     """Its samples are too coarse for a ledger: that is said, not guessed around."""
     assert load_run(_GOLDEN / "format-1" / "control.1").layers() is None
+
+
+def test_loads_one_by_one() -> None:
+    """With the send buffer they found, where somebody looked often enough."""
+    (seen,) = loads_seen(load_run(_GOLDEN / "format-2" / "control.1"))
+    assert (seen.number, seen.verdict, seen.sndbuf_bytes) == (1, "inverted", 4 * 2**20)
+    assert round(seen.first_byte_s, 3) == 1.127
+    assert seen.before == 1
+    (older,) = loads_seen(load_run(_GOLDEN / "format-1" / "control.1"))
+    assert older.sndbuf_bytes is None
 
 
 @pytest.mark.parametrize("name", ["front/sockets.jsonl", "client/arrivals.jsonl", "link/queue.jsonl"])

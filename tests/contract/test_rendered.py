@@ -10,24 +10,26 @@ from tests.contract.fronts import front, levels
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def render(name: str, native: str = "off", *, size_bytes: int = 716_800) -> str:
-    described = front(name, native, size_bytes=size_bytes)
+def render(name: str, native: str = "off", buffering: str = "on", *, size_bytes: int = 716_800) -> str:
+    described = front(name, native, buffering, size_bytes=size_bytes)
     return described.settings.server.render(described._values)
 
 
-@pytest.mark.parametrize(("name", "native"), levels())
-def test_configuration(name: str, native: str) -> None:
-    """The rendered configuration is the golden one, to the letter."""
+def golden(name: str, native: str, buffering: str) -> Path:
     template = front(name).settings.server.template
-    golden = GOLDEN / f"{template.stem}-native-{native}{template.suffix}"
-    assert render(name, native) == golden.read_text()
+    unusual = "" if buffering == "on" else f"-buffering-{buffering}"
+    return GOLDEN / f"{template.stem}-native-{native}{unusual}{template.suffix}"
+
+
+@pytest.mark.parametrize(("name", "native", "buffering"), levels())
+def test_configuration(name: str, native: str, buffering: str) -> None:
+    """The rendered configuration is the golden one, to the letter."""
+    assert render(name, native, buffering) == golden(name, native, buffering).read_text()
 
 
 def test_no_golden_file_is_left_over() -> None:
     """Every golden file belongs to a server and a level that exist."""
-    templates = [(front(name).settings.server.template, native) for name, native in levels()]
-    expected = {f"{template.stem}-native-{native}{template.suffix}" for template, native in templates}
-    assert {path.name for path in GOLDEN.iterdir()} == expected
+    assert set(GOLDEN.iterdir()) == {golden(*level) for level in levels()}
 
 
 def test_nginx_command() -> None:
@@ -53,6 +55,14 @@ def test_h2o_mechanism_is_the_only_difference() -> None:
     on, off = (render("h2o", native).splitlines() for native in ("on", "off"))
     assert [pair for pair in zip(on, off, strict=True) if pair[0] != pair[1]] == [
         ("http2-latency-optimization-min-rtt: 50", "http2-latency-optimization-min-rtt: 4294967295")
+    ]
+
+
+def test_buffering_is_the_only_difference() -> None:
+    """BUFFERING=off and on differ in the one line that switches nginx's."""
+    on, off = (render("nginx", buffering=level).splitlines() for level in ("on", "off"))
+    assert [pair for pair in zip(on, off, strict=True) if pair[0] != pair[1]] == [
+        ("    proxy_buffering on;", "    proxy_buffering off;")
     ]
 
 

@@ -45,6 +45,7 @@ def _settings(name: str, folder: Path, origin: str) -> FrontSettings:
     return FrontSettings(
         server=server,
         native="off",
+        buffering="on",
         program=program,
         server_name=_NAME,
         address="127.0.0.1",

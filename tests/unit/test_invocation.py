@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import ScenarioError
-from experiments.experiment import arms_for
 from experiments.invocation import read_entry, request_from, split_words
+from experiments.request import arms_for
 
 
 def test_split_words() -> None:
@@ -98,6 +98,29 @@ def test_lowat_none_is_the_control_alone(control: bool) -> None:  # noqa: FBT001
     assert [(arm.name, arm.scenario.lowat_bytes) for arm in arms_for({"LOWAT": "none"}, control=control)] == [
         ("control", None)
     ]
+
+
+@pytest.mark.parametrize(
+    ("lowat", "control", "names"),
+    [
+        ("4k,16384", True, ["control", "lowat-4096", "lowat-16384"]),
+        ("16384, 4k", False, ["lowat-16384", "lowat-4096"]),
+        ("4096,none", False, ["control", "lowat-4096"]),
+        ("128k,131072", False, ["lowat-131072"]),
+    ],
+)
+def test_several_values_are_an_arm_each(lowat: str, control: bool, names: list[str]) -> None:  # noqa: FBT001
+    """In the order in which they are given, after the control; the same value in two spellings is one arm."""
+    arms = arms_for({"LOWAT": lowat, "GSO": "2"}, control=control)
+    assert [arm.name for arm in arms] == names
+    assert {arm.scenario.gso_segments for arm in arms} == {2}
+
+
+@pytest.mark.parametrize("lowat", ["4096,", "4096,abc"])
+def test_each_of_several_values_is_checked(lowat: str) -> None:
+    """The one that cannot be is named."""
+    with pytest.raises(ScenarioError, match=f"^LOWAT={lowat.partition(',')[2]} is not allowed"):
+        arms_for({"LOWAT": lowat}, control=True)
 
 
 def test_own_scenario_file(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Questions as notebooks, and what they share."""

@@ -1,0 +1,68 @@
+"""What the notebooks share: runs, made where there are none yet, and tables.
+
+A run is asked for as on a command line, and taken from the checkout's results folder (the variable PRIOLAB_RESULTS
+names another) if it is there with the same arms, programs, kernel and code.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import altair as alt
+from IPython.display import Markdown, display
+
+from analysis.load import Experiment, Run, load_experiment
+from analysis.summary import typical
+
+_ROOT = Path(__file__).resolve().parents[2]
+_RESULTS = Path(os.environ.get("PRIOLAB_RESULTS") or _ROOT / "results")
+_TOLD = re.compile(r"\S+: (ok|failed|invalid|unsupported)|^taken from ")
+
+# A picture in the notebook itself: nothing is fetched from anywhere to show it.
+alt.renderers.enable("svg")
+
+
+def run(*words: str) -> Experiment:
+    """The experiment that `priolab run WORDS` makes, or one that was made before. Raises RuntimeError if it fails."""
+    words = (*words, "REUSE=yes", f"RESULTS={_RESULTS}")
+    command = [sys.executable, "-m", "experiments.cli", "run", *words, "--print-folder"]
+    with subprocess.Popen(
+        command, cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        last = ""
+        for line in process.stderr:
+            last = line.strip() or last
+            if _TOLD.search(last):
+                print(last, flush=True)
+        folder = process.stdout.read().strip()
+    if process.returncode != 0:
+        raise RuntimeError(last)
+    return load_experiment(Path(folder))
+
+
+def arms(experiment: Experiment) -> dict[str, Run]:
+    """The run of each arm; where there are repetitions, the one in the middle."""
+    chosen = {name: typical(runs) for name, runs in experiment.arms().items()}
+    return {name: run for name, run in chosen.items() if run is not None}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Show a table."""
+    lines = [" | ".join(head), " | ".join(["---"] + ["--:"] * (len(head) - 1))]
+    lines += [" | ".join(str(cell) for cell in row) for row in rows]
+    display(Markdown("\n".join(f"| {line} |" for line in lines)))  # type: ignore[no-untyped-call]
+
+
+def say(text: str) -> None:
+    """Show a sentence that was computed."""
+    display(Markdown(text))  # type: ignore[no-untyped-call]
+
+
+def data(rows: list[dict[str, object]]) -> alt.InlineData:
+    """Rows for a chart."""
+    return alt.InlineData(values=rows)

@@ -1,0 +1,158 @@
+"""The two charts that only the reproduction has: the script against LOWAT, and against the number of the load."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from analysis.reproduction.claims import Figures
+from analysis.reproduction.loads import LoadSeen
+
+Chart = Any  # Altair's own types for what layering gives are wider than what its functions accept
+
+_WIDTH = 1400
+_HEIGHT = 380
+_FONT = 24
+_INK = "#1a1a1a"
+_QUIET = "#5a5a5a"
+_GRID = "#e4e4e4"
+# Okabe and Ito's, as in the timeline: image, script; green for the treatment.
+_IMAGE, _SCRIPT, _KEPT = "#0072b2", "#d55e00", "#00664b"
+_PALE_SCRIPT = "#b98a63"
+_ROOM = 1.12
+_VEGA_LITE = alt.SCHEMA_VERSION.lstrip("v").rpartition(".")[0]
+_POINT = 130
+
+
+def rendered(chart: Chart) -> str:
+    """The chart as SVG."""
+    return vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=_VEGA_LITE)
+
+
+def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
+    """First byte and completion against LOWAT, unset at the right; the oracle's bound dashed."""
+    values = [*ladder, control]
+    order = [each.value for each in values]
+    most_s = max(each.complete_s for each in values) * _ROOM
+    lines = {
+        "script first byte": (_SCRIPT, [each.script_first_s for each in values]),
+        "script last byte": (_PALE_SCRIPT, [each.script_last_s for each in values]),
+        "image last byte": (_IMAGE, [each.image_last_s for each in values]),
+    }
+    x = alt.X("value:N", sort=order, axis=_axis("LOWAT, bytes", grid=False), scale=alt.Scale(padding=0.7))
+    y = alt.Y("seconds:Q", scale=alt.Scale(domain=[0, most_s], nice=False), axis=_axis("seconds", grid=True))
+    layers = []
+    for colour, seconds in lines.values():
+        rows = [{"value": value, "seconds": at_s} for value, at_s in zip(order, seconds, strict=True)]
+        # Unset is no value among the others: it is not joined to them.
+        layers += [_line(rows[:-1], x, y, colour), _line(rows[-1:], x, y, colour)]
+    first = [
+        {"value": each.value, "seconds": each.script_first_s, "text": f"{each.script_first_s:.2f}"} for each in values
+    ]
+    layers.append(_words(first, x, y, _SCRIPT, dy=-24))
+    layers += [
+        _words([{"value": order[0], "seconds": seconds[0], "text": name}], x, y, colour, align="left", dx=-6, dy=21)
+        for name, (colour, seconds) in lines.items()
+    ]
+    bound = [{"seconds": control.possible_s, "text": f"possible: {control.possible_s:.2f} s"}]
+    rule = alt.Chart(_data(bound)).mark_rule(strokeWidth=3, strokeDash=[9, 6], color=_QUIET).encode(y=y)
+    label = (
+        alt.Chart(_data(bound))
+        .mark_text(align="right", baseline="bottom", dy=-7, fontSize=_FONT - 2, color=_QUIET)
+        .encode(x=alt.value(_WIDTH), y=y, text="text:N")
+    )
+    return _finished(alt.layer(*layers, rule, label).properties(width=_WIDTH, height=_HEIGHT + 60))
+
+
+def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Chart:
+    """Above, the script's first byte by load, without LOWAT and with; below, the send buffer it found."""
+    series = {"LOWAT unset": (_SCRIPT, control, -26), "LOWAT 131072": (_KEPT, treatment, 26)}
+    most_s = max(load.first_byte_s for load in [*control, *treatment]) * 1.2
+    numbers = [load.number for load in control]
+    scale = alt.Scale(domain=[numbers[0] - 0.6, numbers[-1] + 1.4], nice=False)
+
+    def x(*, shown: bool) -> alt.X:
+        title = "load on the connection" if shown else None
+        axis = _axis(
+            title, grid=False, values=numbers, labels=shown, tickCount=len(numbers), labelOverlap=False, format="d"
+        )
+        return alt.X("load:Q", scale=scale, axis=axis)
+
+    y = alt.Y("seconds:Q", scale=alt.Scale(domain=[0, most_s], nice=False), axis=_axis("seconds", grid=True))
+    layers = []
+    for name, (colour, loads, dy) in series.items():
+        rows = [
+            {"load": load.number, "seconds": load.first_byte_s, "text": f"{load.first_byte_s:.2f}"} for load in loads
+        ]
+        layers += [_line(rows, x(shown=False), y, colour)]
+        layers += [_words(rows[1:], x(shown=False), y, colour, dy=dy)]
+        layers += [_words(rows[:1], x(shown=False), y, colour, align="right", dx=-16, dy=dy // 2)]
+        layers += [_words([rows[-1] | {"text": name}], x(shown=False), y, colour, align="left", dx=18)]
+    above = alt.layer(*layers).properties(
+        width=_WIDTH, height=_HEIGHT, title=_title("script first byte, seconds after the page was asked for")
+    )
+    sizes = {load.number: load.sndbuf_bytes / 1024 for load in control if load.sndbuf_bytes is not None}
+    buffers = [{"load": number, "kib": size_kib, "text": f"{size_kib:.0f}"} for number, size_kib in sizes.items()]
+    most_kib = max(sizes.values(), default=1.0) * 1.25
+    height = alt.Y("kib:Q", scale=alt.Scale(domain=[0, most_kib], nice=False), axis=_axis("KiB", grid=True))
+    bars = alt.Chart(_data(buffers)).mark_bar(size=64, color=_QUIET).encode(x=x(shown=True), y=height)
+    below = alt.layer(bars, _words(buffers, x(shown=True), height, _QUIET, dy=-16)).properties(
+        width=_WIDTH,
+        height=_HEIGHT // 2,
+        title=_title("send buffer when the script was there to be sent, KiB, LOWAT unset: nobody set it, it grew"),
+    )
+    return _finished(alt.vconcat(above, below, spacing=18))
+
+
+def _data(rows: list[dict[str, Any]]) -> alt.InlineData:
+    return alt.InlineData(values=rows)
+
+
+def _line(rows: list[dict[str, Any]], x: alt.X, y: alt.Y, colour: str) -> Chart:
+    base = alt.Chart(_data(rows)).encode(x=x, y=y)
+    return alt.layer(
+        base.mark_line(strokeWidth=4, color=colour), base.mark_point(size=_POINT, filled=True, color=colour, opacity=1)
+    )
+
+
+def _words(
+    rows: list[dict[str, Any]],
+    x: alt.X,
+    y: alt.Y,
+    colour: str,
+    *,
+    align: Any = "center",
+    dx: int = 0,
+    dy: int = 0,
+) -> Chart:
+    return (
+        alt.Chart(_data(rows))
+        .mark_text(align=align, baseline="middle", dx=dx, dy=dy, fontSize=_FONT - 2, color=colour, fontWeight="bold")
+        .encode(x=x, y=y, text="text:N")
+    )
+
+
+def _axis(title: str | None, *, grid: bool, **more: Any) -> alt.Axis:
+    return alt.Axis(
+        title=title,
+        labelFontSize=_FONT - 2,
+        labelColor=_INK,
+        titleFontSize=_FONT,
+        titleFontWeight="normal",
+        titlePadding=12,
+        labelAngle=0,
+        grid=grid,
+        gridColor=_GRID,
+        **({"tickCount": 6} | more),
+    )
+
+
+def _title(text: str) -> alt.TitleParams:
+    return alt.TitleParams(text, fontSize=_FONT, fontWeight="normal", color=_QUIET, anchor="start", offset=12)
+
+
+def _finished(chart: Chart) -> Chart:
+    return chart.configure(
+        font="Liberation Sans, Helvetica, Arial, sans-serif", padding=24, background="white"
+    ).configure_view(stroke=None)

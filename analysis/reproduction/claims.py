@@ -1,0 +1,209 @@
+"""What the article reported, picture by picture, and whether it is so here. Pure: from numbers to a judgement.
+
+Each picture has a criterion, decided by verdicts (`analysis.verdict`) and never by eye:
+
+1. fast link, LOWAT unset: nothing-to-prioritize.
+2. slow link, LOWAT unset: inverted.
+3. slow link, LOWAT 131072: kept, and the script's first byte sooner than without.
+4. which value: no LOWAT delays the page as a whole by a twentieth, and a smaller one never brings the script later by
+   more than one TLS record. Then the question has an answer: the largest of the values that come that close to the
+   best.
+5. load by load with a send buffer that grows by itself: the first load is kept without LOWAT, a later one inverted;
+   with LOWAT 131072 none is inverted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+from analysis.load import Run
+from analysis.reproduction.loads import LoadSeen
+from analysis.summary import measured
+from analysis.verdict import Verdict
+
+_DELAYED_FROM = 0.05
+_RECORD_BITS = 16 * 1024 * 8  # RFC 8446, 5.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One picture. article: what was reported; here: what was measured, in words; criterion: what decides."""
+
+    title: str
+    article: str
+    here: str
+    criterion: str
+    holds: bool
+    is_question: bool = False
+
+    @property
+    def word(self) -> str:
+        """The judgement."""
+        said = "answered" if self.is_question else "reproduced"
+        return said if self.holds else f"not {said}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """The measured load of a run: seconds after the page was asked for."""
+
+    lowat_bytes: int | None
+    verdict: Verdict
+    script_first_s: float
+    script_last_s: float
+    image_last_s: float
+    available_s: float
+    possible_s: float
+    image_before_bytes: int
+    record_s: float
+
+    @property
+    def complete_s(self) -> float:
+        """Everything is there."""
+        return max(self.script_last_s, self.image_last_s)
+
+    @property
+    def value(self) -> str:
+        """LOWAT in words."""
+        return "unset" if self.lowat_bytes is None else str(self.lowat_bytes)
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """Those of a run whose status is ok."""
+        load: Mapping[str, Any] = measured(run)
+        rate_bit_s = run.scenario["rate_bit_s"]
+        return cls(
+            lowat_bytes=run.scenario["lowat"],
+            verdict=Verdict(run.document["verdict"]),
+            script_first_s=load["script"]["first_byte_ms"] / 1000,
+            script_last_s=load["script"]["last_byte_ms"] / 1000,
+            image_last_s=load["image"]["last_byte_ms"] / 1000,
+            available_s=load["script_available_ms"] / 1000,
+            possible_s=run.document["oracle"]["script_first_byte_ms"] / 1000,
+            image_before_bytes=load["image_bytes_before_script"],
+            record_s=_RECORD_BITS / rate_bit_s if rate_bit_s else 0.0,
+        )
+
+
+def fast_link(control: Figures) -> Claim:
+    """Picture 1."""
+    early_ms = (control.available_s - control.image_last_s) * 1000
+    return Claim(
+        title="A fast link, LOWAT unset",
+        article="On a fast link the image is gone before the script exists: nothing is pending, so there is nothing "
+        "that a priority could put in order.",
+        here=f"The image was complete {control.image_last_s * 1000:.0f} ms after the page was asked for, "
+        f"{_lead(early_ms)} the script was there to be sent at {control.available_s * 1000:.0f} ms; "
+        f"{_verdict(control)}.",
+        criterion="the verdict is nothing-to-prioritize",
+        holds=control.verdict is Verdict.NOTHING,
+    )
+
+
+def _lead(early_ms: float) -> str:
+    return f"{early_ms:.0f} ms before" if early_ms >= 0 else f"{-early_ms:.0f} ms after"
+
+
+def slow_link(control: Figures) -> Claim:
+    """Picture 2."""
+    return Claim(
+        title="A slow link, LOWAT unset",
+        article="At 128Kbps and 300 ms the script, though it had the higher priority, got its first byte only when the "
+        "image had been received almost or altogether: seconds late.",
+        here=f"Script first byte {control.script_first_s:.2f} s, where {control.possible_s:.2f} s was possible; image "
+        f"last byte {control.image_last_s:.2f} s. {control.image_before_bytes / 1024:.0f} KiB of the image came before "
+        f"the script; {_verdict(control)}.",
+        criterion="the verdict is inverted",
+        holds=control.verdict is Verdict.INVERTED,
+    )
+
+
+def with_lowat(control: Figures, treatment: Figures) -> Claim:
+    """Picture 3."""
+    sooner_s = control.script_first_s - treatment.script_first_s
+    return Claim(
+        title=f"The same link, LOWAT {treatment.value}",
+        article="With TCP_NOTSENT_LOWAT set to 131072 the script came early, and was complete before the image.",
+        here=f"Script first byte {treatment.script_first_s:.2f} s, {abs(sooner_s):.2f} s "
+        f"{'sooner' if sooner_s >= 0 else 'later'} than without; script last byte {treatment.script_last_s:.2f} s, "
+        f"image last byte {treatment.image_last_s:.2f} s; {_verdict(treatment)}.",
+        criterion="the verdict is kept, and the script's first byte comes sooner than without LOWAT",
+        holds=treatment.verdict is Verdict.KEPT and sooner_s > 0,
+    )
+
+
+def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
+    """Picture 4. ladder: by LOWAT, the smallest first."""
+    delays = [each.complete_s / control.complete_s - 1 for each in ladder]
+    backwards = [
+        small.value for small, large in pairwise(ladder) if small.script_first_s > large.script_first_s + large.record_s
+    ]
+    holds = max(delays) < _DELAYED_FROM and not backwards
+    choice = chosen(ladder)
+    words = (
+        f"LOWAT {choice.value} brings the script's first byte at {choice.script_first_s:.2f} s, no more than a TLS "
+        f"record ({choice.record_s:.2f} s) later than the best of these; {choice.possible_s:.2f} s was possible, and "
+        f"without LOWAT it was {control.script_first_s:.2f} s. Everything was complete after {control.complete_s:.2f} "
+        f"s without LOWAT, and {_change(max(delays, key=abs))} with one, at the most."
+    )
+    if backwards:
+        words += f" LOWAT {', '.join(backwards)} brings it later than the next larger one."
+    return Claim(
+        title="The open question: which value?",
+        article="Which value to choose was left open.",
+        here=words,
+        criterion="no value delays the page as a whole by 5 %, and none brings the script later than a larger one, but "
+        "for one TLS record",
+        holds=holds,
+        is_question=True,
+    )
+
+
+def chosen(ladder: Sequence[Figures]) -> Figures:
+    """The largest value whose first byte is within one TLS record of the best."""
+    best_s = min(each.script_first_s for each in ladder)
+    return max(
+        (each for each in ladder if each.script_first_s <= best_s + each.record_s),
+        key=lambda each: each.lowat_bytes or 0,
+    )
+
+
+def by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Claim:
+    """The effect by load number, with the kernel's own send buffer."""
+    inverted = [load for load in control if load.verdict is Verdict.INVERTED]
+    first, worst = control[0], max(control, key=lambda load: load.first_byte_s)
+    if inverted:
+        late = inverted[0]
+        when = f"On load {late.number} it was inverted: first byte {late.first_byte_s:.2f} s, {_buffer(late)}."
+    else:
+        when = f"On no load it was inverted; the latest was load {worst.number}, {worst.first_byte_s:.2f} s."
+    most_s = max(load.first_byte_s for load in treatment)
+    return Claim(
+        title="Only after several reloads",
+        article="The effect showed only after several reloads, when the kernel's autotuning had grown the send buffer.",
+        here=f"Without LOWAT the script's first byte of load {first.number} came at {first.first_byte_s:.2f} s, "
+        f"{_buffer(first)}. {when} With LOWAT 131072 no load's came later than {most_s:.2f} s.",
+        criterion="without LOWAT the first load is kept and a later one is inverted; with LOWAT 131072 none is",
+        holds=first.verdict is Verdict.KEPT
+        and bool(inverted)
+        and not any(load.verdict is Verdict.INVERTED for load in treatment),
+    )
+
+
+def _buffer(load: LoadSeen) -> str:
+    return "the send buffer unknown" if load.sndbuf_bytes is None else f"the send buffer {_kib(load.sndbuf_bytes)}"
+
+
+def _kib(size_bytes: int) -> str:
+    return f"{size_bytes / 1024:.0f} KiB"
+
+
+def _verdict(figures: Figures) -> str:
+    return f"verdict: {figures.verdict}"
+
+
+def _change(part: float) -> str:
+    if abs(part) < 0.0005:
+        return "as soon"
+    return f"{abs(part):.1%} {'later' if part > 0 else 'sooner'}"

@@ -1,0 +1,114 @@
+"""From experiments to the pictures of the page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from analysis.figures import timeline
+from analysis.load import Experiment, Run
+from analysis.reproduction import charts, claims
+from analysis.reproduction.claims import Figures
+from analysis.reproduction.loads import LoadSeen, loads_seen
+from analysis.reproduction.page import Picture
+from analysis.summary import typical
+
+LOWAT_BYTES = 131_072
+"""The article's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiments:
+    """What the pictures are made of; every run is ok.
+
+    fast: LOWAT unset, on a fast link. slow: on the slow one, LOWAT unset, the article's value and others.
+    growing: a send buffer that grows by itself, LOWAT unset and the article's value, several loads.
+    """
+
+    fast: Experiment
+    slow: Experiment
+    growing: Experiment
+
+
+def pictures(made_of: Experiments) -> list[Picture]:
+    """In the article's order. Raises FolderError for a folder that is damaged."""
+    fast = _arm(made_of.fast, None)
+    control, treatment = _arm(made_of.slow, None), _arm(made_of.slow, LOWAT_BYTES)
+    figures = sorted(
+        (Figures.of(_one(runs)) for runs in made_of.slow.arms().values()), key=lambda each: each.lowat_bytes or 0
+    )
+    unset, *ladder = figures
+    stock, bounded = (loads_seen(_arm(made_of.growing, lowat)) for lowat in (None, LOWAT_BYTES))
+    return [
+        _timeline(made_of.fast, fast, claims.fast_link(Figures.of(fast))),
+        _timeline(made_of.slow, control, claims.slow_link(Figures.of(control))),
+        _timeline(made_of.slow, treatment, claims.with_lowat(Figures.of(control), Figures.of(treatment))),
+        Picture(
+            claim=claims.which_value(unset, ladder),
+            svg=charts.rendered(charts.by_value(unset, ladder)),
+            table=_table([*ladder, unset]),
+            note="Below 64 KiB little is gained as long as the kernel builds packets that large (GSO); "
+            "analysis/notebooks/03 goes on from here.",
+        ),
+        Picture(
+            claim=claims.by_load(stock, bounded),
+            svg=charts.rendered(charts.by_number(stock, bounded)),
+            table=_by_load(stock, bounded),
+            note=f"SNDBUF=stock QUEUE={made_of.growing.runs[0].scenario['queue_packets']}: the kernel's own send buffer"
+            " follows the congestion window, which needs some room in the bottleneck's queue to grow.",
+        ),
+    ]
+
+
+def _one(runs: Sequence[Run]) -> Run:
+    run = typical(runs)
+    assert run is not None, "every run is ok"
+    return run
+
+
+def _arm(experiment: Experiment, lowat_bytes: int | None) -> Run:
+    return next(_one(runs) for runs in experiment.arms().values() if runs[0].scenario["lowat"] == lowat_bytes)
+
+
+def _timeline(experiment: Experiment, run: Run, claim: claims.Claim) -> Picture:
+    chart = timeline.draw(replace(experiment, runs=(run,)))
+    return Picture(claim=claim, svg=charts.rendered(chart), table=_table([Figures.of(run)]))
+
+
+def _table(figures: Sequence[Figures]) -> list[list[str]]:
+    digits = 3 if max(each.complete_s for each in figures) < 1 else 2
+
+    def seconds(at_s: float) -> str:
+        return f"{at_s:.{digits}f} s"
+
+    head = ["LOWAT", "verdict", "script possible", "script first byte", "script last byte", "image last byte"]
+    return [
+        [*head, "image before script"],
+        *(
+            [
+                each.value,
+                str(each.verdict),
+                seconds(each.possible_s),
+                seconds(each.script_first_s),
+                seconds(each.script_last_s),
+                seconds(each.image_last_s),
+                f"{each.image_before_bytes / 1024:.0f} KiB",
+            ]
+            for each in figures
+        ),
+    ]
+
+
+def _by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> list[list[str]]:
+    def rows(name: str, loads: Sequence[LoadSeen]) -> list[list[str]]:
+        return [
+            [f"script first byte, LOWAT {name}", *(f"{load.first_byte_s:.2f} s" for load in loads)],
+            ["verdict", *(str(load.verdict) for load in loads)],
+            ["send buffer", *(_kib(load.sndbuf_bytes) for load in loads)],
+            ["of it not sent", *(_kib(load.unsent_bytes) for load in loads)],
+        ]
+
+    head = ["", *(f"load {load.number}" for load in control)]
+    return [head, *rows("unset", control), *rows(str(LOWAT_BYTES), treatment)]
+
+
+def _kib(size_bytes: int | None) -> str:
+    return "-" if size_bytes is None else f"{size_bytes / 1024:.0f} KiB"

@@ -1,0 +1,99 @@
+"""The article's pictures again: `make reproduce`. Runs what is not there already, and writes the page."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+
+from analysis.load import Experiment, load_experiment
+from analysis.reproduction import page
+from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
+from experiments.errors import InvalidRun, ScenarioError, StepFailed
+from experiments.experiment import run_experiment
+from experiments.invocation import request_from
+from experiments.record import read_json
+from experiments.report import Report
+from experiments.request import Request
+from netem import units
+
+KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
+"""What may be chosen; the rest is what is reproduced."""
+
+_VALUES = (4096, 16_384, 65_536, LOWAT_BYTES, 262_144, 524_288)
+FAST = {"LOWAT": "none", "RATE": "unlimited", "DELAY": "0ms"}
+SLOW = {"LOWAT": ",".join(map(str, _VALUES))}
+# A send buffer that nobody sets follows the congestion window; with less of a queue that stops growing at once.
+GROWING = {"LOWAT": str(LOWAT_BYTES), "SNDBUF": "stock", "QUEUE": "100", "RELOADS": "7"}
+
+
+def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:
+    """Run, and write index.html, reproduction.png and reproduction.pdf; whether every picture is as reported.
+
+    Raises LabError: also if a run is not ok, because then there is nothing to compare.
+    """
+    for name in words:
+        if name not in KNOBS:
+            raise ScenarioError(name, words[name], f"with reproduce only {', '.join(KNOBS)}")
+    requests = [request_from({"REUSE": "yes", **words, **knobs}) for knobs in (FAST, SLOW, GROWING)]
+    folder = out or requests[0].results / "reproduction"
+    _make(folder)
+    fast, slow, growing = (_experiment(request, report) for request in requests)
+    made = Experiments(fast=fast, slow=slow, growing=growing)
+    document = page.Page(pictures=pictures(made), made=_made_with(slow))
+    for claim in (picture.claim for picture in document.pictures):
+        report.say(f"{claim.title}: {claim.word}", "bold green" if claim.holds else "bold red")
+        report.say(f"    {claim.here}")
+    for path in _write(document, folder):
+        report.say(f"page: {path}")
+    return document.holds
+
+
+def _experiment(request: Request, report: Report) -> Experiment:
+    report.announce(request)
+    with report.progress(request) as progress:
+        experiment = load_experiment(run_experiment(request, progress))
+    for run in experiment.runs:
+        if run.status != "ok":
+            raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.document["reason"])
+    return experiment
+
+
+def _made_with(experiment: Experiment) -> dict[str, str]:
+    """How, in a line."""
+    run = experiment.runs[0]
+    environment: Mapping[str, Any] = read_json(run.path / "env.json")
+    scenario = run.scenario
+    return {
+        "server": environment["versions"][scenario["server"]].rpartition(":")[2].strip(),
+        "kernel": environment["kernel"],
+        "congestion control": scenario["congestion_control"],
+        "slow link": f"{units.format_rate(scenario['rate_bit_s'])}, {units.format_time(scenario['delay_ns'])}",
+        "image and script": f"{scenario['size_bytes'] / 1024:.0f} KiB each",
+        "fabric": f"{experiment.document['fabric']}, {run.observed['shaper']}",
+        "run": str(experiment.document["started_at"])[:10],
+    }
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StepFailed("reproduce", f"{folder} cannot be made: {error.strerror}") from error
+
+
+def _write(document: page.Page, folder: Path) -> list[Path]:
+    drawing = page.drawing(document)
+    contents = {
+        "index.html": page.html(document).encode(),
+        "reproduction.png": vl_convert.svg_to_png(drawing, scale=1),
+        "reproduction.pdf": vl_convert.svg_to_pdf(drawing),
+    }
+    paths = []
+    for name, content in contents.items():
+        try:
+            (folder / name).write_bytes(content)
+        except OSError as error:
+            raise StepFailed("reproduce", f"{folder / name} cannot be written: {error.strerror}") from error
+        paths.append(folder / name)
+    return paths

@@ -1,0 +1,67 @@
+"""What to run and how: the arms of an experiment, and everything that is not a scenario's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.fabrics.fabric import Fabric
+from experiments.scenario import KNOBS, Scenario, scenario_from
+from netem.shaper import Shaper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One scenario inside an experiment; knobs are all of its words, defaults included."""
+
+    name: str
+    knobs: Mapping[str, str]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario the knobs describe."""
+        return scenario_from(self.knobs)
+
+
+def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
+    """A treatment for each value of LOWAT, and before them the control: the same with LOWAT unset.
+
+    Values are separated by commas; one that is given twice is one arm. Raises ScenarioError.
+    """
+    complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
+    values = [value.strip() for value in complete["LOWAT"].split(",")]
+    treatments = {scenario_from(complete | {"LOWAT": value}).lowat_bytes: value for value in values}
+    arms = []
+    if control or None in treatments:
+        arms.append(Arm(name="control", knobs=complete | {"LOWAT": "none"}))
+    arms += [
+        Arm(name=f"lowat-{lowat_bytes}", knobs=complete | {"LOWAT": value})
+        for lowat_bytes, value in treatments.items()
+        if lowat_bytes is not None
+    ]
+    return arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to do: arms, how often, in which fabric and why in that one, where the folder goes.
+
+    shaper: what the link is to be made of; None leaves it to the fabric.
+    sample_ns: how often the front's socket and the link's queue are looked at, None for hardly at all.
+    load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
+    capture: whether packets are written down.
+    side_by_side: how many arms at once, None for one per processor.
+    reuse: whether a finished experiment that must come to the same will do.
+    """
+
+    name: str
+    arms: tuple[Arm, ...]
+    repeat: int
+    fabric: Fabric
+    fabric_reason: str
+    shaper: Shaper | None
+    sample_ns: int | None
+    results: Path
+    load_deadline_ns: int | None
+    capture: bool = False
+    side_by_side: int | None = None
+    reuse: bool = False

@@ -1,0 +1,69 @@
+"""Finished experiments that can be taken instead of running again: REUSE=yes.
+
+An experiment's fingerprint is everything that decides what it comes to. Two with the same fingerprint differ by chance
+alone, so the newest one whose runs are all ok will do.
+"""
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from experiments import sources
+from experiments.order import Tools
+from experiments.record import PARTIAL, read_json
+from experiments.request import Request
+from experiments.scenario import as_document
+
+_PACKAGES = ("h2", "hpack", "hyperframe", "pyroute2")
+"""Whose code runs in an arm."""
+
+
+def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code: str) -> dict[str, Any]:
+    """As experiment.json keeps it. Pure. kernel: what the places run on; code: the digest of the lab's own."""
+    document = {
+        "arms": [{"arm": arm.name, **as_document(arm.scenario)} for arm in request.arms],
+        "repeat": request.repeat,
+        "fabric": request.fabric.name,
+        "shaper": request.shaper,
+        "sample_ns": request.sample_ns,
+        "load_deadline_ns": request.load_deadline_ns,
+        "capture": request.capture,
+        "kernel": kernel,
+        "versions": dict(versions),
+        "code": code,
+    }
+    # As it will be read back: enumerations are words.
+    plain: dict[str, Any] = json.loads(json.dumps(document))
+    return plain
+
+
+def fingerprint_here(request: Request, tools: Tools) -> dict[str, Any]:
+    """That of running the request now, on this machine."""
+    packages = {name: version(name) for name in _PACKAGES}
+    versions = {"python": platform.python_version(), **packages, **tools.versions}
+    return fingerprint(request, versions, request.fabric.kernel(), sources.code())
+
+
+def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
+    """The newest finished experiment with that fingerprint whose runs are all ok."""
+    fit = [(started_at, path.name, path) for started_at, path in _same(results, wanted)]
+    return max(fit)[-1] if fit else None
+
+
+def _same(results: Path, wanted: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    for file in results.glob("*/experiment.json"):
+        if file.parent.suffix == PARTIAL or file.parent.is_symlink():
+            continue
+        try:
+            document = read_json(file)
+            if document.get("fingerprint") == wanted and _is_ok(file.parent, document["runs"]):
+                yield str(document["started_at"]), file.parent
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # whatever it is, it is not what is looked for; reading it for its own sake says what is wrong
+
+
+def _is_ok(folder: Path, runs: list[str]) -> bool:
+    return all(read_json(folder / name / "run.json")["status"] == "ok" for name in runs)

@@ -1,0 +1,61 @@
+"""The notebooks, run from top to bottom, and the page of the article's pictures, made of the same runs."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import analysis
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+ROOT = Path(next(iter(analysis.__path__))).resolve().parent
+NOTEBOOKS = sorted((ROOT / "analysis" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One results folder for all: what one of them ran, the next one takes."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRIOLAB_RESULTS", str(folder))
+        patch.setenv("PYTHONPATH", str(ROOT))  # the code beside this test, whichever checkout is installed
+        yield folder
+
+
+def _reproduce(results: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "experiments.cli", "reproduce", f"RESULTS={results}", "--out", str(out)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env=os.environ)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path: Path, results: Path, tmp_path: Path) -> None:
+    """From top to bottom, its assertions hold, and its pictures are there without anything being fetched."""
+    assert results.is_dir()
+    copy = tmp_path / path.name
+    # In a process of its own: what its libraries leave open is not the tests'.
+    execute = [sys.executable, "-c", "from nbclient.cli import main; main()", "--timeout=240"]
+    command = [*execute, f"--output={copy.with_suffix('')}", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    notebook = nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert [output for output in outputs if output.output_type == "error"] == []
+    assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
+
+
+def test_the_articles_pictures_are_reproduced(results: Path, tmp_path: Path) -> None:
+    """All of them; the page is there in three forms, and every run came from the notebooks' folder or went into it."""
+    done = _reproduce(results, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r": (not \w+)$", done.stdout, re.MULTILINE) == []
+    assert (tmp_path / "index.html").read_text().count('class="stamp yes"') == 5
+    assert (tmp_path / "reproduction.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "reproduction.pdf").read_bytes().startswith(b"%PDF")
+    again = _reproduce(results, tmp_path)
+    assert again.stdout.count("taken from ") == 3

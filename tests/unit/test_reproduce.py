@@ -1,0 +1,36 @@
+"""What `priolab reproduce` runs."""
+
+from pathlib import Path
+
+import pytest
+
+from analysis.reproduction.pictures import LOWAT_BYTES
+from experiments import reproduce
+from experiments.errors import ScenarioError
+from experiments.report import Report
+from experiments.request import arms_for
+
+
+def test_only_how_it_is_run_may_be_chosen(tmp_path: Path) -> None:
+    """Another LOWAT would not be the article's picture; nothing is made before that is said."""
+    with pytest.raises(ScenarioError, match=r"^LOWAT=1 is not allowed; allowed: .* FABRIC, SHAPER, RESULTS, REUSE$"):
+        reproduce.reproduce({"LOWAT": "1"}, tmp_path / "out", Report())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_arms_are_those_of_the_pictures() -> None:
+    """The control everywhere, the article's value on the slow link and load by load."""
+    fast, slow, growing = (
+        [arm.scenario for arm in arms_for(knobs, control=True)]
+        for knobs in (reproduce.FAST, reproduce.SLOW, reproduce.GROWING)
+    )
+    assert [scenario.lowat_bytes for scenario in fast] == [None]
+    assert not fast[0].link.shaped
+    assert [scenario.lowat_bytes for scenario in slow[:1]] == [None]
+    assert LOWAT_BYTES in [scenario.lowat_bytes for scenario in slow]
+    assert len(slow) > 4
+    assert [(scenario.lowat_bytes, scenario.sndbuf_bytes) for scenario in growing] == [
+        (None, None),
+        (LOWAT_BYTES, None),
+    ]
+    assert {scenario.link.rate_bit_s for scenario in [*slow, *growing]} == {1_024_000}

@@ -1,0 +1,157 @@
+"""Whether a picture of the article's is reproduced, and the page that says so."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from analysis.reproduction import claims
+from analysis.reproduction.claims import Claim, Figures, chosen
+from analysis.reproduction.loads import LoadSeen
+from analysis.reproduction.page import Page, Picture, drawing, html
+from analysis.verdict import Verdict
+
+CONTROL = Figures(
+    lowat_bytes=None,
+    verdict=Verdict.INVERTED,
+    script_first_s=6.7,
+    script_last_s=12.4,
+    image_last_s=6.5,
+    available_s=0.5,
+    possible_s=0.8,
+    image_before_bytes=716_800,
+    record_s=0.13,
+)
+TREATMENT = replace(
+    CONTROL, lowat_bytes=131_072, verdict=Verdict.KEPT, script_first_s=3.0, script_last_s=9.0, image_last_s=12.4
+)
+LADDER = [
+    replace(TREATMENT, lowat_bytes=lowat, script_first_s=first_s)
+    for lowat, first_s in ((4096, 1.9), (16_384, 1.95), (65_536, 2.4), (131_072, 3.0))
+]
+
+
+def load(number: int, verdict: Verdict, first_byte_s: float = 3.0, sndbuf_bytes: int | None = 46_080) -> LoadSeen:
+    return LoadSeen(
+        number=number,
+        first_byte_s=first_byte_s,
+        before=0.5,
+        verdict=verdict,
+        sndbuf_bytes=sndbuf_bytes,
+        unsent_bytes=sndbuf_bytes,
+    )
+
+
+GROWN = [load(1, Verdict.KEPT, 1.6), load(2, Verdict.UNDECIDED), load(3, Verdict.INVERTED, 7.9, 737_280)]
+BOUNDED = [load(1, Verdict.KEPT, 1.6), load(2, Verdict.KEPT), load(3, Verdict.UNDECIDED, 4.1)]
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_pictures_go_by_their_verdict(verdict: Verdict) -> None:
+    """Each is reproduced by one verdict, and by no other."""
+    seen = replace(CONTROL, verdict=verdict)
+    assert claims.fast_link(seen).holds == (verdict is Verdict.NOTHING)
+    assert claims.slow_link(seen).holds == (verdict is Verdict.INVERTED)
+    assert claims.with_lowat(CONTROL, replace(TREATMENT, verdict=verdict)).holds == (verdict is Verdict.KEPT)
+
+
+def test_lowat_must_bring_it_sooner() -> None:
+    """An order that was kept anyway is not LOWAT's doing."""
+    claim = claims.with_lowat(replace(CONTROL, script_first_s=2.9), TREATMENT)
+    assert (claim.holds, claim.word) == (False, "not reproduced")
+    assert "0.10 s later than without" in claim.here
+
+
+def test_what_is_measured_is_told() -> None:
+    """In seconds, with what was possible."""
+    assert (
+        "Script first byte 6.70 s, where 0.80 s was possible; image last byte 6.50 s." in claims.slow_link(CONTROL).here
+    )
+    assert "3.00 s, 3.70 s sooner than without" in claims.with_lowat(CONTROL, TREATMENT).here
+    assert "6000 ms after the script was there" in claims.fast_link(CONTROL).here
+
+
+def test_the_question_is_answered() -> None:
+    """With the largest value that is within one record of the best."""
+    claim = claims.which_value(CONTROL, LADDER)
+    assert chosen(LADDER).lowat_bytes == 16_384
+    assert (claim.holds, claim.word) == (True, "answered")
+    assert claim.here.startswith("LOWAT 16384 brings")
+
+
+def test_a_value_that_costs_time_leaves_the_question_open() -> None:
+    """So does one that brings the script later than a larger one."""
+    slow = replace(LADDER[0], image_last_s=13.1)
+    assert claims.which_value(CONTROL, [slow, *LADDER[1:]]).word == "not answered"
+    late = replace(LADDER[0], script_first_s=2.2)
+    claim = claims.which_value(CONTROL, [late, *LADDER[1:]])
+    assert not claim.holds
+    assert "LOWAT 4096 brings it later than the next larger one." in claim.here
+
+
+def test_only_after_several_reloads() -> None:
+    """Kept at first, inverted when the buffer has grown, and never with LOWAT."""
+    claim = claims.by_load(GROWN, BOUNDED)
+    assert claim.holds
+    assert "load 1 came at 1.60 s, the send buffer 45 KiB. On load 3 it was inverted: first byte 7.90 s" in claim.here
+
+
+@pytest.mark.parametrize(
+    ("control", "treatment"),
+    [
+        ([load(1, Verdict.INVERTED), *GROWN[1:]], BOUNDED),
+        (GROWN[:2], BOUNDED),
+        (GROWN, [*BOUNDED, load(4, Verdict.INVERTED)]),
+    ],
+    ids=["inverted at once", "never inverted", "inverted with LOWAT"],
+)
+def test_otherwise_it_is_not(control: list[LoadSeen], treatment: list[LoadSeen]) -> None:
+    """Each part of the criterion counts."""
+    assert claims.by_load(control, treatment).word == "not reproduced"
+
+
+def page(*claims: Claim) -> Page:
+    svg = (
+        '<svg class="marks" width="200" height="100" viewBox="0 0 200 100" xmlns="http://www.w3.org/2000/svg">'
+        '<defs><clipPath id="clip0"/></defs><g clip-path="url(#clip0)"/></svg>'
+    )
+    pictures = [Picture(claim=claim, svg=svg, table=[["arm", "first"], ["a < b", "1 s"]]) for claim in claims]
+    return Page(pictures=pictures, made={"server": "nginx & co"})
+
+
+def claim(*, holds: bool = True, is_question: bool = False) -> Claim:
+    return Claim(title="A <link>", article="It was", here="It is", criterion="so", holds=holds, is_question=is_question)
+
+
+def test_the_page_counts() -> None:
+    """Pictures and the question apart; one that is not reproduced is one too many."""
+    asked = claim(is_question=True)
+    assert page(claim(), claim(holds=False), asked).headline == (
+        "1 of 2 pictures reproduced; the open question answered"
+    )
+    assert page(claim(), asked).holds
+    assert not page(claim(), claim(holds=False)).holds
+
+
+def test_the_html_is_alone() -> None:
+    """It names nothing outside of itself, escapes what it is told, and gives each picture ids of its own."""
+    text = html(page(claim(), claim(holds=False)))
+    assert not re.search(r"<(link|script|img)|@import|url\((?!#)", text)
+    assert "1. A &lt;link&gt;" in text
+    assert "a &lt; b" in text
+    assert text.count("not reproduced") == 1
+    ids = re.findall(r'id="([^"]+)"', text)
+    assert len(set(ids)) == len(ids) == 2
+    assert set(re.findall(r"url\(#([^)]+)\)", text)) == set(ids)
+
+
+def test_the_drawing_holds_everything() -> None:
+    """Well-formed, one below the other, nothing beyond its lower edge."""
+    root = ElementTree.fromstring(drawing(page(claim(), claim(holds=False))))
+    height = float(root.attrib["height"])
+    tops = [float(child.attrib["y"]) for child in root if "y" in child.attrib]
+    nested = [child for child in root if child.tag.endswith("svg")]
+    assert len(nested) == 2
+    assert max(tops) < height
+    assert float(nested[0].attrib["y"]) + float(nested[0].attrib["height"]) < float(nested[1].attrib["y"])

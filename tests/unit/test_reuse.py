@@ -1,0 +1,142 @@
+"""Which finished experiment may be taken instead of running again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import sources
+from experiments.fabrics.netns import Netns
+from experiments.fabrics.virtual import Virtual
+from experiments.request import Request, arms_for
+from experiments.reuse import fingerprint, newest
+from netem.shaper import Shaper
+
+VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
+
+
+def request(*, control: bool = True, **knobs: str) -> Request:
+    return Request(
+        name="maps",
+        arms=tuple(arms_for(knobs, control=control)),
+        repeat=1,
+        fabric=Virtual(),
+        fabric_reason="as asked",
+        shaper=None,
+        sample_ns=10**7,
+        results=Path("results"),
+        load_deadline_ns=None,
+    )
+
+
+def made(
+    asked: Request, versions: Mapping[str, str] = VERSIONS, kernel: str = "linux-6.1", code: str = "c0de"
+) -> dict[str, Any]:
+    return fingerprint(asked, versions, kernel, code)
+
+
+USUAL = made(request())
+
+
+def finished(
+    results: Path, name: str, found: object = USUAL, started_at: str = "2026-01-01T00:00:00+00:00", status: str = "ok"
+) -> Path:
+    folder = results / name
+    (folder / "control.1").mkdir(parents=True)
+    document = {"fingerprint": found, "started_at": started_at, "runs": ["control.1"]}
+    (folder / "experiment.json").write_text(json.dumps(document))
+    (folder / "control.1" / "run.json").write_text(json.dumps({"status": status}))
+    return folder
+
+
+def test_the_same_words_are_the_same() -> None:
+    """Whatever the folder, the name and the reason for the fabric, and however values are spelt."""
+    other = replace(request(LOWAT="128k"), name="mine", results=Path("/elsewhere"), fabric_reason="alone", reuse=True)
+    assert made(other) == USUAL
+    assert json.loads(json.dumps(USUAL)) == USUAL
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        made(request(LOWAT="16384")),
+        made(request(control=False)),
+        made(request(QUEUE="26")),
+        made(request(BUFFERING="off")),
+        made(replace(request(), repeat=2)),
+        made(replace(request(), fabric=Netns())),
+        made(replace(request(), shaper=Shaper.FERRY)),
+        made(replace(request(), sample_ns=None)),
+        made(replace(request(), load_deadline_ns=10**9)),
+        made(replace(request(), capture=True)),
+        made(request(), {**VERSIONS, "nginx": "nginx/1.24.0"}),
+        made(request(), {"nginx": "nginx/1.22.1"}),
+        made(request(), kernel="linux-6.12"),
+        made(request(), code="c0df"),
+        None,
+    ],
+)
+def test_what_makes_another(tmp_path: Path, other: object) -> None:
+    """Another arm, condition, version, kernel or source; and a folder from before there were fingerprints."""
+    finished(tmp_path, "maps-1", other)
+    assert newest(tmp_path, USUAL) is None
+
+
+@pytest.mark.parametrize("status", ["failed", "invalid", "unsupported"])
+def test_what_went_wrong_is_not_taken(tmp_path: Path, status: str) -> None:
+    """An older one that is ok is."""
+    good = finished(tmp_path, "maps-1")
+    finished(tmp_path, "maps-2", started_at="2026-02-01T00:00:00+00:00", status=status)
+    assert newest(tmp_path, USUAL) == good
+
+
+def test_the_newest_is_taken(tmp_path: Path) -> None:
+    """By when it was started, not by its name or the order in a folder."""
+    finished(tmp_path, "maps-3")
+    newer = finished(tmp_path, "maps-1", started_at="2026-03-01T00:00:00+00:00")
+    finished(tmp_path, "maps-2", started_at="2026-02-01T00:00:00+00:00")
+    (tmp_path / "latest").symlink_to("maps-3")
+    assert newest(tmp_path, USUAL) == newer
+
+
+def test_what_is_no_finished_experiment_is_passed_over(tmp_path: Path) -> None:
+    """Unfinished, damaged or foreign folders, and no folder at all."""
+    finished(tmp_path, "maps-1.partial")
+    for name, text in (("a", "{"), ("b", "[]"), ("c", "{}"), ("d", json.dumps({"fingerprint": USUAL}))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "experiment.json").write_text(text)
+    assert newest(tmp_path, USUAL) is None
+    assert newest(tmp_path / "none", USUAL) is None
+
+
+def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:
+    """Its bytes and its name count; what is set apart or was made by running does not."""
+    (tmp_path / "part" / "apart").mkdir(parents=True)
+    (tmp_path / "part" / "__pycache__").mkdir()
+    source = tmp_path / "part" / "one.py"
+
+    def digest() -> str:
+        return sources.digest(tmp_path, ["part", "single.yaml", "missing"], apart=["part/apart"])
+
+    seen = {digest()}
+    for text in ("a", "b"):
+        source.write_text(text)
+        seen.add(digest())
+    (tmp_path / "single.yaml").write_text("b")
+    seen.add(digest())
+    source.rename(source.with_name("two.py"))
+    seen.add(digest())
+    assert len(seen) == 5
+    (tmp_path / "part" / "apart" / "three.py").write_text("c")
+    (tmp_path / "part" / "__pycache__" / "one.pyc").write_text("d")
+    assert digest() in seen
+
+
+def test_the_code_is_that_of_this_tree() -> None:
+    """Every folder that is named in it holds something, so that a renamed one is noticed."""
+    present = [name for name in sources._DECIDING if (sources.ROOT / name).exists()]
+    assert {"analysis", "backend", "client", "experiments", "netem", "netlink", "proxy", "compose.yaml"} <= set(present)
+    assert len(sources.code()) == 12
