@@ -19,6 +19,7 @@ from experiments.scenario import Scenario
 from netem import calibration
 from netem.shaper import Shaper
 
+_ROOT = Path(__file__).resolve().parents[2]
 _MEMORY_MIB = 512
 _MIB = 2**20
 # Copies of a response that may be in memory at once: origin, front's buffers, both send buffers, receive buffers.
@@ -65,6 +66,7 @@ class Virtual:
             "TZ": "UTC",
             "TMPDIR": "/run",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": str(_ROOT),  # the lab's own code, also where another checkout is the one installed
         }
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
         run = shlex.join([sys.executable, "-m", "experiments.guest.init", str(folder.path)])
