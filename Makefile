@@ -12,8 +12,12 @@ export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=%,$(MAKEOVER
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment kernel experiment show list doctor test lint format bench picture agreement base-image \
-    clean-images clean
+.PHONY: help setup setup-capture setup-test environment kernel experiment show list doctor test lint format bench \
+    picture agreement base-image clean-images clean
+
+# Experiments in containers need nothing but the Python environment, captures more than others.
+captures := $(filter CAPTURE=yes,$(MAKEOVERRIDES))
+of_experiment := $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(if $(captures),setup-capture,setup))
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,12 +26,15 @@ help: ## this list
 setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/setup.sh
 
+setup-capture setup-test:
+	@experiments/setup.sh $(@:setup-%=%)
+
 environment: ## the Python environment only; says what else is missing
 	@experiments/setup.sh environment
 
 kernel: setup ## the guest kernel, built once (about five minutes) and kept in ~/.cache/priolab
 
-experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## run an experiment: LOWAT unset, then as given
+experiment: $(of_experiment) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
 show: environment ## the newest results again
@@ -39,7 +46,7 @@ list: environment ## the named scenarios (SCENARIO=NAME)
 doctor: environment ## what this machine can do
 	@$(PRIOLAB) doctor
 
-test: setup ## unit, contract, server, link and lab tests
+test: setup-test ## unit, contract, server, link and lab tests
 	@.venv/bin/pytest
 
 lint: setup ## ruff, mypy, the import contract

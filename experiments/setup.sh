@@ -1,7 +1,8 @@
 #!/bin/sh
 # Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
-# `setup.sh environment` sees to the Python environment only, and notes what else is missing.
+# `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh capture` sees to
+# what CAPTURE=yes needs as well, `setup.sh test` to what the tests need.
 set -eu
 
 part=${1:-everything}
@@ -47,6 +48,12 @@ need h2o h2o
 need node nodejs
 need ip iproute2
 need ethtool ethtool
+case $part in capture | test)
+    need tcpdump tcpdump
+    need editcap wireshark-common
+    ;;
+esac
+[ "$part" != test ] || need tshark tshark
 if [ -n "$kernel" ]; then
     for program in gcc make flex bison bc; do need "$program" "$program"; done
     need xz xz-utils
@@ -106,6 +113,6 @@ if [ "$(cat "$venv/.installed" 2>/dev/null || true)" != "$wanted" ]; then
 fi
 
 # --- guest kernel ----------------------------------------------------------------------------------------------------
-if [ "$part" = everything ] && [ "$(uname -m)" = x86_64 ]; then
+if [ "$part" != environment ] && [ "$(uname -m)" = x86_64 ]; then
     "$venv/bin/priolab" kernel --quiet-if-present
 fi

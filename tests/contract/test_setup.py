@@ -38,14 +38,17 @@ def _make(*words: str) -> str:
         (["list"], " environment"),
         (["show"], " environment"),
         (["experiment", "LOWAT=16384", "FABRIC=compose"], " environment"),
+        (["experiment", "FABRIC=compose", "CAPTURE=yes"], " environment"),
         (["experiment", "FABRIC=netns"], ""),
         (["experiment"], ""),
-        (["test"], ""),
-        (["test", "FABRIC=compose"], ""),
+        (["experiment", "CAPTURE=no"], ""),
+        (["experiment", "CAPTURE=yes"], " capture"),
+        (["test"], " test"),
+        (["test", "FABRIC=compose"], " test"),
     ],
 )
 def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
-    """Looking around, and experiments in containers, need the Python environment only."""
+    """Looking around, and experiments in containers, need the Python environment only; captures and tests need more."""
     assert re.findall(rf"^{SETUP}(.*)$", _make(*words), re.MULTILINE) == [part]
 
 
@@ -99,3 +102,18 @@ def test_a_bare_machine_cannot_have_everything(bare: Path) -> None:
     done = _setup(bare)
     assert done.returncode == 1
     assert re.match(r"setup: these packages are missing:.* nodejs ", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ([], set()),
+        (["environment"], set()),
+        (["capture"], {"tcpdump", "wireshark-common"}),
+        (["test"], {"tcpdump", "wireshark-common", "tshark"}),
+    ],
+)
+def test_wireshark_is_for_those_who_want_it(bare: Path, words: Sequence[str], wanted: set[str]) -> None:
+    """An ordinary set-up neither installs nor misses it; for a capture all that is missing stands in one line."""
+    line = _setup(bare, *words).stderr.splitlines()[0]
+    assert {"tcpdump", "wireshark-common", "tshark"} & set(re.split("[ ;]", line)) == wanted
