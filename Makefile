@@ -12,12 +12,8 @@ export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=%,$(MAKEOVER
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-capture setup-test environment kernel experiment show list doctor test lint format bench \
-    picture agreement base-image clean-images clean
-
-# Experiments in containers need nothing but the Python environment, captures more than others.
-captures := $(filter CAPTURE=yes,$(MAKEOVERRIDES))
-of_experiment := $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(if $(captures),setup-capture,setup))
+.PHONY: help setup environment kernel experiment show list doctor test lint format bench picture agreement base-image \
+    clean-images clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +22,8 @@ help: ## this list
 setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/setup.sh
 
+# What captures, and the tests, need besides.
+.PHONY: setup-capture setup-test
 setup-capture setup-test:
 	@experiments/setup.sh $(@:setup-%=%)
 
@@ -34,7 +32,8 @@ environment: ## the Python environment only; says what else is missing
 
 kernel: setup ## the guest kernel, built once (about five minutes) and kept in ~/.cache/priolab
 
-experiment: $(of_experiment) ## run an experiment: LOWAT unset, then as given
+setup_or_capture := $(if $(filter CAPTURE=yes,$(MAKEOVERRIDES)),setup-capture,setup)
+experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(setup_or_capture)) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
 show: environment ## the newest results again
