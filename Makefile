@@ -22,12 +22,18 @@ help: ## this list
 setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/setup.sh
 
+# What captures, tests and checks need besides.
+.PHONY: setup-capture setup-test setup-lint
+setup-capture setup-test setup-lint:
+	@experiments/setup.sh $(@:setup-%=%)
+
 environment: ## the Python environment only; says what else is missing
 	@experiments/setup.sh environment
 
 kernel: setup ## the guest kernel, built once (about five minutes) and kept in ~/.cache/priolab
 
-experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## run an experiment: LOWAT unset, then as given
+setup_or_capture := $(if $(filter CAPTURE=yes,$(MAKEOVERRIDES)),setup-capture,setup)
+experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(setup_or_capture)) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
 reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## the article's pictures, measured and judged: results/reproduction (about a minute)
@@ -46,16 +52,16 @@ list: environment ## the named scenarios (SCENARIO=NAME)
 doctor: environment ## what this machine can do
 	@$(PRIOLAB) doctor
 
-test: setup ## unit, contract, server, link and lab tests
+test: setup-test ## unit, contract, server, link and lab tests
 	@.venv/bin/pytest
 
-lint: setup ## ruff, mypy, the import contract
+lint: setup-lint ## ruff, mypy, the import contract
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
-format: setup ## rewrite the Python files in the house format
+format: setup-lint ## rewrite the Python files in the house format
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 

@@ -2,7 +2,8 @@
 
 Rules:
 1. While the run lasts, raw packets go to wire/END.pcap; afterwards, outside, wire/END.pcapng is made of them and the
-   client's TLS keys, and the raw files are removed.
+   client's TLS keys, and the raw files are removed. A pcapng is whole or not there; that of a run that failed holds
+   what had passed until then.
 2. Packets are stamped with CLOCK_REALTIME, everything else with CLOCK_MONOTONIC; wire/clock.json has the difference.
 """
 
@@ -20,15 +21,22 @@ from experiments.programs import find
 from experiments.record import RunFolder, write_json
 
 _EDITCAP = "editcap"
+_PACKAGES = {"tcpdump": "tcpdump", _EDITCAP: "wireshark-common"}
 _EDITCAP_S = 120.0
 _MARGIN_S = 0.5
 _CLOCK_READINGS = 5
 
 
-def check() -> None:
-    """Raises Unavailable if keys cannot be embedded here."""
-    if find(_EDITCAP) is None:
-        raise Unavailable("CAPTURE=yes", f"{_EDITCAP} is not installed", "run `apt-get install wireshark-common`")
+def check(*, own_tcpdump: bool) -> None:
+    """Raises Unavailable, with all that is missing here; own_tcpdump: the places have one, this machine needs none."""
+    wanted = [_EDITCAP] if own_tcpdump else list(_PACKAGES)
+    missing = [program for program in wanted if find(program) is None]
+    if missing:
+        packages = " ".join(_PACKAGES[program] for program in missing)
+        verb = "is" if len(missing) == 1 else "are"
+        raise Unavailable(
+            "CAPTURE=yes", f"{' and '.join(missing)} {verb} not installed", f"run `apt-get install {packages}`"
+        )
 
 
 @contextmanager
@@ -43,26 +51,34 @@ def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Seque
 
 
 def finish(folder: RunFolder) -> None:
-    """Make the files that Wireshark opens; raw ones are gone afterwards in any case. Raises StepFailed."""
-    raw = {end: folder.wire / f"{end}.pcap" for end in ENDS.values()}
-    keys = folder.client / "keys.log"
+    """Make the files that Wireshark opens, of each end that left packets; raw ones are gone afterwards in any case.
+
+    Raises StepFailed with the first reason, if there is one.
+    """
+    failures = []
+    for end in ENDS.values():
+        try:
+            _embed_keys(folder, end)
+        except StepFailed as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def _embed_keys(folder: RunFolder, end: str) -> None:
+    raw, made, keys = folder.wire / f"{end}.pcap", folder.wire / f"{end}.pcapng", folder.client / "keys.log"
+    step = f"the capture wire/{made.name}"
+    if not raw.exists():
+        raise StepFailed(step, "no packets were written down")
     secrets = ["--inject-secrets", f"tls,{keys}"] if keys.exists() else []
     try:
-        for end, file in raw.items():
-            step = f"the capture wire/{end}.pcapng"
-            if not file.exists():
-                raise StepFailed(step, "no packets were written down")
-            made = folder.wire / f"{end}.pcapng"
-            try:
-                processes.run(
-                    [find(_EDITCAP) or _EDITCAP, *secrets, str(file), str(made)], step=step, timeout_s=_EDITCAP_S
-                )
-            except StepFailed:
-                made.unlink(missing_ok=True)
-                raise
+        command = [find(_EDITCAP) or _EDITCAP, *secrets, str(raw), str(made)]
+        processes.run(command, step=step, timeout_s=_EDITCAP_S)
+    except StepFailed:
+        made.unlink(missing_ok=True)
+        raise
     finally:
-        for file in raw.values():
-            file.unlink(missing_ok=True)
+        raw.unlink()
 
 
 def _realtime_minus_monotonic_ns() -> int:

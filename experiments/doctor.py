@@ -11,6 +11,9 @@ from experiments.programs import find, server_version, version
 from experiments.scenario import scenario_from
 from proxy.server import catalogue
 
+_CAPTURING = {"tcpdump": "tcpdump", "editcap": "wireshark-common", "tshark": "tshark"}
+"""Programs that CAPTURE=yes needs, and the last one its tests, with their packages."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -48,6 +51,8 @@ def examine() -> list[Finding]:
                 remedy="" if said else f"apt-get install {server.package}",
             )
         )
+    for name, package in _CAPTURING.items():
+        findings.append(_program(name, package, "--version"))
     return findings + _guest()
 
 

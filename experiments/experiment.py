@@ -60,7 +60,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     """
     scenarios = [arm.scenario for arm in request.arms]
     if request.capture:
-        capture.check()
+        capture.check(own_tcpdump=request.fabric.own_programs)
     request.fabric.prepare(scenarios, partial(progress.step, "preparation"))
     tools = request.fabric.tools(scenarios[0], capture=request.capture)
     fingerprint = reuse.fingerprint_here(request, tools)

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
-# `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh notebook` to
-# JupyterLab as well.
+# `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh capture` sees to
+# what CAPTURE=yes needs as well, `setup.sh test` to what the tests need, `setup.sh lint` to the checks, `setup.sh notebook`
+# to JupyterLab.
 set -eu
 
 part=${1:-everything}
@@ -48,6 +49,12 @@ need h2o h2o
 need node nodejs
 need ip iproute2
 need ethtool ethtool
+case $part in capture | test)
+    need tcpdump tcpdump
+    need editcap wireshark-common
+    ;;
+esac
+[ "$part" != test ] || need tshark tshark
 if [ -n "$kernel" ]; then
     for program in gcc make flex bison bc; do need "$program" "$program"; done
     need xz xz-utils
@@ -96,24 +103,22 @@ fi
     exit 1
 }
 wanted=$(cat "$root/pyproject.toml" "$root/constraints.txt" "$root/experiments/setup.sh" | cksum)" $root"
-if [ "$(cat "$venv/.installed" 2>/dev/null || true)" != "$wanted" ]; then
-    say "making the Python environment in .venv"
+install() { # EXTRA WORDS: the project with one of its extras, or with none
+    mark="$venv/.installed${1:+-$1}"
+    [ "$(cat "$mark" 2>/dev/null || true)" != "$wanted" ] || return 0
+    say "$2"
     if ! { "$python" -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check \
-        -c "$root/constraints.txt" -e "$root[dev]"; } >"$log" 2>&1; then
+        -c "$root/constraints.txt" -e "$root${1:+[$1]}"; } >"$log" 2>&1; then
         complain "pip failed: $(grep -m1 -i error "$log" || tail -n 1 "$log")"
         exit 1
     fi
-    printf '%s' "$wanted" >"$venv/.installed"
-fi
-
-if [ "$part" = notebook ] && [ ! -x "$venv/bin/jupyter-lab" ]; then
-    say "installing JupyterLab in .venv"
-    if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check -c "$root/constraints.txt" \
-        -e "$root[notebook]" >"$log" 2>&1; then
-        complain "pip failed: $(grep -m1 -i error "$log" || tail -n 1 "$log")"
-        exit 1
-    fi
-fi
+    printf '%s' "$wanted" >"$mark"
+}
+install "" "making the Python environment in .venv"
+case $part in
+test | lint) install dev "installing what tests and checks need in .venv" ;;
+notebook) install notebook "installing JupyterLab in .venv" ;;
+esac
 
 # --- guest kernel ----------------------------------------------------------------------------------------------------
 if [ "$part" != environment ] && [ "$(uname -m)" = x86_64 ]; then

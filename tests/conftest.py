@@ -65,6 +65,13 @@ def compose() -> None:
     _need("fabric-compose")
 
 
+@pytest.fixture(scope="session")
+def captures() -> None:
+    """Needs what writes packets down, and what reads them independently of the lab."""
+    for name in ("tcpdump", "editcap", "tshark"):
+        _need(name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Done:
     """A finished command: its exit code, what it printed, and the newest summary if there is one."""

@@ -29,6 +29,7 @@ class Compose:
     name = "compose"
     merit = "real clocks, in containers"
     virtual_clock = False
+    own_programs = True
     tolerance = calibration.REAL
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:

@@ -21,12 +21,14 @@ class Fabric(Protocol):
     """One way to make places.
 
     merit: why one would choose it, in words. virtual_clock: whether time in the places jumps over idleness, so that
-    link time costs next to nothing. tolerance: how far its link may be from what was asked.
+    link time costs next to nothing. own_programs: whether the places have programs of their own, so that this machine
+    needs none. tolerance: how far its link may be from what was asked.
     """
 
     name: str
     merit: str
     virtual_clock: bool
+    own_programs: bool
     tolerance: Tolerance
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:

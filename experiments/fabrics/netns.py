@@ -36,6 +36,7 @@ class Netns:
     name = "netns"
     merit = "real clocks, without containers"
     virtual_clock = False
+    own_programs = False
     tolerance = calibration.REAL
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:

@@ -32,6 +32,7 @@ class Virtual:
     name = "virtual"
     merit = "a virtual clock, so a slow link costs no waiting"
     virtual_clock = True
+    own_programs = False
     tolerance = calibration.VIRTUAL
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:

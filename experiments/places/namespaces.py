@@ -64,6 +64,7 @@ _CC = "net.ipv4.tcp_congestion_control"
 # is fixed, and large enough to bound nothing.
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
+_BLAME_S = 0.5
 _FERRY_READY_S = 10.0
 _FAR_END_S = 5.0
 
@@ -278,6 +279,9 @@ class Namespaces:
             try:
                 return sampler.look(now_ns)
             except FrontLost as error:
+                # If all of it goes, its end is the reason; it may be seen a moment after its worker's.
+                front.wait(_BLAME_S)
+                front.check_alive()
                 raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
 
         with sampler:

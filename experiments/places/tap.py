@@ -4,6 +4,7 @@ Rules:
 1. It listens before the client starts, and has everything at its end: packets that it missed make the run invalid.
 2. Packets are kept from first to last byte, and stamped by the kernel in nanoseconds of CLOCK_REALTIME.
 3. The kernel hands packets over in blocks, the last one up to `LAST_BLOCK_S` late: so long a tap has to stay.
+4. What it says is kept only if something went wrong.
 """
 
 import re
@@ -51,3 +52,4 @@ def listening(tap: Process, end: Callable[[], object]) -> Iterator[Process]:
         raise StepFailed(tap.name, "it ended without a word about what it missed", tap.log)
     if missed := int(said[1]):
         raise InvalidRun(f"packets missed by {tap.name}", 0, missed)
+    tap.log.unlink()

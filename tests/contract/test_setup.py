@@ -38,17 +38,22 @@ def _make(*words: str) -> str:
         (["list"], " environment"),
         (["show"], " environment"),
         (["experiment", "LOWAT=16384", "FABRIC=compose"], " environment"),
+        (["experiment", "FABRIC=compose", "CAPTURE=yes"], " environment"),
         (["experiment", "FABRIC=netns"], ""),
         (["experiment"], ""),
+        (["experiment", "CAPTURE=no"], ""),
+        (["experiment", "CAPTURE=yes"], " capture"),
         (["reproduce"], ""),
         (["reproduce", "FABRIC=compose"], " environment"),
         (["notebook"], " notebook"),
-        (["test"], ""),
-        (["test", "FABRIC=compose"], ""),
+        (["test"], " test"),
+        (["test", "FABRIC=compose"], " test"),
+        (["lint"], " lint"),
+        (["format"], " lint"),
     ],
 )
 def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
-    """Looking around, and experiments in containers, need the Python environment only."""
+    """Looking around, and experiments in containers, need the Python environment only; captures and tests need more."""
     assert re.findall(rf"^{SETUP}(.*)$", _make(*words), re.MULTILINE) == [part]
 
 
@@ -76,7 +81,8 @@ def bare(tmp_path: Path) -> Path:
     together = b"".join((tmp_path / file).read_bytes() for file in ("pyproject.toml", "constraints.txt", SETUP))
     checksum = subprocess.run([programs / "cksum"], input=together, capture_output=True, check=True).stdout.decode()
     (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv/.installed").write_text(f"{checksum.strip()} {tmp_path}")
+    for mark in (".installed", ".installed-dev"):
+        (tmp_path / ".venv" / mark).write_text(f"{checksum.strip()} {tmp_path}")
     return tmp_path
 
 
@@ -102,3 +108,18 @@ def test_a_bare_machine_cannot_have_everything(bare: Path) -> None:
     done = _setup(bare)
     assert done.returncode == 1
     assert re.match(r"setup: these packages are missing:.* nodejs ", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ([], set()),
+        (["environment"], set()),
+        (["capture"], {"tcpdump", "wireshark-common"}),
+        (["test"], {"tcpdump", "wireshark-common", "tshark"}),
+    ],
+)
+def test_wireshark_is_for_those_who_want_it(bare: Path, words: Sequence[str], wanted: set[str]) -> None:
+    """An ordinary set-up neither installs nor misses it; for a capture all that is missing stands in one line."""
+    line = _setup(bare, *words).stderr.splitlines()[0]
+    assert {"tcpdump", "wireshark-common", "tshark"} & set(re.split("[ ;]", line)) == wanted

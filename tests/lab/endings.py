@@ -3,14 +3,17 @@
 import os
 import re
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.conftest import Done, Lab
 
 _SETTLE_S = 10.0
+_SOON_S = 10.0
 _SPACES = ("net", "pid", "user")
 _OF_CONTAINERS = re.compile("(br-|veth)[0-9a-f]{7,}")  # an engine may be at work besides
 
@@ -88,6 +91,31 @@ class Traces:
     @staticmethod
     def _spaces(pid: int) -> set[str]:
         return {_namespace(pid, space) for space in _SPACES}
+
+
+@contextmanager
+def started(lab: Lab, traces: Traces, *words: str, until: str) -> Iterator[subprocess.Popen[str]]:
+    """A lab that has told of this step, in a process group of its own as a shell would have it."""
+    running = subprocess.Popen(
+        lab.command(*words),
+        env=lab.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    try:
+        assert running.stdout is not None
+        for line in running.stdout:
+            traces.look(running.pid)
+            if until in line:
+                break
+        else:
+            raise AssertionError(running.communicate()[1])
+        yield running
+    finally:
+        running.kill()
+        running.communicate(timeout=_SOON_S)
 
 
 def descendants(pid: int) -> list[int]:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Done, Lab, make_lab
+from tests.lab.first_bytes import compare
+from tests.lab.wireshark import OUT_OF_ORDER
 
 pytestmark = pytest.mark.usefixtures("compose")
 
@@ -46,9 +48,9 @@ def _container(lab: Lab, service: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def nginx(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """The Maps case on a faster link."""
-    return make_lab(tmp_path_factory.mktemp("nginx")).run(*_LINK, "RATE=512kbps", "LOWAT=131072")
+def nginx(captures: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
+    """The Maps case on a faster link, its packets written down."""
+    return make_lab(tmp_path_factory.mktemp("nginx")).run(*_LINK, "RATE=512kbps", "LOWAT=131072", "CAPTURE=yes")
 
 
 def test_nginx(nginx: Done) -> None:
@@ -107,6 +109,20 @@ def test_the_run_folder_is_the_users_and_complete(nginx: Done) -> None:
         assert reader["reads"] in ("vdso", "system call"), reader["reasons"]
         assert reader["resolution_ns"] <= nginx.arm("lowat-131072")["observed"]["clock_resolution_ns"]
     assert nginx.arm("lowat-131072")["instruments"]["client"]["ns_per_event"] > 0
+
+
+def test_first_bytes_are_those_of_the_captures(nginx: Done) -> None:
+    """To two milliseconds in one of the arms: a machine that is busy for a moment makes the client late.
+
+    Taps that are containers see all of it as well, and at the front at least the link's delay earlier.
+    """
+    assert nginx.folder is not None
+    worst_ns = []
+    for arm in ("control.1", "lowat-131072.1"):
+        compared = compare(nginx.folder / arm, OUT_OF_ORDER).values()
+        assert all(each.lead_ns >= 100 * 10**6 for each in compared)
+        worst_ns.append(max(abs(each.late_ns) for each in compared))
+    assert min(worst_ns) <= 2 * 10**6, worst_ns
 
 
 def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:

@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 
 from tests.conftest import Done, Lab, make_lab
 from tests.lab import ordinary
-from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, words_of
+from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
 
 pytestmark = pytest.mark.usefixtures("netns")
 
@@ -27,31 +26,6 @@ _PLACES = 4
 _SOON_S = 10.0
 _MAPS = ("FABRIC=netns", "SIZE=500000", "RELOADS=0")
 _AT_ONCE = 10
-
-
-@contextmanager
-def _running(lab: Lab, traces: Traces, *words: str, until: str) -> Iterator[subprocess.Popen[str]]:
-    """A lab that has told of this step, in a process group of its own as a shell would have it."""
-    running = subprocess.Popen(
-        lab.command(*words),
-        env=lab.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-    )
-    try:
-        assert running.stdout is not None
-        for line in running.stdout:
-            traces.look(running.pid)
-            if until in line:
-                break
-        else:
-            raise AssertionError(running.communicate()[1])
-        yield running
-    finally:
-        running.kill()
-        running.communicate(timeout=_SOON_S)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +43,7 @@ def _running(lab: Lab, traces: Traces, *words: str, until: str) -> Iterator[subp
 def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, server: str, reason: str) -> None:
     """The part and its end, within seconds; not the client's broken connection, and not the deadline."""
     traces = Traces()
-    with _running(lab, traces, *_ENDLESS, f"SERVER={server}", until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, f"SERVER={server}", until=_LOADING) as running:
         time.sleep(0.3)
         traces.look(running.pid)
         assert traces.networks() >= _PLACES
@@ -88,7 +62,7 @@ def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, 
 def test_an_interrupted_run_leaves_nothing(lab: Lab, step: str, number: signal.Signals) -> None:
     """Whatever it was doing; Ctrl-C reaches all that a terminal would send it to."""
     traces = Traces()
-    with _running(lab, traces, *_ENDLESS, until=step) as running:
+    with started(lab, traces, *_ENDLESS, until=step) as running:
         time.sleep(random.Random(f"{step} {number}").uniform(0, 0.3))
         traces.look(running.pid)
         os.killpg(running.pid, number)
@@ -104,7 +78,7 @@ def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatc
     """Every process of a run is in UTC, wherever the user is; nginx has written its title over what proc(5) shows."""
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     traces = Traces()
-    with _running(lab, traces, *_ENDLESS, until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         seen = {words_of(pid): Path(f"/proc/{pid}/environ").read_bytes() for pid in descendants(running.pid)[1:]}
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=_SOON_S)
@@ -118,7 +92,7 @@ def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatc
 def test_a_killed_lab_leaves_its_partial_folder_alone(lab: Lab) -> None:
     """kill -9 leaves no process, namespace or temporary file."""
     traces = Traces()
-    with _running(lab, traces, *_ENDLESS, until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         traces.look(running.pid)
         running.kill()
         running.communicate(timeout=_SOON_S)
@@ -129,7 +103,7 @@ def test_a_killed_lab_leaves_its_partial_folder_alone(lab: Lab) -> None:
 def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
     """The keeper keeps the rest; without it the rest goes, and the run is failed."""
     traces = Traces()
-    with _running(lab, traces, *_ENDLESS, until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         traces.look(running.pid)
         (keeper,) = (pid for pid in descendants(running.pid) if "keeper.py" in words_of(pid))
         os.kill(keeper, signal.SIGKILL)

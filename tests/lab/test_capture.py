@@ -1,0 +1,145 @@
+"""Captures: what tshark finds in them, against what the client noted down itself; and how a capture ends badly."""
+
+import json
+import os
+import signal
+import struct
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Done, Lab, make_lab
+from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.lab.first_bytes import RESOURCES, compare
+from tests.lab.wireshark import OUT_OF_ORDER, Capture
+
+pytestmark = pytest.mark.usefixtures("captures")
+
+_SIZE = 102_400
+# A queue that holds all there is: nothing is lost, so a packet that arrives can be read.
+_LOSSLESS = (f"SIZE={_SIZE}", "RELOADS=0", "CONTROL=no", "QUEUE=200")
+_GUEST_NS, _REAL_NS = 10**6, 2 * 10**6
+_ATTEMPTS = 3
+_ENDLESS = ("FABRIC=netns", "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no", "JS_DELAY=30s", "CAPTURE=yes")
+_LOADING = "load 1 of 3"
+_SOON_S = 10.0
+_SECTION, _SECRETS = 0x0A0D0D0A, 0x0000000A  # kinds of pcapng's blocks
+_TLS_KEYS = 0x544C534B
+
+
+def _run_folder(done: Done) -> Path:
+    assert done.code == 0, done.err + done.out
+    assert done.folder is not None
+    (run,) = (path for path in done.folder.iterdir() if path.is_dir())
+    return run
+
+
+@pytest.fixture(scope="module")
+def captured(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
+    """A run in the guest."""
+    return make_lab(tmp_path_factory.mktemp("lab")).run("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes")
+
+
+def test_first_bytes_in_the_guest(captured: Done) -> None:
+    """The client's are the capture's to the millisecond, and left the front at least the link's delay earlier."""
+    for resource, compared in compare(_run_folder(captured)).items():
+        assert abs(compared.late_ns) <= _GUEST_NS, resource
+        assert compared.lead_ns >= 300 * 10**6, resource
+        # The client counts the stream's bytes, too: it means the same place.
+        assert compared.packet.begin_bytes < compared.event["tcp_bytes"] <= compared.packet.end_bytes
+
+
+def test_captures_hold_the_keys(captured: Done) -> None:
+    """Both files have the connection's secrets in front of the packets, and nothing else is left in the folder."""
+    run = _run_folder(captured)
+    assert {path.name for path in (run / "wire").iterdir()} == {"client.pcapng", "server.pcapng", "clock.json"}
+    keys = (run / "client/keys.log").read_bytes()
+    for end in ("client", "server"):
+        data = (run / f"wire/{end}.pcapng").read_bytes()
+        kind, length = struct.unpack_from("<II", data)
+        assert kind == _SECTION
+        kind, _, secrets, size = struct.unpack_from("<IIII", data, length)
+        assert (kind, secrets) == (_SECRETS, _TLS_KEYS)
+        assert data[length + 16 : length + 16 + size] == keys
+
+
+def test_a_capture_changes_nothing(captured: Done, tmp_path: Path) -> None:
+    """In the guest every time of the page load is within 1 % of what it is without."""
+    with_capture = captured.arm("lowat-131072")
+    without = make_lab(tmp_path).run("FABRIC=virtual", *_LOSSLESS).arm("lowat-131072")
+    for resource in RESOURCES:
+        assert with_capture[resource] == pytest.approx(without[resource], rel=0.01)
+
+
+@pytest.mark.usefixtures("guest")
+def test_after_a_loss_all_of_it_is_readable(lab: Lab) -> None:
+    """The Maps control loses packets; with the preference that docs/results.md names, every byte is decrypted."""
+    run = _run_folder(lab.run("FABRIC=virtual", "LOWAT=none", "CAPTURE=yes"))
+    counters = json.loads((run / "link/counters.json").read_text())
+    assert sum(qdisc["drops"] for qdisc in counters["down"]) > 0
+    for end in ("client", "server"):
+        sizes = Capture(run / f"wire/{end}.pcapng", OUT_OF_ORDER).data_bytes()
+        assert {sizes[path] for path in RESOURCES.values()} == {3 * 716_800}
+
+
+@pytest.mark.usefixtures("netns")
+def test_first_bytes_in_real_time(lab: Lab) -> None:
+    """The client's are the capture's to two milliseconds, and left the front at least the link's delay earlier.
+
+    The client takes the time after a read where the kernel's stamp is more than a millisecond old, so on a machine that
+    is busy for a moment it is late without being wrong. Such a machine gets another chance, as in calibration: the best
+    of three runs has to agree, and each has to have the delay.
+    """
+    worst_ns: list[int] = []
+    while len(worst_ns) < _ATTEMPTS and (not worst_ns or min(worst_ns) > _REAL_NS):
+        run = _run_folder(lab.run("FABRIC=netns", *_LOSSLESS, "CAPTURE=yes", "RATE=8mbit", "DELAY=20ms"))
+        compared = compare(run).values()
+        assert all(each.lead_ns >= 20 * 10**6 for each in compared)
+        worst_ns.append(max(abs(each.late_ns) for each in compared))
+    assert min(worst_ns) <= _REAL_NS, worst_ns
+
+
+@pytest.mark.usefixtures("netns")
+@pytest.mark.parametrize(("end", "place"), [("client", "client"), ("server", "front")])
+def test_a_capture_that_dies_is_the_reason(lab: Lab, end: str, place: str) -> None:
+    """The run is failed within seconds; what both ends had seen until then can be opened."""
+    traces = Traces()
+    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+        _until_packets_are_written_down(lab)
+        traces.look(running.pid)
+        (tap,) = (pid for pid in descendants(running.pid) if f"{end}.pcap" in words_of(pid))
+        os.kill(tap, signal.SIGKILL)
+        running.communicate(timeout=_SOON_S)
+        assert running.returncode == 1
+    done = lab.latest()
+    must_have_failed(done, f"the capture at the {place}: it was ended by SIGKILL")
+    assert done.folder is not None
+    wire = done.folder / "lowat-131072.1/wire"
+    assert not list(wire.glob("*.pcap"))
+    for each in ("client", "server"):
+        assert Capture(wire / f"{each}.pcapng").data_bytes()["/"] > 0
+    nothing_is_left(lab)
+    traces.must_be_gone()
+
+
+def _until_packets_are_written_down(lab: Lab) -> None:
+    """The kernel hands them over in blocks, a second late."""
+    (wire,) = lab.results.glob("*.partial/*/wire")
+    end = time.monotonic() + _SOON_S
+    while min((wire / f"{each}.pcap").stat().st_size for each in ("client", "server")) < _SIZE:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("netns")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_capture_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
+    """No process; and no folder but the wreck of a lab that was killed."""
+    traces = Traces()
+    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+        traces.look(running.pid)
+        os.kill(running.pid, number)
+        running.communicate(timeout=_SOON_S)
+    traces.must_be_gone()
+    nothing_is_left(lab, partial=int(number == signal.SIGKILL))

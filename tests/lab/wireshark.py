@@ -1,0 +1,129 @@
+"""What Wireshark sees in a capture: tshark's own decryption and dissection, with nothing from the lab but the file.
+
+tshark shows an HTTP/2 frame where it ends. Where one begins follows from the lengths of those before it, and which
+packet made that byte readable from the decrypted TLS records, which tshark gives with the packet that completed each.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+OUT_OF_ORDER = "tcp.reassemble_out_of_order:TRUE"
+"""The preference without which tshark loses the thread of a TLS connection at the first lost packet."""
+
+_FRONT = "443"
+_DATA, _HEADERS = "0", "1"
+_FRAME_HEADER_BYTES = 9
+_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packet:
+    """t_ns: CLOCK_REALTIME. Its payload is what follows begin_bytes and ends at end_bytes of the front's TCP stream."""
+
+    t_ns: int
+    begin_bytes: int
+    end_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Frame:
+    kind: str
+    stream_id: str
+    size_bytes: int
+
+
+class Capture:
+    """One file, as read by a tshark that nobody has configured. preferences: those that are not left as they are."""
+
+    def __init__(self, file: Path, *preferences: str) -> None:
+        self._command = ["tshark", "-r", str(file), *(word for each in preferences for word in ("-o", each))]
+        # Where there are no preferences of a user's.
+        self._environment = os.environ | {"WIRESHARK_CONFIG_DIR": str(file.parent)}
+
+    def first_bytes(self) -> dict[str, Packet]:
+        """For each path, in its last response, the packet that made the first byte of its DATA readable."""
+        frames, paths = self._frames()
+        records = list(self._records())
+        assert sum(_FRAME_HEADER_BYTES + frame.size_bytes for frame in frames) == sum(size for _, size in records)
+        packets = self._packets()
+        found: dict[str, Packet] = {}
+        position, record_end, seen = 0, 0, set()
+        remaining = iter(records)
+        for frame in frames:
+            position += _FRAME_HEADER_BYTES
+            if frame.kind == _DATA and frame.size_bytes and frame.stream_id not in seen:
+                seen.add(frame.stream_id)
+                while record_end <= position:
+                    number, size = next(remaining)
+                    record_end += size
+                found[paths[frame.stream_id]] = packets[number]
+            position += frame.size_bytes
+        return found
+
+    def data_bytes(self) -> dict[str, int]:
+        """For each path, how much DATA could be decrypted, of all its responses together."""
+        frames, paths = self._frames()
+        sizes = dict.fromkeys(paths.values(), 0)
+        for frame in frames:
+            if frame.kind == _DATA:
+                sizes[paths[frame.stream_id]] += frame.size_bytes
+        return sizes
+
+    def _frames(self) -> tuple[list[_Frame], dict[str, str]]:
+        """HTTP/2 frames of the front's in order, and the path that was asked for on each stream."""
+        frames: list[_Frame] = []
+        paths: dict[str, str] = {}
+        names = ("tcp.srcport", "http2.type", "http2.streamid", "http2.length", "http2.headers.path")
+        for source, *lists in self._fields("http2", *names):
+            kinds, stream_ids, sizes, asked = (text.split(",") if text else [] for text in lists)
+            if source == _FRONT:
+                frames += [
+                    _Frame(kind=kind, stream_id=stream_id, size_bytes=int(size))
+                    for kind, stream_id, size in zip(kinds, stream_ids, sizes, strict=True)
+                ]
+            else:
+                requests = [each for kind, each in zip(kinds, stream_ids, strict=False) if kind == _HEADERS]
+                paths.update(zip(requests, asked, strict=True))
+        return frames, paths
+
+    def _records(self) -> Iterator[tuple[str, int]]:
+        """Of the front's: number of the packet that completed it, and bytes of plaintext."""
+        followed = yaml.safe_load(self._tshark("-q", "-z", "follow,tls,yaml,0"))
+        (front,) = (each["peer"] for each in followed["peers"] if each["port"] == int(_FRONT))
+        return ((str(each["packet"]), len(each["data"])) for each in followed["packets"] if each["peer"] == front)
+
+    def _packets(self) -> dict[str, Packet]:
+        """Of the front's, by number."""
+        packets = {}
+        fields = self._fields(f"tcp.srcport == {_FRONT}", "frame.number", "frame.time_epoch", "tcp.seq", "tcp.len")
+        for number, time, sequence, size in fields:
+            seconds, nanoseconds = time.split(".")
+            begin_bytes = int(sequence) - 1  # the first is the SYN's
+            packets[number] = Packet(
+                t_ns=int(seconds) * 10**9 + int(nanoseconds),
+                begin_bytes=begin_bytes,
+                end_bytes=begin_bytes + int(size),
+            )
+        return packets
+
+    def _fields(self, which: str, *names: str) -> Iterator[list[str]]:
+        wanted = [word for name in names for word in ("-e", name)]
+        return (line.split("\t") for line in self._tshark("-Y", which, "-T", "fields", *wanted).splitlines())
+
+    def _tshark(self, *words: str) -> str:
+        done = subprocess.run(
+            [*self._command, *words],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "cut short" not in done.stderr
+        return done.stdout
