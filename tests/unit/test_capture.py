@@ -8,9 +8,10 @@ import pytest
 
 from experiments import capture, processes
 from experiments.errors import StepFailed, Unavailable
-from experiments.experiment import Progress, Request, arms_for, run_experiment
+from experiments.experiment import Progress, run_experiment
 from experiments.fabrics.fabric import FABRICS
 from experiments.record import RunFolder
+from experiments.request import Request, arms_for
 
 
 @pytest.mark.parametrize(
