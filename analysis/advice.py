@@ -6,9 +6,10 @@ A closed set of rules; each looks at what was asked and what was observed in the
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from analysis.packets import PACKET_BYTES
+
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
-_PACKET_BITS = 1514 * 8
 _LONG_QUEUE_S = 1.0
 _COARSE_NS = 10**6
 
@@ -104,7 +105,7 @@ def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
     del observed
     if scenario["rate_bit_s"] is None:
         return None
-    queue_s = scenario["queue_packets"] * _PACKET_BITS / scenario["rate_bit_s"]
+    queue_s = scenario["queue_packets"] * PACKET_BYTES * 8 / scenario["rate_bit_s"]
     if queue_s < _LONG_QUEUE_S:
         return None
     remedy = "A smaller QUEUE" if scenario["congestion_control"] == "bbr" else "A smaller QUEUE, or CC=bbr,"

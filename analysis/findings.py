@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from analysis.ledger import NoLedger, ledger
+from analysis.bookkeeping import NoLedger, ledger
 from analysis.load import Evidence, Layers
 from analysis.metrics import PageLoad, page_loads
 from analysis.model import NoPrediction, Writes, script_first_byte_ms

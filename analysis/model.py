@@ -32,10 +32,9 @@ from math import ceil
 from typing import Any, Self
 
 from analysis.oracle import bound
+from analysis.packets import PACKET_BYTES, SEGMENT_BYTES
 
-MSS_BYTES = 1448
-_FRAME_BYTES = 1514
-_WIRE = _FRAME_BYTES / MSS_BYTES
+_WIRE = PACKET_BYTES / SEGMENT_BYTES
 _IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / 16_384  # of one TLS record and its two frames
 _FIRST_WINDOW = 10  # segments (RFC 6928)
 _OFFLOAD_SEGMENTS = 45  # what fits in 64 KiB
@@ -127,9 +126,9 @@ class _Line:
     def of(cls, scenario: Mapping[str, Any]) -> Self:
         byte_s = scenario["rate_bit_s"] / 8
         round_trip_s = (scenario["delay_ns"] + scenario["delay_up_ns"]) / 10**9
-        pipe = max(1.0, byte_s * round_trip_s / _FRAME_BYTES)
+        pipe = max(1.0, byte_s * round_trip_s / PACKET_BYTES)
         most = pipe + scenario["queue_packets"]
-        grown = _FIRST_WINDOW + scenario["reloads"] * 2 * scenario["size_bytes"] / MSS_BYTES
+        grown = _FIRST_WINDOW + scenario["reloads"] * 2 * scenario["size_bytes"] / SEGMENT_BYTES
         control = scenario["congestion_control"]
         is_paced = control == "bbr"
         after_loss = _AFTER_LOSS.get(control, 1.0)
@@ -155,12 +154,12 @@ class _Line:
         """From the image's request until the end of a burst, lost once, is there."""
         if not self.bursts:
             return 0.0
-        return 2 * (self.round_trip_s + self.queue_segments * _FRAME_BYTES / self.byte_s)
+        return 2 * (self.round_trip_s + self.queue_segments * PACKET_BYTES / self.byte_s)
 
     @property
     def at_once_bytes(self) -> float:
         """What leaves in the first moment."""
-        return 0.0 if self.is_paced else self.window * MSS_BYTES
+        return 0.0 if self.is_paced else self.window * SEGMENT_BYTES
 
     def transmission_s(self, stream_bytes: float) -> float:
         return stream_bytes * _IN_RECORDS * _WIRE / self.byte_s
@@ -176,9 +175,9 @@ class _Line:
     def delivery_s(self, stream_bytes: float) -> float:
         """From the first packet's transmission to the last's: in slow start the link waits for the next round."""
         remaining, window, waited_s = stream_bytes * _IN_RECORDS, self.window, 0.0
-        while window < self.pipe and remaining > window * MSS_BYTES:
-            remaining -= window * MSS_BYTES
-            waited_s += self.round_trip_s + _FRAME_BYTES / self.byte_s
+        while window < self.pipe and remaining > window * SEGMENT_BYTES:
+            remaining -= window * SEGMENT_BYTES
+            waited_s += self.round_trip_s + PACKET_BYTES / self.byte_s
             window *= 2
         return waited_s + remaining * _WIRE / self.byte_s
 
@@ -189,7 +188,7 @@ def _ahead_bytes(scenario: Mapping[str, Any], writes: Writes, line: _Line) -> fl
     if writes.strict and scenario["priorities"] != "spdy":
         return image  # the front has no reason to let the script go first
     sent = line.sent_bytes(scenario["script_delay_ns"] / 10**9)
-    offload = min(scenario["gso_segments"] or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * MSS_BYTES
+    offload = min(scenario["gso_segments"] or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * SEGMENT_BYTES
     room = max(0.0, _buffer_bytes(scenario, line) - line.at_once_bytes)
     ahead = [max(line.at_once_bytes, sent) + ceil(room / offload) * offload]
     if scenario["lowat"] is not None:

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from analysis.ledger import HEADERS_BYTES
 from analysis.metrics import PageLoad
+from analysis.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
 
-_PAYLOAD_BYTES = 1448
 _FIRST_BYTE = 1
 _RECORD_BYTES = 5 + 1 + 16  # header, content type, tag (RFC 8446, 5.2)
 _FRAME_BYTES = 9
@@ -57,7 +56,7 @@ def bound(
     )
     if rate_bit_s is None:
         return Bound(script_first_byte_ns=first_byte_ns, image_bytes=image_bytes)
-    carried = rate_bit_s * script_delay_ns * _PAYLOAD_BYTES // (8 * 10**9 * (_PAYLOAD_BYTES + HEADERS_BYTES))
+    carried = int(unframed(rate_bit_s * script_delay_ns / (8 * 10**9)))
     return Bound(script_first_byte_ns=first_byte_ns, image_bytes=min(image_bytes, carried))
 
 
@@ -65,7 +64,7 @@ def _transmission_ns(answer_bytes: int, rate_bit_s: int | None) -> int:
     if rate_bit_s is None:
         return 0
     size_bytes = answer_bytes + _RECORD_BYTES + _FRAME_BYTES
-    frames = size_bytes + HEADERS_BYTES * -(-size_bytes // _PAYLOAD_BYTES)
+    frames = size_bytes + HEADERS_BYTES * -(-size_bytes // SEGMENT_BYTES)
     return frames * 8 * 10**9 // rate_bit_s
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.ledger import Ledger, NoLedger, ledger
+from analysis.bookkeeping import NoLedger, ledger
+from analysis.ledger import Ledger
 from analysis.load import Evidence, Experiment, Layers, Run
 from analysis.metrics import PageLoad, page_loads
 from analysis.summary import measured, typical

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from analysis.bookkeeping import FEWEST_LOOKS
 from analysis.journals import SocketSample
-from analysis.ledger import HEADERS_BYTES
 from analysis.load import Layers
 from analysis.metrics import PageLoad
-
-FEWEST_LOOKS = 10
-"""In a load; with fewer, as with SAMPLE=none, there is nothing to draw."""
+from analysis.packets import unframed
 
 T = TypeVar("T")
 
@@ -50,7 +48,7 @@ def _look(load: PageLoad, layers: Layers, sample: SocketSample) -> Look:
         at_s=load.ms(sample.t_ns) / 1000,
         unsent_bytes=sample.notsent_bytes,
         in_flight_bytes=in_flight,
-        queue_bytes=min(in_flight, round(held * sample.mss_bytes / (sample.mss_bytes + HEADERS_BYTES))),
+        queue_bytes=min(in_flight, round(unframed(held, sample.mss_bytes))),
     )
 
 

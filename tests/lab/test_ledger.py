@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from analysis.bookkeeping import ledger
 from analysis.journals import QueueSample, SocketSample
-from analysis.ledger import HEADERS_BYTES, ledger
 from analysis.load import Run, load_run
 from analysis.metrics import page_loads
+from analysis.packets import framed
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
 
@@ -96,7 +97,7 @@ def _in_flight_errors(measured: Run) -> Iterator[float]:
 
 
 def _frames(sample: SocketSample, received: int) -> float:
-    return (sample.sent_bytes - received) * (sample.mss_bytes + HEADERS_BYTES) / sample.mss_bytes
+    return framed(sample.sent_bytes - received, sample.mss_bytes)
 
 
 def test_a_fast_link_needs_no_ledger(run: Runs) -> None:

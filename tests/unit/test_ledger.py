@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from analysis.bookkeeping import NoLedger, ledger
 from analysis.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
-from analysis.ledger import Layer, Ledger, NoLedger, ledger, sentence
+from analysis.ledger import Layer, Ledger, sentence
 from analysis.load import Evidence, Layers
 from analysis.metrics import page_loads
 

@@ -1,0 +1,216 @@
+"""Makes the ledger of a load from what was sampled in the front's place, on the link and at the client. Pure.
+
+analysis/ledger.py says what the layers are, and how the script's passing from one to the next is seen.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from analysis.journals import QueueSample, SocketSample
+from analysis.ledger import Layer, Ledger, Moment
+from analysis.load import Evidence, Layers
+from analysis.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.packets import framed, unframed
+from analysis.stream import Payload
+
+FEWEST_LOOKS = 10
+"""In a load; with fewer, as with SAMPLE=none, there is no ledger, and nothing to draw."""
+
+_IMAGE_PATH = "/image.jpg"
+
+
+class NoLedger(Exception):
+    """There is too little to make one of; the text says what is missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Link:
+    rate_bit_s: int | None
+    delay_ns: int
+
+    @classmethod
+    def of(cls, scenario: Mapping[str, Any]) -> Self:
+        return cls(rate_bit_s=scenario["rate_bit_s"], delay_ns=scenario["delay_ns"])
+
+    def transmission_ns(self, frame_bytes: float) -> int:
+        return 0 if self.rate_bit_s is None else round(frame_bytes * 8 * 10**9 / self.rate_bit_s)
+
+
+def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> Ledger:
+    """The ledger of a load. Raises NoLedger."""
+    image = Payload(evidence.events, load.number, IMAGE)
+    try:
+        position = Payload(evidence.events, load.number, SCRIPT).first() + 1
+    except ValueError as error:
+        raise NoLedger(str(error)) from error
+    sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
+    if len(sockets) < FEWEST_LOOKS:
+        raise NoLedger(f"the front's socket was looked at {len(sockets)} times during the load")
+    waited_ns = load.script.first_byte_ns - load.script_available_ns
+    if waited_ns < _look_ns(sockets):
+        raise NoLedger(f"the script waited {waited_ns / 10**6:.1f} ms, less than from one look to the next")
+    parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, _Link.of(scenario))
+    moments = _moments(load, evidence, image, position, sockets, layers)
+    return Ledger(
+        load=load.number,
+        available_ns=load.script_available_ns,
+        first_byte_ns=load.script.first_byte_ns,
+        parts=parts,
+        moments=tuple(moments),
+    )
+
+
+def _record_ns(load: PageLoad, evidence: Evidence) -> int:
+    """When the first byte of the record arrived that held the script's first byte."""
+    for event in evidence.events:
+        if (event.load, event.resource, event.kind) == (load.number, SCRIPT, "data"):
+            return event.t_ns if event.record_ns is None else event.record_ns
+    raise NoLedger("the script has no data")
+
+
+def _parts(
+    load: PageLoad,
+    record_ns: int,
+    position: int,
+    sockets: Sequence[SocketSample],
+    layers: Layers,
+    link: _Link,
+) -> dict[Layer, int]:
+    available_ns = load.script_available_ns
+    before = _last(sockets, available_ns) or sockets[0]
+    handed_ns = _reached(sockets, [sample.handed_bytes for sample in sockets], position, available_ns, record_ns)
+    accepted_ns = _reached(
+        sockets, [sample.handed_bytes for sample in sockets], before.handed_bytes + 1, available_ns, handed_ns
+    )
+    sent_ns = _reached(sockets, [sample.sent_bytes for sample in sockets], position, handed_ns, record_ns)
+    own_ns = link.delay_ns + link.transmission_ns(framed(before.mss_bytes, before.mss_bytes))
+    network_ns = record_ns - sent_ns
+    cleared_ns = _cleared_ns(position, sockets, layers, link)
+    queue_ns = 0 if cleared_ns is None else max(0, cleared_ns - sent_ns - own_ns)
+    own_ns = min(own_ns, network_ns)
+    rest_ns = network_ns - queue_ns - own_ns
+    recovery_ns = rest_ns if rest_ns > _look_ns(sockets) and _resent(sockets, available_ns, record_ns) else 0
+    return {
+        Layer.PENDING: accepted_ns - available_ns,
+        Layer.COMMITTED: handed_ns - accepted_ns,
+        Layer.UNSENT: sent_ns - handed_ns,
+        Layer.QUEUE: queue_ns,
+        Layer.PROPAGATION: own_ns,
+        Layer.RECOVERY: recovery_ns,
+        Layer.RECORD: load.script.first_byte_ns - record_ns,
+        Layer.UNEXPLAINED: rest_ns - recovery_ns,
+    }
+
+
+def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> bool:
+    """Whether anything was sent again in that time."""
+    counts = [sample.bytes_retrans for sample in sockets if from_ns <= sample.t_ns <= until_ns]
+    return bool(counts) and counts[-1] > counts[0]
+
+
+def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, link: _Link) -> int | None:
+    """When the link is through with all that was sent before a position; None if that was not seen.
+
+    At the first look that finds the position sent, the link says what it holds; what was sent behind does not count. It
+    transmits without a pause, but not before what its delay line holds has come to the bottleneck.
+    """
+    sample = next((sample for sample in sockets if sample.sent_bytes >= position), None)
+    if sample is None:
+        return None
+    held: QueueSample | None = _last(layers.queue, sample.t_ns)
+    if held is None:
+        return None
+    behind = framed(sample.sent_bytes - position, sample.mss_bytes)
+    begins_ns = sample.t_ns if held.bytes else max(sample.t_ns, _delayed_since(layers.queue, held) + link.delay_ns)
+    return begins_ns + link.transmission_ns(max(0.0, held.bytes + held.delay_line_bytes - behind))
+
+
+def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
+    """When the delay line was last found to have become other than empty."""
+    since_ns = held.t_ns
+    for sample in reversed(queue[: bisect_right(queue, held.t_ns, key=lambda sample: sample.t_ns)]):
+        if not sample.delay_line_bytes:
+            break
+        since_ns = sample.t_ns
+    return since_ns
+
+
+def _reached(
+    sockets: Sequence[SocketSample], counts: Sequence[int], position: int, earliest_ns: int, latest_ns: int
+) -> int:
+    """When a count reached a position: between two looks, in their middle, and never outside of what is possible."""
+    for index, count in enumerate(counts):
+        if count >= position:
+            t_ns = sockets[index].t_ns
+            middle_ns = (sockets[index - 1].t_ns + t_ns) // 2 if index else t_ns
+            return min(max(earliest_ns, middle_ns), latest_ns)
+    return latest_ns
+
+
+def _moments(
+    load: PageLoad,
+    evidence: Evidence,
+    image: Payload,
+    position: int,
+    sockets: Sequence[SocketSample],
+    layers: Layers,
+) -> list[Moment]:
+    ahead = image.before(position)
+    from_ns = _image_ns(load, evidence)
+    moments = []
+    for sample in sockets:
+        if sample.t_ns < from_ns:
+            continue
+        arrived = _last(layers.arrivals, sample.t_ns)
+        received_to = arrived.tcp_bytes if arrived else sample.bytes_acked
+        handed, sent = image.before(sample.handed_bytes), image.before(sample.sent_bytes)
+        received = min(image.before(received_to), sent)
+        # In the order of the stream: what is missing at the client, the bottleneck, and the delay line before it.
+        in_queue, in_line = _on_link(_last(layers.queue, sample.t_ns), sample)
+        line_from = max(received, image.before(sample.sent_bytes - in_line))
+        queue_from = max(received, image.before(sample.sent_bytes - in_line - in_queue))
+        # The look just before the script exists stands for the instant at which it does.
+        is_waiting = sample.t_ns > load.script_available_ns - _look_ns(sockets) and handed < ahead
+        committed = ahead - handed if is_waiting else 0
+        moments.append(
+            Moment(
+                t_ns=sample.t_ns,
+                pending_bytes=image.size_bytes - handed - committed,
+                committed_bytes=committed,
+                unsent_bytes=handed - sent,
+                queue_bytes=line_from - queue_from,
+                propagation_bytes=sent - line_from,
+                recovery_bytes=queue_from - received,
+                received_bytes=received,
+            )
+        )
+    return moments
+
+
+def _image_ns(load: PageLoad, evidence: Evidence) -> int:
+    """When the image came to be with the front."""
+    for request in evidence.requests:
+        if request.path == _IMAGE_PATH and request.received_ns >= load.started_ns and request.available_ns:
+            return request.available_ns
+    return load.image.requested_ns
+
+
+def _on_link(held: QueueSample | None, sample: SocketSample) -> tuple[int, int]:
+    """Bytes of the stream in the bottleneck and in the delay line."""
+    if held is None:
+        return 0, 0
+    in_queue, in_line = (unframed(size, sample.mss_bytes) for size in (held.bytes, held.delay_line_bytes))
+    return round(in_queue), round(in_line)
+
+
+def _look_ns(sockets: Sequence[SocketSample]) -> int:
+    """Time between looks."""
+    return (sockets[-1].t_ns - sockets[0].t_ns) // (len(sockets) - 1)
+
+
+def _last(samples: Sequence[Any], t_ns: int) -> Any | None:
+    """The last of them that is not later, None if all are."""
+    index = bisect_right(samples, t_ns, key=lambda sample: sample.t_ns)
+    return samples[index - 1] if index else None

@@ -1,0 +1,19 @@
+"""Sizes of packets on an Ethernet link, as tc and the ferry count them. Bytes."""
+
+HEADERS_BYTES = 66
+"""Of a packet: Ethernet 14, IPv4 20, TCP with time stamps 32."""
+
+SEGMENT_BYTES = 1448
+"""Of the stream that a full packet carries."""
+
+PACKET_BYTES = SEGMENT_BYTES + HEADERS_BYTES
+
+
+def framed(stream_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:
+    """What so much of the stream is on the link, in full packets of such segments."""
+    return stream_bytes * (segment_bytes + HEADERS_BYTES) / segment_bytes
+
+
+def unframed(frame_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:
+    """How much of the stream such frames carry."""
+    return frame_bytes * segment_bytes / (segment_bytes + HEADERS_BYTES)
