@@ -23,6 +23,7 @@ from rich.table import Table
 
 from experiments.errors import StepFailed
 from experiments.places.namespace import Namespace
+from experiments.places.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link
 from experiments.processes import Process, wait_until
 from netem.ferry import loops
 from netem.ferry.direction import Direction
@@ -30,10 +31,8 @@ from netem.ferry.process import Order, ask
 from netem.ferry.ring import FRAMES, Ring
 from netem.link import PACKET_BYTES, Link
 
-CLIENT_ADDRESS = "198.18.0.2"
-FRONT_ADDRESS = "198.18.1.2"
+CLIENT_ADDRESS, FRONT_ADDRESS = ADDRESSES.client, ADDRESSES.front
 
-_TO_CLIENT, _TO_FRONT, _WIRE = "to-client", "to-front", "wire"
 _SEED = 1
 _JOURNAL_NS = 10**7
 _PORT = 4242
@@ -66,27 +65,7 @@ def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
     """Client, link and front, wired and routing; TCP's large packets reach the link uncut."""
     with ExitStack() as stack:
         client, link, front = (stack.enter_context(Namespace(name)) for name in ("client", "link", "front"))
-        link.ip(
-            [
-                f"link add {_TO_CLIENT} type veth peer name {_WIRE} netns {client.handle}",
-                f"link add {_TO_FRONT} type veth peer name {_WIRE} netns {front.handle}",
-                f"address add 198.18.0.1/24 dev {_TO_CLIENT}",
-                f"address add 198.18.1.1/24 dev {_TO_FRONT}",
-                f"link set dev {_TO_CLIENT} up",
-                f"link set dev {_TO_FRONT} up",
-            ]
-        )
-        for place, address, gateway in (
-            (client, CLIENT_ADDRESS, "198.18.0.1"),
-            (front, FRONT_ADDRESS, "198.18.1.1"),
-        ):
-            place.ip(
-                [
-                    f"address add {address}/24 dev {_WIRE}",
-                    f"link set dev {_WIRE} up",
-                    f"route add default via {gateway}",
-                ]
-            )
+        wire_link(client, link, front)
         yield client, link, front
 
 
@@ -94,7 +73,7 @@ def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
 def crossing(wanted: Link, folder: Path) -> Iterator[Crossing]:
     """Three places with a ferry at work; its files go to the folder. Raises StepFailed."""
     with three_places() as (client, link, front):
-        for command in loops.commands(wanted, _TO_CLIENT, _TO_FRONT):
+        for command in loops.commands(wanted, TO_CLIENT, TO_FRONT):
             link.run(command)
         for name, value in loops.sysctls(wanted).items():
             link.write_sysctl(name, value)
@@ -198,7 +177,7 @@ def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, crossing(link, Path(folder)) as places:
         with ExitStack() as stack:
             rings = {}
-            for name, place, device in (("in", places.link, loops.DOWN.ferry_end), ("out", places.client, _WIRE)):
+            for name, place, device in (("in", places.link, loops.DOWN.ferry_end), ("out", places.client, WIRE)):
                 with place.entered():
                     rings[name] = stack.enter_context(Ring(device))
             receiver = stack.enter_context(open_socket(places.client, socket.SOCK_DGRAM))

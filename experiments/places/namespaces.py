@@ -1,10 +1,4 @@
-"""The four places and the wires between them, as network namespaces of the kernel this runs on.
-
-    client ==== link ==== front ---- origin
-
-Nothing can bypass the link: it is a router between two networks, and the client knows no other way.
-Addresses come from 198.18.0.0/15, the block reserved for benchmarking (RFC 2544, RFC 6890).
-"""
+"""The four places as network namespaces of the kernel this runs on; wiring.py has the wires between them."""
 
 import contextlib
 import os
@@ -29,12 +23,12 @@ from experiments.places.places import (
     FRONT_PORT,
     ORIGIN_PORT,
     ActiveLink,
-    Addresses,
     Look,
     OriginSettings,
     gso_segments,
     no_look,
 )
+from experiments.places.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link, wire_origin
 from experiments.processes import Process, tail, wait_until
 from experiments.scenario import Scenario
 from netem import counters
@@ -49,13 +43,6 @@ from proxy.live_socket import choose_congestion_control
 from proxy.readiness import NotReady
 from proxy.sampler import FrontLost, Sampler
 
-ADDRESSES = Addresses(client="198.18.0.2", front="198.18.1.2", origin="198.18.2.2")
-
-_TO_CLIENT = "to-client"
-_TO_FRONT = "to-front"
-_WIRE = "wire"
-_TO_ORIGIN = "to-origin"
-_MAC = "02:00:c6:12:00:0{}"  # locally administered
 _LOWAT = "net.ipv4.tcp_notsent_lowat"
 _WMEM = "net.ipv4.tcp_wmem"
 _RMEM = "net.ipv4.tcp_rmem"
@@ -115,36 +102,8 @@ class Namespaces:
         client.write_sysctl("net.ipv4.tcp_syn_retries", _HANDSHAKE_RETRIES)
         front.write_sysctl("net.ipv4.tcp_synack_retries", _HANDSHAKE_RETRIES)
         link.write_sysctl("net.ipv4.ip_forward", "1")
-        near, near_router, far, far_router = (_MAC.format(number) for number in range(4))
-        link.ip(
-            [
-                _wire(_TO_CLIENT, near_router, client, near),
-                _wire(_TO_FRONT, far_router, front, far),
-                f"address add 198.18.0.1/24 dev {_TO_CLIENT}",
-                f"address add 198.18.1.1/24 dev {_TO_FRONT}",
-                f"link set dev {_TO_CLIENT} up",
-                f"link set dev {_TO_FRONT} up",
-                # Address resolution would travel through the shaped link, count in its queue, and give up after a
-                # few seconds of delay.
-                f"neighbour add {ADDRESSES.client} lladdr {near} dev {_TO_CLIENT} nud permanent",
-                f"neighbour add {ADDRESSES.front} lladdr {far} dev {_TO_FRONT} nud permanent",
-            ]
-        )
-        front.ip(
-            [
-                f"link add {_TO_ORIGIN} type veth peer name {_WIRE} netns {origin.handle}",
-                f"address add {ADDRESSES.front}/24 dev {_WIRE}",
-                f"address add 198.18.2.1/24 dev {_TO_ORIGIN}",
-                "link set dev lo up",
-                f"link set dev {_WIRE} up",
-                f"link set dev {_TO_ORIGIN} up",
-                "route add default via 198.18.1.1",
-                f"neighbour add 198.18.1.1 lladdr {far_router} dev {_WIRE} nud permanent",
-            ]
-        )
-        _attach(client, ADDRESSES.client, "198.18.0.1")
-        client.ip([f"neighbour add 198.18.0.1 lladdr {near_router} dev {_WIRE} nud permanent"])
-        _attach(origin, ADDRESSES.origin, "198.18.2.1")
+        wire_link(client, link, front)
+        wire_origin(front, origin)
 
     def tune(self, scenario: Scenario) -> None:
         """By sysctl and ip(8); congestion control only where the namespace may, see `start_front`."""
@@ -158,7 +117,7 @@ class Namespaces:
         if scenario.lowat_bytes is not None:
             front.write_sysctl(_LOWAT, str(scenario.lowat_bytes))
         if scenario.gso_segments is not None:
-            front.ip([f"link set dev {_WIRE} gso_max_segs {scenario.gso_segments}"])
+            front.ip([f"link set dev {WIRE} gso_max_segs {scenario.gso_segments}"])
 
     def settings(self) -> dict[str, Any]:
         """Read in the front's namespace."""
@@ -166,7 +125,7 @@ class Namespaces:
         return {
             "lowat": int(front.read_sysctl(_LOWAT)),
             "tcp_wmem": front.read_sysctl(_WMEM),
-            "gso_segments": gso_segments(front.run(["ip", "-details", "link", "show", "dev", _WIRE])),
+            "gso_segments": gso_segments(front.run(["ip", "-details", "link", "show", "dev", WIRE])),
         }
 
     @contextmanager
@@ -208,7 +167,7 @@ class Namespaces:
     ) -> Iterator[ActiveLink]:
         """Shapes the router; with the ferry, a process in its namespace does, and keeps the journal of its queue."""
         shaper = shaper or self._usual or (Shaper.NETEM if not link.shaped or self._has_netem() else Shaper.FERRY)
-        made = commands(shaper, link, _TO_CLIENT, _TO_FRONT)
+        made = commands(shaper, link, TO_CLIENT, TO_FRONT)
         for command in made:
             self._link.run(command)
         for name, value in sysctls(shaper, link).items():
@@ -223,14 +182,14 @@ class Namespaces:
                 check_alive = stack.enter_context(self._start_ferry(order, folder)).check_alive
             else:
                 with self._link.entered():
-                    queues = QueueJournal(link, _TO_CLIENT, _TO_FRONT, journal, interval_ns)
+                    queues = QueueJournal(link, TO_CLIENT, TO_FRONT, journal, interval_ns)
                 look = stack.enter_context(queues).look
             yield ActiveLink(
                 shaper=shaper,
                 commands=made,
                 check_alive=check_alive,
                 counters=lambda: counters.read(
-                    shaper, to_client=_TO_CLIENT, to_front=_TO_FRONT, ferry=ask, run=self._link.run
+                    shaper, to_client=TO_CLIENT, to_front=TO_FRONT, ferry=ask, run=self._link.run
                 ),
                 look=look,
             )
@@ -293,7 +252,7 @@ class Namespaces:
         with ExitStack() as stack:
             taps = []
             for place, end in ((self._client, tap.ENDS["client"]), (self._front, tap.ENDS["front"])):
-                command = tap.command(program, _WIRE, folder / f"{end}.pcap")
+                command = tap.command(program, WIRE, folder / f"{end}.pcap")
                 process = place.start(f"the capture at the {place.name}", command, folder / f"{end}.log")
                 taps.append(stack.enter_context(tap.listening(process, process.stop)))
             yield taps
@@ -303,21 +262,5 @@ class Namespaces:
         return self._client.start("the client", command, log, own_stdout=False)
 
 
-def _wire(device: str, address: str, there: Namespace, address_there: str) -> str:
-    peer = f"peer name {_WIRE} address {address_there} netns {there.handle}"
-    return f"link add {device} address {address} type veth {peer}"
-
-
 def _nothing_to_check() -> None:
     """The kernel's own shaper does not die."""
-
-
-def _attach(place: Namespace, address: str, gateway: str) -> None:
-    place.ip(
-        [
-            f"address add {address}/24 dev {_WIRE}",
-            "link set dev lo up",
-            f"link set dev {_WIRE} up",
-            f"route add default via {gateway}",
-        ]
-    )
