@@ -6,13 +6,14 @@ analysis/ledger.py says what the layers are, and how the script's passing from o
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
-from analysis.journals import QueueSample, SocketSample
+from analysis.journals import Arrival, QueueSample, SocketSample
 from analysis.ledger import Layer, Ledger, Moment
 from analysis.load import Evidence, Layers
 from analysis.metrics import IMAGE, SCRIPT, PageLoad
-from analysis.packets import framed, unframed
+from analysis.packets import PACKET_BYTES, framed, unframed
 from analysis.stream import Payload
 
 FEWEST_LOOKS = 10
@@ -51,8 +52,16 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping
     waited_ns = load.script.first_byte_ns - load.script_available_ns
     if waited_ns < _look_ns(sockets):
         raise NoLedger(f"the script waited {waited_ns / 10**6:.1f} ms, less than from one look to the next")
+    if sockets[-1].sent_bytes < position:
+        raise NoLedger("the front's socket was not looked at any more when the script was sent")
+    if not layers.arrivals:
+        raise NoLedger("what arrived at the client was not noted down")
+    if scenario["rate_bit_s"] is not None and not layers.queue:
+        raise NoLedger("the link's queue was not noted down")
     parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, _Link.of(scenario))
     moments = _moments(load, evidence, image, position, sockets, layers)
+    if not moments:
+        raise NoLedger("the front's socket was not looked at while it had the image")
     return Ledger(
         load=load.number,
         available_ns=load.script_available_ns,
@@ -91,7 +100,9 @@ def _parts(
     queue_ns = 0 if cleared_ns is None else max(0, cleared_ns - sent_ns - own_ns)
     own_ns = min(own_ns, network_ns)
     rest_ns = network_ns - queue_ns - own_ns
-    recovery_ns = rest_ns if rest_ns > _look_ns(sockets) and _resent(sockets, available_ns, record_ns) else 0
+    recovery_ns = 0
+    if rest_ns > _look_ns(sockets) and _resent(sockets, available_ns, record_ns):
+        recovery_ns = min(rest_ns, _stalled_ns(layers.arrivals, sent_ns, record_ns, link))
     return {
         Layer.PENDING: accepted_ns - available_ns,
         Layer.COMMITTED: handed_ns - accepted_ns,
@@ -108,6 +119,13 @@ def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> boo
     """Whether anything was sent again in that time."""
     counts = [sample.bytes_retrans for sample in sockets if from_ns <= sample.t_ns <= until_ns]
     return bool(counts) and counts[-1] > counts[0]
+
+
+def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: _Link) -> int:
+    """In that time, how long nothing more could be read: what goes beyond the time of two packets, of each pause."""
+    usual_ns = 2 * link.transmission_ns(PACKET_BYTES)
+    times = [from_ns, *(arrival.t_ns for arrival in arrivals if from_ns < arrival.t_ns < until_ns), until_ns]
+    return sum(max(0, later - earlier - usual_ns) for earlier, later in pairwise(times))
 
 
 def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, link: _Link) -> int | None:
@@ -159,8 +177,10 @@ def _moments(
 ) -> list[Moment]:
     ahead = image.before(position)
     from_ns = _image_ns(load, evidence)
+    # The last look before the script exists stands for the instant at which it does.
+    waiting_from = bisect_right(sockets, load.script_available_ns, key=lambda sample: sample.t_ns) - 1
     moments = []
-    for sample in sockets:
+    for index, sample in enumerate(sockets):
         if sample.t_ns < from_ns:
             continue
         arrived = _last(layers.arrivals, sample.t_ns)
@@ -171,8 +191,7 @@ def _moments(
         in_queue, in_line = _on_link(_last(layers.queue, sample.t_ns), sample)
         line_from = max(received, image.before(sample.sent_bytes - in_line))
         queue_from = max(received, image.before(sample.sent_bytes - in_line - in_queue))
-        # The look just before the script exists stands for the instant at which it does.
-        is_waiting = sample.t_ns > load.script_available_ns - _look_ns(sockets) and handed < ahead
+        is_waiting = index >= waiting_from and handed < ahead
         committed = ahead - handed if is_waiting else 0
         moments.append(
             Moment(

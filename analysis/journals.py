@@ -12,6 +12,12 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 T = TypeVar("T")
 
+_MOST = 2**63 - 1
+"""Nothing that is measured in nanoseconds or bytes is more."""
+
+_LEAST = {"mss_bytes": 1}
+"""Most are 0 or more."""
+
 
 class FolderError(Exception):
     """Not a run folder, or a damaged one: the file, the line where there is one, and what is wrong."""
@@ -129,6 +135,8 @@ def _checked(document: Any, rules: _Rules) -> dict[str, Any]:
             value = document[name]
             if type(value) not in allowed:
                 raise TypeError(f"{name} is {json.dumps(value)}")
+            if type(value) is int and not _LEAST.get(name, 0) <= value <= _MOST:
+                raise ValueError(f"{name} is {value}")
             known[name] = value
         elif needed:
             raise KeyError(name)

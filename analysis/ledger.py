@@ -14,7 +14,8 @@ When it passes from one to the next is seen from outside: the front's kernel cou
 (`SocketSample`), the client where in the same stream the script began (`stream.Payload`). How long 4 takes follows from
 what the link says it holds, its rate and its delay. What that leaves over of the time that passed is `recovery` if
 it is more than the time from look to look and anything was sent again in the meantime, because a byte cannot be read
-before those ahead of it; and `unexplained` otherwise. So the parts add up, and the last says what the others are worth.
+before those ahead of it, but no more than the time in which the client saw nothing come. The rest is `unexplained`. So
+the parts add up, and the last says what the others are worth.
 
 A front that sends the image first by its own choice, as when no order was asked for, shows as 2.
 """

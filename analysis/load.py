@@ -139,9 +139,7 @@ def load_evidence(path: Path) -> Evidence:
 
 def load_layers(path: Path) -> Layers:
     """Samples of a run folder of the newest format, finished or not. Raises FolderError."""
-    queue = path / "link" / "queue.jsonl"
-    # A link without a shaper has no queue, and nobody who writes of it.
-    lines = read_lines(queue, QueueSample) if queue.exists() else []
+    lines = read_lines(path / "link" / "queue.jsonl", QueueSample)
     return Layers(
         sockets=tuple(read_lines(path / "front" / "sockets.jsonl", SocketSample)),
         queue=tuple(line for line in lines if line.direction == "down"),

@@ -105,6 +105,14 @@ def page_loads(evidence: Evidence) -> list[PageLoad]:
     return [_page_load(_Load(events, evidence.source), evidence.requests) for events in complete]
 
 
+def measured_load(evidence: Evidence) -> PageLoad:
+    """The load that counts. Raises FolderError if there is none."""
+    loads = page_loads(evidence)
+    if not loads:
+        raise FolderError(f"{evidence.source}: no page load in it is complete")
+    return loads[-1]
+
+
 def _time(piece: Piece) -> int:
     return piece.t_ns
 

@@ -4,7 +4,8 @@ The link is busy from the image's first packet on, so what counts is how many by
 
     first byte = image asked for + delay + transmission(bytes ahead + the script's own first record)
 
-and never sooner than the oracle allows. The bytes ahead are what the front has let go of when the script comes to be:
+and never sooner than the oracle allows, a whole record counted. The bytes ahead are what the front has let go of when
+the script comes to be:
 
     ahead = sent at once + unsent + refilled + begun,    the image at most
 
@@ -22,8 +23,8 @@ begun          The rest of the TLS record that the kernel did not take all of: h
 A window larger than the queue is sent as one burst, whose end the bottleneck drops. Nothing is readable past that gap
 until it is mended: the next packet through the full queue tells of it, and what was lost crosses the full queue anew.
 
-It leaves out loss but for that, jitter, a window of HTTP/2 that binds, and a server's own mechanism: there is no
-prediction then.
+It leaves out loss but for that, jitter, a window of HTTP/2 that binds, a server's own mechanism, one that does not
+buffer, and, where streams share by weight, other weights than those of SPDY's priorities: there is no prediction then.
 """
 
 from collections.abc import Mapping
@@ -70,7 +71,7 @@ class Writes:
 
 def script_first_byte_ms(scenario: Mapping[str, Any], writes: Writes) -> float:
     """Milliseconds from the request of the measured load's page. Raises NoPrediction."""
-    _check_covered(scenario)
+    _check_covered(scenario, writes)
     delay_s, up_s = scenario["delay_ns"] / 10**9, scenario["delay_up_ns"] / 10**9
     soonest_ns = bound(
         rate_bit_s=scenario["rate_bit_s"],
@@ -93,12 +94,13 @@ def script_first_byte_ms(scenario: Mapping[str, Any], writes: Writes) -> float:
     return max(soonest_ms + record_s * 1000, latest_s * 1000)
 
 
-def _check_covered(scenario: Mapping[str, Any]) -> None:
+def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
     for knob, covered in (
         ("NATIVE=on", scenario["native"] == "off"),
         ("LOSS", not scenario["loss"]),
         ("JITTER", not scenario["jitter_ns"]),
         ("a WINDOW smaller than the image", scenario["window_bytes"] >= scenario["size_bytes"]),
+        ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),
         ("BUFFERING=off", scenario.get("buffering", "on") == "on"),
     ):
         if not covered:

@@ -41,10 +41,13 @@ class Plan:
 def plan_from(document: Any, file: Path) -> Plan:
     """The plan in a JSON document. Raises FolderError, naming the file it came from."""
     try:
+        address, port, server_name = document["address"], document["port"], document["server_name"]
+        if (type(address), type(port), type(server_name)) != (str, int, str):
+            raise TypeError(f"a plan for {address!r}, {port!r}, {server_name!r}")
         return Plan(
-            address=document["address"],
-            port=document["port"],
-            server_name=document["server_name"],
+            address=address,
+            port=port,
+            server_name=server_name,
             page=_request(document["page"]),
             resources=tuple(_request(resource) for resource in document["resources"]),
         )
@@ -53,4 +56,7 @@ def plan_from(document: Any, file: Path) -> Plan:
 
 
 def _request(document: Any) -> PlannedRequest:
-    return PlannedRequest(name=document["name"], path=document["path"], weight=document["weight"])
+    name, path, weight = document["name"], document["path"], document["weight"]
+    if type(name) is not str or type(path) is not str or type(weight) not in (int, type(None)):
+        raise TypeError(f"a request of {name!r}, {path!r}, {weight!r}")
+    return PlannedRequest(name=name, path=path, weight=weight)

@@ -34,6 +34,11 @@ const log = process.env.ACCESS_LOG ? fs.openSync(process.env.ACCESS_LOG, "a") : 
 const served = resources({ size, scriptDelayMs });
 const nanoseconds = () => Number(process.hrtime.bigint());
 
+/** Not before: Node's timers count whole milliseconds of a clock that it reads once a turn, and may be early by one. */
+async function until(atNs) {
+  for (let left = atNs - nanoseconds(); left > 0; left = atNs - nanoseconds()) await sleep(Math.ceil(left / 1e6));
+}
+
 async function answer(request, response) {
   const entry = { method: request.method, path: request.url, received_ns: nanoseconds() };
   response.on("close", () => {
@@ -43,7 +48,7 @@ async function answer(request, response) {
   response.on("finish", () => (entry.handed_over_ns = nanoseconds()));
   const resource = served.get(request.url);
   const readable = request.method === "GET" || request.method === "HEAD";
-  if (resource?.delayMs && readable) await sleep(resource.delayMs);
+  if (resource?.delayMs && readable) await until(entry.received_ns + resource.delayMs * 1e6);
   entry.available_ns = nanoseconds();
   if (!readable) entry.status = 405;
   else entry.status = resource ? 200 : 404;

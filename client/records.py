@@ -43,6 +43,11 @@ class RecordSplitter:
         """Bytes fed so far."""
         return self._end_bytes + len(self._begun)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the last record is not complete."""
+        return bool(self._begun)
+
     def feed(self, data: bytes, now_ns: int) -> Iterator[Record]:
         """The records that these bytes complete."""
         if not self._begun:

@@ -123,12 +123,13 @@ class Transport:
         """Wait for bytes; the plaintext they complete, with its record. Raises TransportFailed at the end of file."""
         records = self._read(deadline)
         if records is None:
-            self._incoming.write_eof()
-        for record in records or ():
+            where = " in the middle of a TLS record" if self._splitter.has_begun else ""
+            raise TransportFailed(f"the front closed the connection{where}")
+        for record in records:
             self._incoming.write(record.data)
             while plaintext := self._decrypt():
                 yield plaintext, record
-        if records is None or self._closed:
+        if self._closed:
             raise TransportFailed("the front closed the connection")
 
     def _decrypt(self) -> bytes:
@@ -137,8 +138,6 @@ class Transport:
             plaintext = self._tls.read(_PLAINTEXT_BYTES)
         except ssl.SSLWantReadError:
             return b""
-        except ssl.SSLEOFError:  # without a word of TLS
-            plaintext = b""
         except ssl.SSLError as error:
             raise TransportFailed(f"TLS: {error}") from error
         self._closed = self._closed or not plaintext

@@ -11,10 +11,10 @@ from analysis.agreement import FRACTION, RECORD_BYTES, compare, markdown
 from analysis.load import load_experiment
 from analysis.summary import summarize
 from experiments.doctor import Way, ways
-from experiments.errors import StepFailed, Unavailable
+from experiments.errors import Unavailable
 from experiments.experiment import run_experiment
 from experiments.fabrics.fabric import choose
-from experiments.record import read_json
+from experiments.record import check_document, read_json, write_document
 from experiments.report import Report
 from experiments.request import Arm, Request
 from experiments.scenario import KNOBS
@@ -98,10 +98,7 @@ def write(path: Path, report: Report) -> bool:
     found = ways()
     if not any(way.usable for way in found):
         raise Unavailable("agreement", "no fabric can be used", "`priolab doctor` shows the remedies")
-    try:
-        path.touch()
-    except OSError as error:
-        raise StepFailed("agreement", f"{path} cannot be written: {error.strerror}") from error
+    check_document(path, "agreement")
     summaries: dict[str, Mapping[str, Any]] = {}
     made: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="priolab-agreement-") as results:
@@ -118,6 +115,6 @@ def write(path: Path, report: Report) -> bool:
             report.summary(summaries[name])
     rows = compare(summaries)
     text = _document(markdown(rows), made, [way for way in found if not way.usable])
-    path.write_text(text)
+    write_document(path, text, "agreement")
     report.say(text)
     return all(row.agrees for row in rows)

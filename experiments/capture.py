@@ -43,11 +43,13 @@ def check(*, own_tcpdump: bool) -> None:
 def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
     """Within: both taps listen. Raises StepFailed, and InvalidRun if packets were missed."""
     at_start_ns = _realtime_minus_monotonic_ns()
-    with places.capturing(tools.programs["tcpdump"], folder.wire) as taps:
-        yield taps
-        time.sleep(LAST_BLOCK_S + _MARGIN_S)
-    at_end_ns = _realtime_minus_monotonic_ns()
-    write_json(folder.wire / "clock.json", {"realtime_minus_monotonic_ns": {"start": at_start_ns, "end": at_end_ns}})
+    try:
+        with places.capturing(tools.programs["tcpdump"], folder.wire) as taps:
+            yield taps
+            time.sleep(LAST_BLOCK_S + _MARGIN_S)
+    finally:
+        ahead_ns = {"start": at_start_ns, "end": _realtime_minus_monotonic_ns()}
+        write_json(folder.wire / "clock.json", {"realtime_minus_monotonic_ns": ahead_ns})
 
 
 def finish(folder: RunFolder) -> None:

@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     export_parser = commands.add_parser("export", help="results in the formats of other programs", allow_abbrev=False)
     _add_experiment(export_parser)
     export_parser.add_argument("--to", required=True, metavar="FORMAT", help=", ".join(FORMATS))
-    export_parser.add_argument("--out", type=Path, metavar="PATH", help="a folder, or a file (the results' exports)")
+    export_parser.add_argument("--out", metavar="PATH", help="a folder, or a file (the results' exports)")
     export_parser.set_defaults(do=_export)
 
     figures = commands.add_parser("figures", help="draw all figures of an experiment", allow_abbrev=False)
@@ -133,6 +133,8 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
 
 def _folder(options: argparse.Namespace) -> Path:
     """The results folder that was named."""
+    if not options.experiment:
+        raise ScenarioError("experiment", "", "a results folder, or its name under results")
     named = Path(options.experiment)
     return (named if named.is_dir() else Path(options.results) / named).resolve()
 
@@ -174,8 +176,8 @@ def _present(folder: Path, report: Report) -> int:
     experiment = load_experiment(folder)
     summary = summarize(experiment)
     report.summary(summary)
-    drawn = sorted(folder.glob("timeline.*"), reverse=True)  # before, if the folder is one that is used again
-    if not drawn:
+    drawn = [folder / f"timeline.{kind}" for kind in ("svg", "png", "html")]
+    if not all(path.exists() for path in drawn):  # they do, if the folder is one that is used again
         from analysis.figures import timeline  # half a second of imports that only a figure needs
 
         drawn = timeline.save(experiment)
@@ -197,8 +199,10 @@ def _figures(options: argparse.Namespace, report: Report) -> int:
         paths = album.save(load_experiment(folder))
     except (FolderError, OSError) as error:
         raise StepFailed("drawing figures", str(error)) from error
+    if not paths:
+        raise StepFailed("drawing figures", f"{folder}: no run is ok")
     report.figures(paths, folder)
-    return 0 if paths else 1
+    return 0
 
 
 def _show(options: argparse.Namespace, report: Report) -> int:
@@ -215,7 +219,9 @@ def _show(options: argparse.Namespace, report: Report) -> int:
 
 
 def _export(options: argparse.Namespace, report: Report) -> int:
-    exported = export(_folder(options), options.to, options.out)
+    if options.out == "":
+        raise ScenarioError("--out", "", "a folder, or a file")
+    exported = export(_folder(options), options.to, None if options.out is None else Path(options.out))
     report.exported(exported.paths, exported.notes)
     return 0
 

@@ -13,12 +13,14 @@ from experiments.errors import StepFailed
 from experiments.experiment import run_experiment
 from experiments.fabrics.fabric import choose
 from experiments.invocation import split_words
+from experiments.record import check_document, write_document
 from experiments.report import Report
 from experiments.request import Arm, Request
 from experiments.scenario import KNOBS
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
 _FABRIC = "virtual"
+_STEP = "the model's error"
 _NEAR = 0.1
 _CASES = (
     "LOWAT=none",
@@ -60,10 +62,7 @@ _CASES = (
 
 def write(path: Path, report: Report) -> None:
     """Run everything and write the document. Raises LabError."""
-    try:
-        path.touch()
-    except OSError as error:
-        raise StepFailed("the model's error", f"{path} cannot be written: {error.strerror}") from error
+    check_document(path, _STEP)
     found: list[Row] = []
     arms = [_arm(words) for words in _CASES]
     with tempfile.TemporaryDirectory(prefix="priolab-model-") as results:
@@ -71,7 +70,7 @@ def write(path: Path, report: Report) -> None:
             own = tuple(arm for arm in arms if arm.scenario.server == server)
             found += rows(_run(own, Path(results), report))
     text = _document(found)
-    path.write_text(text)
+    write_document(path, text, _STEP)
     report.say(text)
 
 
@@ -99,7 +98,7 @@ def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, A
         summary = summarize(load_experiment(run_experiment(request, progress)))
     if summary["status"] != "ok":
         reason = next(arm["reason"] for arm in summary["arms"] if arm["status"] != "ok")
-        raise StepFailed("the model's error", str(reason))
+        raise StepFailed(_STEP, str(reason))
     return summary
 
 

@@ -29,6 +29,25 @@ def write_json(path: Path, document: object) -> None:
     temporary.replace(path)
 
 
+def check_document(path: Path, step: str) -> None:
+    """Before long work: whether a document can be written there. Raises StepFailed."""
+    if path.is_dir():
+        raise StepFailed(step, f"{path} is a folder, not a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise StepFailed(step, f"{path} cannot be written")
+
+
+def write_document(path: Path, text: str, step: str) -> None:
+    """Write a text that is never seen half-written. Raises StepFailed."""
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StepFailed(step, f"{path} cannot be written: {error.strerror}") from error
+
+
 def read_json(path: Path) -> Any:
     """What `write_json` wrote."""
     return json.loads(path.read_text())

@@ -17,6 +17,7 @@ _ERROR, _DONE = 2, 3
 _REQUEST, _DUMP = 0x1, 0x300  # NLM_F_REQUEST, NLM_F_DUMP
 _ANSWER_BYTES = 64 * 1024
 _PATIENCE_S = 5.0
+_MOST_NUMBER = 2**32 - 1
 
 
 def layout(fields: Sequence[tuple[str, str]]) -> tuple[struct.Struct, tuple[str, ...]]:
@@ -51,6 +52,7 @@ class Conversation:
         """family: NETLINK_ROUTE and the like. Raises OSError."""
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, family)
         self._socket.settimeout(_PATIENCE_S)
+        self._number = 0
 
     def __enter__(self) -> Self:
         return self
@@ -61,22 +63,33 @@ class Conversation:
     def ask(self, question: bytes) -> Iterator[bytes]:
         """The answers' payloads, without netlink's header. Raises OSError, also for what the kernel refuses.
 
-        A question without NLM_F_DUMP has one answer.
+        A question without NLM_F_DUMP has one answer. What is left of an earlier question's answers is passed over.
         """
-        self._socket.send(question)
-        whole = _HEADER.unpack_from(question)[2] & _DUMP == _DUMP
+        self._number = self._number % _MOST_NUMBER + 1
+        length, kind, flags, _, port = _HEADER.unpack_from(question)
+        asked = _HEADER.pack(length, kind, flags, self._number, port) + question[_HEADER.size :]
+        self._socket.send(asked)
+        is_dump = flags & _DUMP == _DUMP
         while True:
-            data = self._socket.recv(_ANSWER_BYTES)
-            at = 0
-            while at + _HEADER.size <= len(data):
-                length, kind, *_ = _HEADER.unpack_from(data, at)
-                payload = data[at + _HEADER.size : at + length]
-                at += (length + 3) & ~3
-                if kind == _DONE:
+            for kind, number, payload in _messages(self._socket.recv(_ANSWER_BYTES)):
+                if number != self._number:
+                    continue
+                if kind in (_DONE, _ERROR):
+                    (code,) = struct.unpack_from("=i", payload)
+                    if code < 0:
+                        raise OSError(-code, os.strerror(-code))
                     return
-                if kind == _ERROR:
-                    (number,) = struct.unpack_from("=i", payload)
-                    raise OSError(-number, os.strerror(-number))
                 yield payload
-            if not whole:
-                return
+                if not is_dump:
+                    return
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """(kind, number of the question, payload) of each."""
+    at = 0
+    while at + _HEADER.size <= len(data):
+        length, kind, _, number, _ = _HEADER.unpack_from(data, at)
+        if length < _HEADER.size:
+            return
+        yield kind, number, data[at + _HEADER.size : at + length]
+        at += (length + 3) & ~3

@@ -7,7 +7,7 @@ from typing import Any
 from analysis.bookkeeping import NoLedger, ledger
 from analysis.ledger import Ledger
 from analysis.load import Evidence, Experiment, Layers, Run
-from analysis.metrics import PageLoad, page_loads
+from analysis.metrics import PageLoad, measured_load
 from analysis.summary import measured, typical
 
 
@@ -49,7 +49,7 @@ def arms(experiment: Experiment) -> list[Arm]:
 
 def _arm(run: Run) -> Arm:
     evidence = run.evidence()
-    return Arm(run=run, evidence=evidence, layers=run.layers(), load=page_loads(evidence)[-1])
+    return Arm(run=run, evidence=evidence, layers=run.layers(), load=measured_load(evidence))
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:

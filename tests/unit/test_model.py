@@ -60,6 +60,8 @@ def test_an_unlimited_link_is_its_delays() -> None:
         ({"JITTER": "5ms"}, "JITTER"),
         ({"WINDOW": "65535"}, "WINDOW"),
         ({"SERVER": "h2o", "NATIVE": "on"}, "NATIVE"),
+        ({"SERVER": "h2o", "PRIORITY": "swap"}, "PRIORITY"),
+        ({"BUFFERING": "off"}, "BUFFERING"),
     ],
 )
 def test_what_is_not_covered_is_said(knobs: dict[str, str], told: str) -> None:

@@ -1,0 +1,120 @@
+"""A damaged results folder is told by file, and by line where there is one; nothing that reads it crashes."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.exports import recording
+from analysis.exports.formats import FORMATS, Format
+from analysis.figures.album import FIGURES
+from analysis.journals import FolderError
+from analysis.load import Experiment, load_experiment
+from analysis.summary import summarize
+
+_GOLDEN = Path(__file__).parent.parent / "golden" / "format-2"
+_JOURNALS = (
+    "client/plan.json",
+    "client/events.jsonl",
+    "client/arrivals.jsonl",
+    "front/sockets.jsonl",
+    "link/queue.jsonl",
+    "origin/access.jsonl",
+)
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().splitlines(keepends=True)
+
+
+def _empty(file: Path) -> None:
+    file.write_text("")
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def _first_half(file: Path) -> None:
+    lines = _lines(file)
+    file.write_text("".join(lines[: len(lines) // 2]))
+
+
+def _numbers(replacement: int) -> Callable[[Path], None]:
+    def replace(file: Path) -> None:
+        made = []
+        for line in _lines(file):
+            document = json.loads(line) if file.suffix == ".jsonl" else None
+            if not isinstance(document, dict):
+                return
+            made.append(
+                json.dumps({key: replacement if type(value) is int else value for key, value in document.items()})
+            )
+        file.write_text("".join(f"{line}\n" for line in made))
+
+    return replace
+
+
+def _foreign(file: Path) -> None:
+    file.write_text('{"entries": [], "version": "1.2"}\n')
+
+
+_DAMAGE: dict[str, Callable[[Path], None]] = {
+    "missing": Path.unlink,
+    "empty": _empty,
+    "cut off": _cut,
+    "first half": _first_half,
+    "foreign": _foreign,
+    "all 0": _numbers(0),
+    "all 1": _numbers(1),
+    "all huge": _numbers(2**62),
+    "all negative": _numbers(-1),
+    "beyond all": _numbers(10**30),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of a folder that is whole."""
+    copy = tmp_path / "results"
+    shutil.copytree(_GOLDEN, copy)
+    return copy
+
+
+def _drawn(draw: Callable[[Experiment], Any], folder: Path) -> None:
+    draw(load_experiment(folder))
+
+
+def _exported(chosen: Format, folder: Path) -> None:
+    chosen.files(recording.album(load_experiment(folder)))
+
+
+def _readers() -> Iterator[Callable[[Path], object]]:
+    yield lambda folder: summarize(load_experiment(folder))
+    yield from (partial(_drawn, draw) for draw in FIGURES.values())
+    yield from (partial(_exported, each) for each in FORMATS.values())
+
+
+@pytest.mark.parametrize("journal", _JOURNALS)
+@pytest.mark.parametrize("damage", _DAMAGE)
+def test_whatever_is_damaged(folder: Path, journal: str, damage: str) -> None:
+    """Summary, every figure and every export: done as well as it can be, or an error that names a file of the run."""
+    file = folder / "control.1" / journal
+    _DAMAGE[damage](file)
+    for read in _readers():
+        try:
+            read(folder)
+        except FolderError as error:
+            assert str(folder / "control.1") in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("journal", _JOURNALS)
+def test_what_is_missing_is_no_result(folder: Path, journal: str) -> None:
+    """A run without one of its files has no figure of where its bytes were."""
+    (folder / "control.1" / journal).unlink()
+    with pytest.raises(FolderError, match=journal):
+        FIGURES["ledger-area"](load_experiment(folder))
