@@ -74,7 +74,7 @@ picture: setup ## make the README's picture anew
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 
-model: setup ## the predictor against measurements; writes docs/model.md (about a minute)
+model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-FRACTION = 0.03
-"""Figures may differ by this part of the largest of them, ..."""
+from analysis.packets import RECORD_BYTES
 
-RECORD_BYTES = 16 * 1024
-"""... or by the time of one TLS record at the link's rate (RFC 8446, 5.1), whichever is larger: ciphertext comes in
-such steps, and a repetition may be one step off."""
+FRACTION = 0.03
+"""Figures may differ by this part of the largest of them, or by one TLS record's time at the link's rate, whichever is
+more: a repetition may be one record off."""
 
 _FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "last_byte_ms"))
 

@@ -33,10 +33,10 @@ from math import ceil
 from typing import Any, Self
 
 from analysis.oracle import bound
-from analysis.packets import PACKET_BYTES, SEGMENT_BYTES
+from analysis.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
-_IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / 16_384  # of one TLS record and its two frames
+_IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / RECORD_BYTES  # of one TLS record and its two frames
 _FIRST_WINDOW = 10  # segments (RFC 6928)
 _OFFLOAD_SEGMENTS = 45  # what fits in 64 KiB
 _SEGMENT_TRUESIZE = 2304

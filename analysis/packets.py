@@ -1,4 +1,4 @@
-"""Sizes of packets on an Ethernet link, as tc and the ferry count them. Bytes."""
+"""Sizes on the wire, in bytes: of packets on an Ethernet link, as tc and the ferry count them, and of TLS records."""
 
 HEADERS_BYTES = 66
 """Of a packet: Ethernet 14, IPv4 20, TCP with time stamps 32."""
@@ -7,6 +7,9 @@ SEGMENT_BYTES = 1448
 """Of the stream that a full packet carries."""
 
 PACKET_BYTES = SEGMENT_BYTES + HEADERS_BYTES
+
+RECORD_BYTES = 16 * 1024
+"""The most that a TLS record holds (RFC 8446, 5.1): ciphertext becomes readable in such steps."""
 
 
 def framed(stream_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:

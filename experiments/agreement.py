@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.agreement import FRACTION, RECORD_BYTES, compare, markdown
+from analysis.agreement import FRACTION, compare, markdown
 from analysis.load import load_experiment
+from analysis.packets import RECORD_BYTES
 from analysis.summary import summarize
 from experiments.doctor import Way, ways
 from experiments.errors import Unavailable

@@ -6,6 +6,9 @@ Widths are estimates for Liberation Sans, which vl-convert brings along; Arial's
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+FAMILIES = "Liberation Sans, Helvetica, Arial, sans-serif"
+"""As CSS and SVG name families."""
+
 _NARROW = frozenset(" !'(),-./:;I[]fijlrt|·")
 _WIDE = frozenset("%@mw")
 _GAP_LETTERS = 2

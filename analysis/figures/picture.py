@@ -48,7 +48,7 @@ _OPTIONS = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, 
 def save(chart: Any, folder: Path, name: str) -> list[Path]:
     """NAME.svg, NAME.png and NAME.html; each appears whole. The paths. Raises OSError."""
     declaration = chart.to_dict()
-    svg = vl_convert.vegalite_to_svg(still(declaration), vl_version=_VEGA_LITE)
+    svg = drawn(declaration)
     files = {
         folder / f"{name}.svg": svg.encode(),
         folder / f"{name}.png": vl_convert.svg_to_png(svg, scale=_PNG_SCALE),
@@ -57,6 +57,11 @@ def save(chart: Any, folder: Path, name: str) -> list[Path]:
     for path, content in files.items():
         _write(path, content)
     return list(files)
+
+
+def drawn(declaration: Mapping[str, Any]) -> str:
+    """A declaration as SVG."""
+    return vl_convert.vegalite_to_svg(still(declaration), vl_version=_VEGA_LITE)
 
 
 def page(declaration: Mapping[str, Any], title: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 
 from analysis.figures import lettering
-from analysis.figures.lettering import Label
+from analysis.figures.lettering import FAMILIES, Label
 from analysis.figures.palette import GRID, INK, QUIET
 
 WIDTH = 1320
@@ -188,7 +188,7 @@ def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter", UserWarning)
         below = alt.vconcat(*panels, spacing=26, title=words)
     return (
-        below.configure(font="Liberation Sans, Helvetica, Arial, sans-serif", padding=24, background="white")
+        below.configure(font=FAMILIES, padding=24, background="white")
         .configure_view(stroke=None)
         .configure_legend(
             title=None,

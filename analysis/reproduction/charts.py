@@ -4,30 +4,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
-import vl_convert
 
+from analysis.figures.lettering import FAMILIES
+from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
+from analysis.figures.picture import drawn
+from analysis.metrics import IMAGE, SCRIPT
 from analysis.reproduction.claims import Figures
 from analysis.reproduction.loads import LoadSeen
+from analysis.verdict import Verdict
 
 Chart = Any  # Altair's own types for what layering gives are wider than what its functions accept
 
 _WIDTH = 1400
 _HEIGHT = 380
 _FONT = 24
-_INK = "#1a1a1a"
-_QUIET = "#5a5a5a"
-_GRID = "#e4e4e4"
-# Okabe and Ito's, as in the timeline: image, script; green for the treatment.
-_IMAGE, _SCRIPT, _KEPT = "#0072b2", "#d55e00", "#00664b"
+_IMAGE, _SCRIPT, _KEPT = RESOURCES[IMAGE], RESOURCES[SCRIPT], VERDICTS[Verdict.KEPT]
 _PALE_SCRIPT = "#b98a63"
 _ROOM = 1.12
-_VEGA_LITE = alt.SCHEMA_VERSION.lstrip("v").rpartition(".")[0]
 _POINT = 130
 
 
 def rendered(chart: Chart) -> str:
     """The chart as SVG."""
-    return vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=_VEGA_LITE)
+    return drawn(chart.to_dict())
 
 
 def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
@@ -56,10 +55,10 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
         for name, (colour, seconds) in lines.items()
     ]
     bound = [{"seconds": control.possible_s, "text": f"possible: {control.possible_s:.2f} s"}]
-    rule = alt.Chart(_data(bound)).mark_rule(strokeWidth=3, strokeDash=[9, 6], color=_QUIET).encode(y=y)
+    rule = alt.Chart(_data(bound)).mark_rule(strokeWidth=3, strokeDash=[9, 6], color=QUIET).encode(y=y)
     label = (
         alt.Chart(_data(bound))
-        .mark_text(align="right", baseline="bottom", dy=-7, fontSize=_FONT - 2, color=_QUIET)
+        .mark_text(align="right", baseline="bottom", dy=-7, fontSize=_FONT - 2, color=QUIET)
         .encode(x=alt.value(_WIDTH), y=y, text="text:N")
     )
     return _finished(alt.layer(*layers, rule, label).properties(width=_WIDTH, height=_HEIGHT + 60))
@@ -96,8 +95,8 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Cha
     buffers = [{"load": number, "kib": size_kib, "text": f"{size_kib:.0f}"} for number, size_kib in sizes.items()]
     most_kib = max(sizes.values(), default=1.0) * 1.25
     height = alt.Y("kib:Q", scale=alt.Scale(domain=[0, most_kib], nice=False), axis=_axis("KiB", grid=True))
-    bars = alt.Chart(_data(buffers)).mark_bar(size=64, color=_QUIET).encode(x=x(shown=True), y=height)
-    below = alt.layer(bars, _words(buffers, x(shown=True), height, _QUIET, dy=-16)).properties(
+    bars = alt.Chart(_data(buffers)).mark_bar(size=64, color=QUIET).encode(x=x(shown=True), y=height)
+    below = alt.layer(bars, _words(buffers, x(shown=True), height, QUIET, dy=-16)).properties(
         width=_WIDTH,
         height=_HEIGHT // 2,
         title=_title("send buffer when the script was there to be sent, KiB, LOWAT unset: nobody set it, it grew"),
@@ -137,22 +136,20 @@ def _axis(title: str | None, *, grid: bool, **more: Any) -> alt.Axis:
     return alt.Axis(
         title=title,
         labelFontSize=_FONT - 2,
-        labelColor=_INK,
+        labelColor=INK,
         titleFontSize=_FONT,
         titleFontWeight="normal",
         titlePadding=12,
         labelAngle=0,
         grid=grid,
-        gridColor=_GRID,
+        gridColor=GRID,
         **({"tickCount": 6} | more),
     )
 
 
 def _title(text: str) -> alt.TitleParams:
-    return alt.TitleParams(text, fontSize=_FONT, fontWeight="normal", color=_QUIET, anchor="start", offset=12)
+    return alt.TitleParams(text, fontSize=_FONT, fontWeight="normal", color=QUIET, anchor="start", offset=12)
 
 
 def _finished(chart: Chart) -> Chart:
-    return chart.configure(
-        font="Liberation Sans, Helvetica, Arial, sans-serif", padding=24, background="white"
-    ).configure_view(stroke=None)
+    return chart.configure(font=FAMILIES, padding=24, background="white").configure_view(stroke=None)

@@ -18,12 +18,12 @@ from itertools import pairwise
 from typing import Any, Self
 
 from analysis.load import Run
+from analysis.packets import RECORD_BYTES
 from analysis.reproduction.loads import LoadSeen
 from analysis.summary import measured
 from analysis.verdict import Verdict
 
 _DELAYED_FROM = 0.05
-_RECORD_BITS = 16 * 1024 * 8  # RFC 8446, 5.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class Figures:
             available_s=load["script_available_ms"] / 1000,
             possible_s=run.document["oracle"]["script_first_byte_ms"] / 1000,
             image_before_bytes=load["image_bytes_before_script"],
-            record_s=_RECORD_BITS / rate_bit_s if rate_bit_s else 0.0,
+            record_s=RECORD_BYTES * 8 / rate_bit_s if rate_bit_s else 0.0,
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from analysis.figures.lettering import wrapped
+from analysis.figures.lettering import FAMILIES, wrapped
 from analysis.reproduction.claims import Claim
 
 TITLE = "Prioritization only works when there is pending data to prioritize"
@@ -126,7 +126,6 @@ _INNER = _WIDTH - 2 * _MARGIN
 _GAP = 50
 _BODY, _SMALL, _HEAD, _TOP = 23, 20, 34, 43
 _LEADING = 1.42
-_FONT = "Liberation Sans, Helvetica, Arial, sans-serif"
 _INK, _QUIET, _YES, _NO = "#1a1a1a", "#5a5a5a", "#00664b", "#b00020"
 
 
@@ -186,7 +185,7 @@ def _stamp(claim: Claim, y: float) -> Iterator[str]:
     colour = _YES if claim.holds else _NO
     yield f'<rect x="{x}" y="{y + 2}" width="{width}" height="{_HEAD + 6}" rx="{(_HEAD + 6) / 2}" fill="{colour}"/>'
     yield (
-        f'<text x="{x + width / 2}" y="{y + 2 + (_HEAD + 6) * 0.7}" font-family="{_FONT}" font-size="{_BODY}" '
+        f'<text x="{x + width / 2}" y="{y + 2 + (_HEAD + 6) * 0.7}" font-family="{FAMILIES}" font-size="{_BODY}" '
         f'font-weight="bold" fill="white" text-anchor="middle">{escape(claim.word)}</text>'
     )
 
@@ -194,7 +193,7 @@ def _stamp(claim: Claim, y: float) -> Iterator[str]:
 def _lines(lines: Sequence[str], x: float, y: float, size: int, colour: str, weight: str) -> Iterator[str]:
     for index, line in enumerate(lines):
         yield (
-            f'<text x="{x}" y="{y + size + index * size * _LEADING}" font-family="{_FONT}" font-size="{size}" '
+            f'<text x="{x}" y="{y + size + index * size * _LEADING}" font-family="{FAMILIES}" font-size="{size}" '
             f'font-weight="{weight}" fill="{colour}">{escape(line)}</text>'
         )
 
