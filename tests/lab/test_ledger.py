@@ -14,7 +14,7 @@ from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-_LOSSLESS = ("QUEUE=1000", "CC=cubic", "RELOADS=4", "CONTROL=no")
+_LOSSLESS = ("QUEUE=1000", "CC=cubic", "RELOADS=4")
 _RECORD_BYTES = 16_384
 _PACKETS_OFF = 3
 """Socket and queue are looked at one after the other, and a packet may be between them."""
@@ -108,9 +108,9 @@ def test_a_fast_link_needs_no_ledger(run: Runs) -> None:
 
 
 def test_sampling_does_not_change_the_result(lab: Lab) -> None:
-    """The same scenario with a look every millisecond and with a single one: all four times differ by under 1 %."""
+    """The same scenario with a look every 2 ms and with a single one: all four times differ by less than 1 %."""
     words = ("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "RELOADS=1")
-    fine = lab.run(*words, "SAMPLE=1ms").arm("lowat-16384")
+    fine = lab.run(*words, "SAMPLE=2ms").arm("lowat-16384")
     without = lab.run(*words, "SAMPLE=none").arm("lowat-16384")
     for resource in ("script", "image"):
         for edge in ("first_byte_ms", "last_byte_ms"):
