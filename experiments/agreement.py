@@ -116,6 +116,6 @@ def write(path: Path, report: Report) -> bool:
             report.summary(summaries[name])
     rows = compare(summaries)
     text = _document(markdown(rows), made, [way for way in found if not way.usable])
-    write_document(path, text, "agreement")
+    write_document(path, text.encode(), "agreement")
     report.say(text)
     return all(row.agrees for row in rows)

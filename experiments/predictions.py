@@ -70,7 +70,7 @@ def write(path: Path, report: Report) -> None:
             own = tuple(arm for arm in arms if arm.scenario.server == server)
             found += rows(_run(own, Path(results), report))
     text = _document(found)
-    write_document(path, text, _STEP)
+    write_document(path, text.encode(), _STEP)
     report.say(text)
 
 

@@ -37,11 +37,11 @@ def check_document(path: Path, step: str) -> None:
         raise StepFailed(step, f"{path} cannot be written")
 
 
-def write_document(path: Path, text: str, step: str) -> None:
-    """Write a text that is never seen half-written. Raises StepFailed."""
+def write_document(path: Path, content: bytes, step: str) -> None:
+    """Write a file that is never seen half-written. Raises StepFailed."""
     temporary = path.with_name(f".{path.name}.new")
     try:
-        temporary.write_text(text)
+        temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from experiments.errors import InvalidRun, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
 from experiments.invocation import request_from
-from experiments.record import read_json
+from experiments.record import read_json, write_document
 from experiments.report import Report
 from experiments.request import Request
 from netem import units
@@ -89,11 +89,6 @@ def _write(document: page.Page, folder: Path) -> list[Path]:
         "reproduction.png": vl_convert.svg_to_png(drawing, scale=1),
         "reproduction.pdf": vl_convert.svg_to_pdf(drawing),
     }
-    paths = []
     for name, content in contents.items():
-        try:
-            (folder / name).write_bytes(content)
-        except OSError as error:
-            raise StepFailed("reproduce", f"{folder / name} cannot be written: {error.strerror}") from error
-        paths.append(folder / name)
-    return paths
+        write_document(folder / name, content, "reproduce")
+    return [folder / name for name in contents]
