@@ -91,11 +91,11 @@ class SocketDiag:
         if self._one is None:
             return None
         try:
-            answer = next(self._conversation.ask(self._one))
+            answer = next(self._conversation.ask(self._one), None)
         except FileNotFoundError:  # it has closed
             self._one = None
             return None
-        return _read(answer)
+        return None if answer is None else _read(answer)
 
     def _find(self) -> bytes | None:
         """The question about that one connection."""

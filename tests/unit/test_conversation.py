@@ -3,6 +3,7 @@
 import errno
 import socket
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,10 +15,13 @@ _REQUEST, _DUMP = 0x1, 0x300
 _ERROR, _DONE, _ANSWER = 2, 3, 20
 
 
+_Message = tuple[int, int | None, bytes]
+
+
 class _Socket:
     """A kernel that answers with what it was given; a number of None is the question's own."""
 
-    def __init__(self, *received: list[tuple[int, int | None, bytes]]) -> None:
+    def __init__(self, *received: Sequence[_Message]) -> None:
         self._received = list(received)
         self._number = 0
 
@@ -39,7 +43,7 @@ class _Socket:
         return made
 
 
-def _ask(monkeypatch: pytest.MonkeyPatch, *received: list[tuple[int, int | None, bytes]], dump: bool) -> list[bytes]:
+def _ask(monkeypatch: pytest.MonkeyPatch, *received: Sequence[_Message], dump: bool) -> list[bytes]:
     kernel = _Socket(*received)
 
     def made(*_: Any) -> _Socket:
