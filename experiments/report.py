@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -117,22 +118,17 @@ class Report:
             )
 
     def summary(self, summary: Mapping[str, Any]) -> None:
-        """The table, a verdict per arm, and the warnings."""
+        """The table, a verdict per arm, and the warnings. A narrow terminal gets the columns that matter most."""
+        columns = [column for column in _COLUMNS if column.is_essential or self._console.width >= _WIDE]
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("arm", no_wrap=True)
-        table.add_column("verdict")
-        for heading in (
-            "script\npossible",
-            "script\nfirst",
-            "script\nlast",
-            "image\nfirst",
-            "image\nlast",
-            "image\nbefore",
-            "wall\ntime",
-        ):
-            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("verdict", no_wrap=True)
+        for column in columns:
+            table.add_column(column.heading, justify="right", no_wrap=True)
         for arm in summary["arms"]:
-            table.add_row(*self._cells(arm))
+            word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
+            cells = [column.cell(arm) for column in columns]
+            table.add_row(escape(arm["name"]), f"[{_STYLES.get(word, 'bold')}]{word}[/]", *cells)
         self._console.print(table)
         for arm in summary["arms"]:
             if arm["verdict_reason"]:
@@ -146,23 +142,6 @@ class Report:
         self._ledgers(summary["arms"])
         for sentence in dict.fromkeys(sentence for arm in summary["arms"] for sentence in arm["warnings"]):
             self._console.print(f"[yellow]note:[/] {escape(sentence)}")
-
-    def _cells(self, arm: Mapping[str, Any]) -> list[str]:
-        word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
-        times = [
-            _seconds(arm[resource][edge])
-            for resource in ("script", "image")
-            for edge in ("first_byte_ms", "last_byte_ms")
-        ]
-        before = arm["image_bytes_before_script"]
-        return [
-            escape(arm["name"]),
-            f"[{_STYLES.get(word, 'bold')}]{word}[/]",
-            _seconds(arm["oracle"]["script_first_byte_ms"] if arm["oracle"] else None),
-            *times,
-            "-" if before is None else f"{before / 1024:.0f} KiB",
-            f"{arm['wall_s']:.1f} s",
-        ]
 
     def _ledgers(self, arms: Sequence[Mapping[str, Any]]) -> None:
         for arm in arms:
@@ -233,8 +212,44 @@ def _seconds(time_ms: float | None) -> str:
     return "-" if time_ms is None else f"{time_ms / 1000:.2f} s"
 
 
+def _kib(size_bytes: float | None) -> str:
+    return "-" if size_bytes is None else f"{size_bytes / 1024:.0f} KiB"
+
+
 def _short(path: Path) -> str:
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    """Of the table of arms. is_essential: also where there is little room."""
+
+    heading: str
+    cell: Callable[[Mapping[str, Any]], str]
+    is_essential: bool = True
+
+
+def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
+    """Folders of format 1 have none."""
+    found: float | None = (arm["oracle"] or {}).get(key)
+    return found
+
+
+_COLUMNS = (
+    _Column(heading="script\npossible", cell=lambda arm: _seconds(_of_oracle(arm, "script_first_byte_ms"))),
+    _Column(heading="late\nby", cell=lambda arm: _seconds(_of_oracle(arm, "inversion_ms")), is_essential=False),
+    _Column(heading="script\nfirst", cell=lambda arm: _seconds(arm["script"]["first_byte_ms"])),
+    _Column(heading="script\nlast", cell=lambda arm: _seconds(arm["script"]["last_byte_ms"])),
+    _Column(heading="image\nfirst", cell=lambda arm: _seconds(arm["image"]["first_byte_ms"]), is_essential=False),
+    _Column(heading="image\nlast", cell=lambda arm: _seconds(arm["image"]["last_byte_ms"])),
+    _Column(heading="image\nbefore", cell=lambda arm: _kib(arm["image_bytes_before_script"])),
+    _Column(heading="of it\nneedless", cell=lambda arm: _kib(_of_oracle(arm, "inversion_bytes")), is_essential=False),
+    _Column(heading="wall\ntime", cell=lambda arm: f"{arm['wall_s']:.1f} s", is_essential=False),
+)
+"""Possible is the oracle's bound; late by, and of it needless: the inversion against it, in seconds and image bytes."""
+
+_WIDE = 120
+"""Columns of a terminal that all of them need."""
