@@ -24,7 +24,7 @@ _ENDLESS = (*_QUICK, "JS_DELAY=30s")
 _LOADING = "load 1 of 3"
 _PLACES = 4
 _SOON_S = 10.0
-_MAPS = ("FABRIC=netns", "SIZE=400000", "RELOADS=0")
+_MAPS = ("FABRIC=netns", "SIZE=500000", "RELOADS=0")
 _AT_ONCE = 10
 
 
