@@ -33,7 +33,7 @@ def _measured(done: Done, arm: str) -> Run:
         (("LOWAT=16384", "CONTROL=no"), "lowat-16384", "front_pending"),
         (_LOSSLESS, "lowat-131072", "bottleneck_queue"),
         (("SERVER=h2o",), "control", "kernel_unsent"),
-        (("RATE=128kbit",), "control", "kernel_unsent"),
+        (("RATE=128kbit", "SAMPLE=50ms"), "control", "kernel_unsent"),
     ],
 )
 def test_the_layer_that_held_the_script_is_named(run: Runs, words: tuple[str, ...], arm: str, largest: str) -> None:
