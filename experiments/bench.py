@@ -82,18 +82,20 @@ def main() -> None:
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:
+        folders: list[Path] = []
         for name, words in _CASES.items():
             request = request_from(words | {"RESULTS": results, "FABRIC": "virtual"})
             walls = []
             for _ in range(_ROUNDS):
                 wall_s, folder = _timed(lambda request=request: run_experiment(request, silent))  # type: ignore[misc]
                 walls.append(wall_s)
+            folders.append(folder)
             wall_s, link_s = statistics.median(walls), _link_s(folder)
             spread = f"{min(walls):.1f} - {max(walls):.1f}"
             print(f"{name:<36} {wall_s:>8.1f} {spread:>13} {link_s:>8.0f} {link_s / wall_s:>8.0f}x", flush=True)
         figure_s, _ = _timed(lambda: timeline.save(load_experiment(folder))[0])
         print(f"{'the picture':<36} {figure_s:>8.1f}")
-        lines, reading_s = _reading(folder)
+        lines, reading_s = _reading(folders[0])
         print(f"{f'a run folder of {lines} lines, read':<36} {reading_s:>8.2f}")
         console = Console()
         console.print(_shapers(results, silent))
