@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
-from analysis.journals import Arrival, QueueSample, SocketSample
+from analysis.journals import Arrival, QueueSample, SocketSample, latest
 from analysis.ledger import Layer, Ledger, Moment
 from analysis.load import Evidence, Layers
 from analysis.metrics import IMAGE, SCRIPT, PageLoad
@@ -88,7 +88,7 @@ def _parts(
     link: _Link,
 ) -> dict[Layer, int]:
     available_ns = load.script_available_ns
-    before = _last(sockets, available_ns) or sockets[0]
+    before = latest(sockets, available_ns) or sockets[0]
     handed_ns = _reached(sockets, [sample.handed_bytes for sample in sockets], position, available_ns, record_ns)
     accepted_ns = _reached(
         sockets, [sample.handed_bytes for sample in sockets], before.handed_bytes + 1, available_ns, handed_ns
@@ -137,7 +137,7 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
     sample = next((sample for sample in sockets if sample.sent_bytes >= position), None)
     if sample is None:
         return None
-    held: QueueSample | None = _last(layers.queue, sample.t_ns)
+    held = layers.held(sample.t_ns)
     if held is None:
         return None
     behind = framed(sample.sent_bytes - position, sample.mss_bytes)
@@ -183,12 +183,10 @@ def _moments(
     for index, sample in enumerate(sockets):
         if sample.t_ns < from_ns:
             continue
-        arrived = _last(layers.arrivals, sample.t_ns)
-        received_to = arrived.tcp_bytes if arrived else sample.bytes_acked
         handed, sent = image.before(sample.handed_bytes), image.before(sample.sent_bytes)
-        received = min(image.before(received_to), sent)
+        received = min(image.before(layers.arrived_bytes(sample)), sent)
         # In the order of the stream: what is missing at the client, the bottleneck, and the delay line before it.
-        in_queue, in_line = _on_link(_last(layers.queue, sample.t_ns), sample)
+        in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)
         line_from = max(received, image.before(sample.sent_bytes - in_line))
         queue_from = max(received, image.before(sample.sent_bytes - in_line - in_queue))
         is_waiting = index >= waiting_from and handed < ahead
@@ -227,9 +225,3 @@ def _on_link(held: QueueSample | None, sample: SocketSample) -> tuple[int, int]:
 def _look_ns(sockets: Sequence[SocketSample]) -> int:
     """Time between looks."""
     return (sockets[-1].t_ns - sockets[0].t_ns) // (len(sockets) - 1)
-
-
-def _last(samples: Sequence[Any], t_ns: int) -> Any | None:
-    """The last of them that is not later, None if all are."""
-    index = bisect_right(samples, t_ns, key=lambda sample: sample.t_ns)
-    return samples[index - 1] if index else None

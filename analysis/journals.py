@@ -5,10 +5,12 @@ another type, is an error. docs/results.md says what they mean.
 """
 
 import json
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 
 T = TypeVar("T")
 
@@ -94,6 +96,23 @@ class QueueSample:
     delay_line_packets: int
     dropped: int
     delay_line_bytes: int = 0
+
+
+class Timed(Protocol):
+    """Whatever was noted down at an instant."""
+
+    @property
+    def t_ns(self) -> int:
+        """The instant."""
+
+
+S = TypeVar("S", bound=Timed)
+
+
+def latest(samples: Sequence[S], t_ns: int) -> S | None:
+    """Of samples in order of time the last that is not later, None if all are."""
+    index = bisect_right(samples, t_ns, key=lambda sample: sample.t_ns)
+    return samples[index - 1] if index else None
 
 
 def read_lines(file: Path, kind: type[T]) -> list[T]:

@@ -14,6 +14,7 @@ from analysis.journals import (
     OriginRequest,
     QueueSample,
     SocketSample,
+    latest,
     read_lines,
 )
 from analysis.plan import Plan, plan_from
@@ -48,6 +49,15 @@ class Layers:
     sockets: tuple[SocketSample, ...]
     queue: tuple[QueueSample, ...]
     arrivals: tuple[Arrival, ...]
+
+    def held(self, t_ns: int) -> QueueSample | None:
+        """What the link held at an instant, None before its first line."""
+        return latest(self.queue, t_ns)
+
+    def arrived_bytes(self, sample: SocketSample) -> int:
+        """How much of the TCP stream the client had when the socket was looked at."""
+        arrived = latest(self.arrivals, sample.t_ns)
+        return arrived.tcp_bytes if arrived else sample.bytes_acked
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,10 +107,15 @@ def page_loads(evidence: Evidence) -> list[PageLoad]:
 
 def measured_load(evidence: Evidence) -> PageLoad:
     """The load that counts. Raises FolderError if there is none."""
+    return loads_of_good_run(evidence)[-1]
+
+
+def loads_of_good_run(evidence: Evidence) -> list[PageLoad]:
+    """Every complete load. Raises FolderError if there is none, as there is in every run that is ok."""
     loads = page_loads(evidence)
     if not loads:
-        raise FolderError(f"{evidence.source}: no page load in it is complete")
-    return loads[-1]
+        raise FolderError(f"{evidence.source}: no load is complete, though the run is ok")
+    return loads
 
 
 def _time(piece: Piece) -> int:

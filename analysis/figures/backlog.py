@@ -5,7 +5,6 @@
 3. queue: the part of 2 that stands in the bottleneck.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -39,16 +38,13 @@ def backlog(load: PageLoad, layers: Layers | None, until_s: float) -> list[Look]
 
 
 def _look(load: PageLoad, layers: Layers, sample: SocketSample) -> Look:
-    arrivals = bisect_right(layers.arrivals, sample.t_ns, key=lambda arrival: arrival.t_ns)
-    arrived = layers.arrivals[arrivals - 1].tcp_bytes if arrivals else sample.bytes_acked
-    in_flight = max(0, sample.sent_bytes - arrived)
-    queues = bisect_right(layers.queue, sample.t_ns, key=lambda held: held.t_ns)
-    held = layers.queue[queues - 1].bytes if queues else 0
+    in_flight = max(0, sample.sent_bytes - layers.arrived_bytes(sample))
+    held = layers.held(sample.t_ns)
     return Look(
         at_s=load.ms(sample.t_ns) / 1000,
         unsent_bytes=sample.notsent_bytes,
         in_flight_bytes=in_flight,
-        queue_bytes=min(in_flight, round(unframed(held, sample.mss_bytes))),
+        queue_bytes=min(in_flight, round(unframed(held.bytes if held else 0, sample.mss_bytes))),
     )
 
 
