@@ -66,10 +66,10 @@ format: setup-lint ## rewrite the Python files in the house format
 	@.venv/bin/ruff format .
 
 bench: setup ## how long things take on this machine
-	@.venv/bin/python -m experiments.bench
+	@.venv/bin/python -m experiments.benches
 
 picture: setup ## make the README's picture anew
-	@.venv/bin/python -m experiments.picture
+	@.venv/bin/python -m experiments.studies.picture
 
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md

@@ -16,7 +16,6 @@ from analysis.exports.formats import FORMATS
 from analysis.journals import FolderError
 from analysis.load import load_experiment
 from analysis.summary import summarize
-from experiments import agreement, predictions
 from experiments.doctor import examine, ways
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
@@ -26,6 +25,7 @@ from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, request_from, 
 from experiments.record import wrecks
 from experiments.report import Report
 from experiments.scenario import KNOBS, Knob
+from experiments.studies import agreement, predictions
 
 _BAD_INPUT = 2
 _MAKE_VARIABLE = "PRIOLAB_KNOBS"
@@ -186,7 +186,7 @@ def _present(folder: Path, report: Report) -> int:
 
 
 def _reproduce(options: argparse.Namespace, report: Report) -> int:
-    from experiments.reproduce import reproduce  # figures, which take half a second to import
+    from experiments.studies.reproduce import reproduce  # figures, which take half a second to import
 
     return 0 if reproduce(_words(options), options.out, report) else 1
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.fabrics.fabric import AUTO, FABRICS, choose
-from experiments.request import Request, arms_for
+from experiments.request import Manner, Request, arms_for
 from experiments.scenario import KNOBS, scenario_from
 from netem import units
 from netem.shaper import Shaper
@@ -20,6 +20,7 @@ from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _MOST_REPETITIONS = 1000
+_LARGEST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,12 @@ def _yes_or_no(text: str) -> bool:
 
 def _repetitions(text: str) -> int:
     if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or not 1 <= int(text) <= _MOST_REPETITIONS:
+        raise ValueError("out of range")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or int(text) > _LARGEST_SEED:
         raise ValueError("out of range")
     return int(text)
 
@@ -98,6 +105,14 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 parse=_repetitions,
                 allowed=f"1 to {_MOST_REPETITIONS}",
                 meaning="repetitions of each arm; the summary gives medians",
+            ),
+            RunKnob(
+                name="SEED",
+                default="1",
+                parse=_seed,
+                allowed=f"0 to {_LARGEST_SEED}",
+                meaning="seed of the first repetition, the next one's is one more; in the guest the same scenario and"
+                " seed give the same events to the nanosecond",
             ),
             RunKnob(
                 name="FABRIC",
@@ -229,12 +244,15 @@ def request_from(words: Mapping[str, str]) -> Request:
         name=entry.name,
         arms=arms,
         repeat=run["REPEAT"],
-        fabric=fabric,
-        fabric_reason=why,
-        shaper=run["SHAPER"],
-        sample_ns=run["SAMPLE"],
+        manner=Manner(
+            fabric=fabric,
+            fabric_reason=why,
+            shaper=run["SHAPER"],
+            sample_ns=run["SAMPLE"],
+            load_deadline_ns=run["DEADLINE"],
+            capture=run["CAPTURE"],
+        ),
         results=run["RESULTS"],
-        load_deadline_ns=run["DEADLINE"],
-        capture=run["CAPTURE"],
+        seed=run["SEED"],
         reuse=run["REUSE"],
     )

@@ -52,7 +52,7 @@ class Report:
         arms = ", ".join(arm.name for arm in request.arms)
         times = "" if request.repeat == 1 else f", {request.repeat} times each"
         self.say(f"{request.name}: {arms}{times}; server {scenario.server}")
-        self.say(f"fabric: {request.fabric.name} ({request.fabric_reason})")
+        self.say(f"fabric: {request.manner.fabric.name} ({request.manner.fabric_reason})")
         self.link(as_document(scenario))
 
     def link(self, scenario: Mapping[str, Any]) -> None:

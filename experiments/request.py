@@ -42,13 +42,28 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to do: arms, how often, in which fabric and why in that one, where the folder goes.
+class Manner:
+    """How every run of a batch is made: in which fabric and why in that one, and with which instruments.
 
     shaper: what the link is to be made of; None leaves it to the fabric.
     sample_ns: how often the front's socket and the link's queue are looked at, None for hardly at all.
     load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
     capture: whether packets are written down.
+    """
+
+    fabric: Fabric
+    fabric_reason: str
+    shaper: Shaper | None
+    sample_ns: int | None
+    load_deadline_ns: int | None
+    capture: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to do: arms, how often, how, where the folder goes.
+
+    seed: of the first repetition; each further one has the next.
     side_by_side: how many arms at once, None for one per processor.
     reuse: whether a finished experiment that must come to the same will do.
     """
@@ -56,12 +71,8 @@ class Request:
     name: str
     arms: tuple[Arm, ...]
     repeat: int
-    fabric: Fabric
-    fabric_reason: str
-    shaper: Shaper | None
-    sample_ns: int | None
+    manner: Manner
     results: Path
-    load_deadline_ns: int | None
-    capture: bool = False
+    seed: int = 1
     side_by_side: int | None = None
     reuse: bool = False

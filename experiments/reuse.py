@@ -26,11 +26,12 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
     document = {
         "arms": [{"arm": arm.name, **as_document(arm.scenario)} for arm in request.arms],
         "repeat": request.repeat,
-        "fabric": request.fabric.name,
-        "shaper": request.shaper,
-        "sample_ns": request.sample_ns,
-        "load_deadline_ns": request.load_deadline_ns,
-        "capture": request.capture,
+        "seed": request.seed,
+        "fabric": request.manner.fabric.name,
+        "shaper": request.manner.shaper,
+        "sample_ns": request.manner.sample_ns,
+        "load_deadline_ns": request.manner.load_deadline_ns,
+        "capture": request.manner.capture,
         "kernel": kernel,
         "versions": dict(versions),
         "code": code,
@@ -44,7 +45,7 @@ def fingerprint_here(request: Request, tools: Tools) -> dict[str, Any]:
     """That of running the request now, on this machine."""
     packages = {name: version(name) for name in _PACKAGES}
     versions = {"python": platform.python_version(), **packages, **tools.versions}
-    return fingerprint(request, versions, request.fabric.kernel(), sources.code())
+    return fingerprint(request, versions, request.manner.fabric.kernel(), sources.code())
 
 
 def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:

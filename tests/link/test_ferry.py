@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from experiments import ferry_bench
-from experiments.ferry_bench import CLIENT_ADDRESS, FRONT_ADDRESS, Crossing, crossing, open_socket, three_places
+from experiments.benches import ferry as ferry_bench
+from experiments.benches.ferry import CLIENT_ADDRESS, FRONT_ADDRESS, Crossing, crossing, open_socket, three_places
 from experiments.places.namespace import Namespace
 from netem.ferry import loops
 from netem.ferry.direction import Direction

@@ -11,7 +11,7 @@ from experiments.errors import StepFailed, Unavailable
 from experiments.experiment import Progress, run_experiment
 from experiments.fabrics.fabric import FABRICS
 from experiments.record import RunFolder
-from experiments.request import Request, arms_for
+from experiments.request import Manner, Request, arms_for
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,15 @@ def test_nothing_is_run_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
         name="maps",
         arms=tuple(arms_for({}, control=False)),
         repeat=1,
-        fabric=FABRICS[fabric],
-        fabric_reason="as asked",
-        shaper=None,
-        sample_ns=None,
+        manner=Manner(
+            fabric=FABRICS[fabric],
+            fabric_reason="as asked",
+            shaper=None,
+            sample_ns=None,
+            load_deadline_ns=None,
+            capture=True,
+        ),
         results=tmp_path / "results",
-        load_deadline_ns=None,
-        capture=True,
     )
     steps: list[Any] = []
     with pytest.raises(Unavailable, match="CAPTURE=yes"):

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from analysis.reproduction.pictures import LOWAT_BYTES
-from experiments import reproduce
 from experiments.errors import ScenarioError
 from experiments.report import Report
 from experiments.request import arms_for
+from experiments.studies import reproduce
 
 
 def test_only_how_it_is_run_may_be_chosen(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What the instruments cost by themselves: one event of the client, and one read of the clock.
 
-    python -m experiments.client_bench
+    python -m experiments.benches.client
 
 The client's part is the engine with its scanner and the journal, fed with the bytes of a page load, recorded once from
 an h2 server in memory and cut into TLS records. In a run the client counts the same for itself (client/socket.json).

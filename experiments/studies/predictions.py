@@ -15,7 +15,7 @@ from experiments.fabrics.fabric import choose
 from experiments.invocation import split_words
 from experiments.record import check_document, write_document
 from experiments.report import Report
-from experiments.request import Arm, Request
+from experiments.request import Arm, Manner, Request
 from experiments.scenario import KNOBS
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
@@ -86,13 +86,14 @@ def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, A
         name="model",
         arms=arms,
         repeat=1,
-        fabric=fabric,
-        fabric_reason=why,
-        shaper=None,
-        sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
-        capture=False,
+        manner=Manner(
+            fabric=fabric,
+            fabric_reason=why,
+            shaper=None,
+            sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
+            load_deadline_ns=None,
+        ),
         results=results,
-        load_deadline_ns=None,
     )
     with report.progress(request) as progress:
         summary = summarize(load_experiment(run_experiment(request, progress)))

@@ -1,4 +1,4 @@
-"""How long things take on this machine: `python -m experiments.bench`, or `make bench`.
+"""How long things take on this machine: `python -m experiments.benches`, or `make bench`.
 
 Absolute times are only comparable within one run of it.
 """
@@ -17,7 +17,7 @@ from analysis.figures import timeline
 from analysis.findings import findings
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
-from experiments import client_bench, ferry_bench
+from experiments.benches import client, ferry
 from experiments.experiment import Progress, run_experiment
 from experiments.invocation import request_from
 from netem.shaper import Shaper
@@ -99,9 +99,9 @@ def main() -> None:
         print(f"{f'a run folder of {lines} lines, read':<36} {reading_s:>8.2f}")
         console = Console()
         console.print(_shapers(results, silent))
-    client_bench.main()
+    client.main()
     if os.geteuid() == 0:
-        ferry_bench.main()
+        ferry.main()
     else:
         print("the ferry by itself: only as root")
 

@@ -17,7 +17,7 @@ from experiments.experiment import run_experiment
 from experiments.fabrics.fabric import choose
 from experiments.record import check_document, read_json, write_document
 from experiments.report import Report
-from experiments.request import Arm, Request
+from experiments.request import Arm, Manner, Request
 from experiments.scenario import KNOBS
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
@@ -48,12 +48,14 @@ def _request(way: Way, results: Path) -> Request:
         name=f"{way.fabric}-{way.shaper}",
         arms=arms,
         repeat=_REPETITIONS,
-        fabric=fabric,
-        fabric_reason=why,
-        shaper=shaper,
-        sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
+        manner=Manner(
+            fabric=fabric,
+            fabric_reason=why,
+            shaper=shaper,
+            sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
+            load_deadline_ns=None,
+        ),
         results=results,
-        load_deadline_ns=None,
         side_by_side=None if fabric.virtual_clock else _IN_REAL_TIME,
     )
 

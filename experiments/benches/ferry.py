@@ -1,4 +1,4 @@
-"""How fast and how punctual the ferry is on this machine: `python -m experiments.ferry_bench`, as root.
+"""How fast and how punctual the ferry is on this machine: `python -m experiments.benches.ferry`, as root.
 
 Two figures: what TCP gets through it with the ferry kept on one processor, and how far from the model's departure the
 client's kernel stamps each packet. The second needs no trust in the ferry's own figures: a second ring at the loop sees

@@ -1,4 +1,4 @@
-"""Make the README's picture anew: `python -m experiments.picture`, or `make picture`."""
+"""Make the README's picture anew: `python -m experiments.studies.picture`, or `make picture`."""
 
 import shutil
 import tempfile

@@ -1,0 +1,1 @@
+"""Benchmarks: how long things take on this machine."""

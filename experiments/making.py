@@ -1,0 +1,160 @@
+"""The making of one run: its folder before it is carried out, its run.json afterwards.
+
+Experiments and sweeps differ in which runs they want and where the folders go; how one comes to be is here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.findings import NOTHING, findings
+from analysis.journals import FolderError
+from analysis.load import load_evidence, load_layers
+from experiments import capture
+from experiments.errors import LabError, StepFailed
+from experiments.fabrics.fabric import Fabric
+from experiments.instruments import instruments
+from experiments.order import Order, Tools
+from experiments.processes import tail
+from experiments.record import RUN_FORMAT, RunFolder, read_json, write_json
+from experiments.request import Arm, Manner
+from experiments.run import SERVER_NAME
+from experiments.scenario import Scenario, as_document
+from proxy.certificates import issue
+from proxy.server import catalogue
+
+_WALL_LIMIT_S = 300.0
+_SLOWEST_BYTES_PER_S = 200_000
+"""Wall time of an arm in the guest depends on the bytes it moves, hardly on link time; an idle machine does 4 MB/s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One arm, once. seed: of everything random that can be seeded; arms of a repetition have the same one."""
+
+    arm: Arm
+    repetition: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.arm.name}.{self.repetition}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a run ended; reason is None if it is ok."""
+
+    status: str
+    reason: str | None
+
+
+def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
+    """Make the folder, with all that whoever carries the run out needs."""
+    folder.create()
+    if manner.capture:
+        folder.wire.mkdir()
+    issue(folder.asked, SERVER_NAME)
+    _order(run, manner, tools).write(folder)
+
+
+def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, trouble: str | None) -> Ending:
+    """Turn the outcome that was left in the folder into its run.json.
+
+    final: what the folder of the experiment, the run folder's parent, will be called. wall_s: how long it took;
+    trouble: what went wrong with whoever carried it out.
+    """
+    outcome = _outcome(folder, trouble)
+    if manner.capture:
+        try:
+            capture.finish(folder)
+        except StepFailed as error:
+            # Of a run that went wrong before, its packets may have gone with it; the first reason stands.
+            if outcome["status"] == "ok":
+                outcome |= {"status": "failed", "reason": str(error)}
+    if outcome["reason"]:
+        # Paths in it must be right when somebody reads them.
+        outcome["reason"] = outcome["reason"].replace(str(folder.path.parent), str(final))
+    judged: Mapping[str, Any] = NOTHING
+    if outcome["status"] == "ok":
+        try:
+            judged = _judge(folder, run.arm.scenario)
+        except (LabError, FolderError) as error:
+            outcome |= {"status": "failed", "reason": f"the record is incomplete: {error}"}
+    write_json(
+        folder.run,
+        {
+            "format": RUN_FORMAT,
+            "run": folder.path.name,
+            "experiment": final.name,
+            "arm": run.arm.name,
+            "repetition": run.repetition,
+            "seed": run.seed,
+            "fabric": manner.fabric.name,
+            **outcome,
+            "instruments": instruments(folder),
+            "wall_s": round(wall_s, 3),
+            "knobs": dict(run.arm.knobs),
+            "scenario": as_document(run.arm.scenario),
+            "front": dict(catalogue()[run.arm.scenario.server].traits),
+            **judged,
+        },
+    )
+    folder.outcome.unlink(missing_ok=True)
+    return Ending(status=outcome["status"], reason=outcome["reason"])
+
+
+def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
+    """A run that takes longer on the wall clock hangs."""
+    fabric: Fabric = manner.fabric
+    if fabric.virtual_clock:
+        moved_bytes = (scenario.reloads + 1) * 2 * scenario.size_bytes
+        return _WALL_LIMIT_S + moved_bytes / _SLOWEST_BYTES_PER_S
+    return _WALL_LIMIT_S + (scenario.reloads + 1) * _deadline_ns(scenario, manner) / 10**9
+
+
+def load_deadline_ns(scenario: Scenario) -> int:
+    """Longer than any page load that is still getting anywhere, link time."""
+    moved_ns = scenario.link.transmission_ns(2 * scenario.size_bytes)
+    losses = 1 + 20 * scenario.link.loss
+    waits_ns = 200 * scenario.link.round_trip_ns + scenario.script_delay_ns
+    return round(60 * 10**9 + 5 * losses * moved_ns + waits_ns)
+
+
+def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
+    return manner.load_deadline_ns or load_deadline_ns(scenario)
+
+
+def _order(run: Run, manner: Manner, tools: Tools) -> Order:
+    return Order(
+        knobs=run.arm.knobs,
+        fabric=manner.fabric.name,
+        shaper=manner.shaper,
+        seed=run.seed,
+        sample_ns=manner.sample_ns,
+        load_deadline_ns=_deadline_ns(run.arm.scenario, manner),
+        capture=manner.capture,
+        programs=tools.programs,
+        versions=tools.versions,
+        node_route=asdict(tools.node_route) if tools.node_route else None,
+    )
+
+
+def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
+    if trouble is None and folder.outcome.exists():
+        outcome: dict[str, Any] = read_json(folder.outcome)
+        return outcome
+    log = folder.path / "console.log"
+    reason = trouble or str(StepFailed(folder.path.name, f"it ended without an outcome: {tail(log)}", log))
+    return {"status": "failed", "reason": reason, "observed": {}}
+
+
+def _judge(folder: RunFolder, scenario: Scenario) -> Mapping[str, Any]:
+    expected_loads = scenario.reloads + 1
+    traits = catalogue()[scenario.server].traits
+    found = findings(load_evidence(folder.path), load_layers(folder.path), as_document(scenario), traits)
+    if len(found["loads"]) != expected_loads:
+        raise StepFailed("the client", f"{len(found['loads'])} of {expected_loads} loads are complete", folder.client)
+    return found
