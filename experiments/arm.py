@@ -21,9 +21,12 @@ def tell(step: str) -> None:
     print(f"@ {step}", flush=True)
 
 
-def carry_out(folder: RunFolder) -> None:
-    """Run the arm and write outcome.json, also when it fails."""
-    observed: dict[str, Any] = {}
+def carry_out(folder: RunFolder, *, seeded: bool = False) -> None:
+    """Run the arm and write outcome.json, also when it fails.
+
+    seeded: whether everything random follows from the order's seed, not only what the ferry draws.
+    """
+    observed: dict[str, Any] = {"seeded": seeded}
     status, reason = "ok", None
     try:
         order = Order.read(folder)

@@ -55,7 +55,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
             tasks.append(
                 jobs.Task(
                     name=run.name,
-                    command=partial(manner.fabric.command, run.arm.scenario, folder),
+                    command=partial(manner.fabric.command, [(run.arm.scenario, folder)]),
                     # A guest is one processor; its threads on two of the host's wait for each other's wake-ups.
                     one_cpu=manner.fabric.virtual_clock,
                     log=folder.path / "console.log",

@@ -56,7 +56,7 @@ def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
     folder.create()
     if manner.capture:
         folder.wire.mkdir()
-    issue(folder.asked, SERVER_NAME)
+    issue(folder.asked, SERVER_NAME, seed=run.seed)
     _order(run, manner, tools).write(folder)
 
 

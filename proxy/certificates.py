@@ -1,9 +1,24 @@
-"""A private certificate authority for one run, and the front's certificate signed by it."""
+"""A private certificate authority for one run, and the front's certificate signed by it.
 
+With a seed everything in both follows from it, keys included: the length of a certificate, and of what is signed with
+its key, moves the packets of a handshake. Such keys protect nothing, and need not: no one but the lab trusts them.
+"""
+
+import hashlib
+import ipaddress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_CURVE = ec.SECP256R1()
+_SCALARS = 2**255  # all smaller than the order of the curve's group
+_FROM, _UNTIL = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,19 +30,78 @@ class Certificates:
     key: Path
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Holder:
+    """Who has a certificate: its name, key and serial number."""
+
+    name: x509.Name
+    key: ec.EllipticCurvePrivateKey
+    serial: int
+
+    @classmethod
+    def make(cls, name: str, seed: int | None) -> "_Holder":
+        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Priority lab")]
+        attributes.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
+        if seed is None:
+            key, serial = ec.generate_private_key(_CURVE), x509.random_serial_number()
+        else:
+            key = ec.derive_private_key(1 + _number(f"key {seed} {name}") % _SCALARS, _CURVE)
+            serial = 1 + _number(f"serial {seed} {name}") % 2**159
+        return cls(name=x509.Name(attributes), key=key, serial=serial)
+
+
 def certificates_in(folder: Path) -> Certificates:
     """Where `issue` puts the files."""
     return Certificates(ca=folder / "ca.pem", chain=folder / "front.pem", key=folder / "front.key")
 
 
-def issue(folder: Path, *names: str) -> Certificates:
-    """Make a CA that exists for this run only, and a certificate for host names or addresses."""
+def issue(folder: Path, *names: str, seed: int | None = None) -> Certificates:
+    """Make a CA that exists for this run only, and a certificate for host names or addresses.
+
+    seed: None makes both at random; a number needs cryptography 45 or newer.
+    """
     paths = certificates_in(folder)
-    authority = trustme.CA(organization_name="Priority lab")
-    leaf = authority.issue_cert(*names)
-    authority.cert_pem.write_to_path(str(paths.ca))
-    for blob in leaf.cert_chain_pems:
-        blob.write_to_path(str(paths.chain), append=True)
+    authority, front = _Holder.make("authority", seed), _Holder.make(names[0], seed)
+    wanted = x509.SubjectAlternativeName([_general_name(name) for name in names])
+    ca = _certificate(authority, authority, seed, [x509.BasicConstraints(ca=True, path_length=0)])
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    chain = _certificate(front, authority, seed, [x509.BasicConstraints(ca=False, path_length=None), wanted, usage])
+    paths.ca.write_bytes(ca.public_bytes(Encoding.PEM))
+    paths.chain.write_bytes(chain.public_bytes(Encoding.PEM))
     paths.key.touch(mode=0o600)
-    leaf.private_key_pem.write_to_path(str(paths.key))
+    paths.key.write_bytes(front.key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()))
     return paths
+
+
+def _certificate(
+    subject: _Holder, issuer: _Holder, seed: int | None, extensions: list[x509.ExtensionType]
+) -> x509.Certificate:
+    identifier = x509.SubjectKeyIdentifier.from_public_key(subject.key.public_key())
+    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject.name)
+        .issuer_name(issuer.name)
+        .public_key(subject.key.public_key())
+        .serial_number(subject.serial)
+        .not_valid_before(_FROM)
+        .not_valid_after(_UNTIL)
+        .add_extension(identifier, critical=False)
+        .add_extension(authority, critical=False)
+    )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
+    if seed is None:
+        return builder.sign(issuer.key, hashes.SHA256())
+    return builder.sign(issuer.key, hashes.SHA256(), ecdsa_deterministic=True)
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")

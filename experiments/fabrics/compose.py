@@ -29,6 +29,7 @@ class Compose:
     name = "compose"
     merit = "real clocks, in containers"
     virtual_clock = False
+    runs_per_command = 1
     own_programs = True
     tolerance = calibration.REAL
 
@@ -74,9 +75,9 @@ class Compose:
                     tell(f"building the image of the {service} on {engine.base()}")
                     _build(service, server)
 
-    def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """The arm runs on the host and drives the engine."""
-        del scenario
+        ((_, folder),) = runs
         afterwards = scratch / "afterwards"
         afterwards.write_text(engine.removal(project_name(folder)))
         afterwards.chmod(0o755)

@@ -21,13 +21,15 @@ class Fabric(Protocol):
     """One way to make places.
 
     merit: why one would choose it, in words. virtual_clock: whether time in the places jumps over idleness, so that
-    link time costs next to nothing. own_programs: whether the places have programs of their own, so that this machine
-    needs none. tolerance: how far its link may be from what was asked.
+    link time costs next to nothing. runs_per_command: how many runs one command should carry out, one after the other.
+    own_programs: whether the places have programs of their own, so that this machine needs none. tolerance: how far its
+    link may be from what was asked.
     """
 
     name: str
     merit: str
     virtual_clock: bool
+    runs_per_command: int
     own_programs: bool
     tolerance: Tolerance
 
@@ -46,8 +48,8 @@ class Fabric(Protocol):
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Make what all runs share, once. Raises StepFailed or Unavailable."""
 
-    def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
-        """The argument list that carries out the order in the run folder; scratch is removed afterwards.
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
+        """The argument list that carries out the orders in the run folders; scratch is removed afterwards.
 
         A program named `afterwards` that it leaves in scratch is run when the command has ended, however it ended.
         """

@@ -36,6 +36,7 @@ class Netns:
     name = "netns"
     merit = "real clocks, without containers"
     virtual_clock = False
+    runs_per_command = 1
     own_programs = False
     tolerance = calibration.REAL
 
@@ -70,9 +71,9 @@ class Netns:
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Nothing is shared."""
 
-    def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """unshare(1) makes the PID namespace and mounts its /proc."""
-        del scenario
+        ((_, folder),) = runs
         arm = [sys.executable, "-m", "experiments.arm", str(folder.path)]
         return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
 

@@ -32,6 +32,7 @@ class Virtual:
     name = "virtual"
     merit = "a virtual clock, so a slow link costs no waiting"
     virtual_clock = True
+    runs_per_command = 10
     own_programs = False
     tolerance = calibration.VIRTUAL
 
@@ -62,8 +63,9 @@ class Virtual:
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Nothing is shared but the kernel, and `probe` saw that."""
 
-    def command(self, scenario: Scenario, folder: RunFolder, scratch: Path) -> list[str]:
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """The kernel's command line. It is split at blanks, so init is a script in the scratch folder."""
+        scenario = max((scenario for scenario, _ in runs), key=_memory_mib)
         init = scratch / "init"
         environment = {
             "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]),
@@ -74,7 +76,7 @@ class Virtual:
             "PYTHONPATH": str(_ROOT),  # the lab's own code, also where another checkout is the one installed
         }
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
-        run = shlex.join([sys.executable, "-m", "experiments.guest.init", str(folder.path)])
+        run = shlex.join([sys.executable, "-m", "experiments.guest.init", *(str(folder.path) for _, folder in runs)])
         init.write_text("\n".join(["#!/bin/sh", *exports, f"exec {run}", ""]))
         init.chmod(0o755)
         return [

@@ -1,40 +1,118 @@
-"""The guest's first process: makes the few mounts it needs, carries out one arm, switches the guest off.
+"""The guest's first process: makes a few mounts, carries out runs, one after the other, switches the guest off.
 
-Runs inside the guest as `python -m experiments.guest.init RUN-FOLDER`. The root is the host's file system, read-only;
-the run folder is mounted writable over itself, so every path means the same inside and outside.
+Runs inside the guest as `python -m experiments.guest.init RUN-FOLDER...`. The root is the host's file system,
+read-only; each run folder is mounted writable over itself, so every path means the same inside and outside.
+
+Rules:
+1. A run finds the same guest whether it is the first or the tenth: the same time of day, the same phase of the kernel's
+   ticks, random numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty
+   /run. What it started ends with that process.
+2. Lines "@ begins NAME" and "@ ended NAME" frame what a run has to say.
 """
 
 import ctypes
+import gc
 import os
 import sys
+import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from experiments.record import RunFolder
 
 _POWER_OFF = 0x4321_FEDC  # <linux/reboot.h>
+_CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
+_PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
+_TIMER_ABSTIME = 1
 _CONGESTION_CONTROLS = "reno cubic bbr"
+_SEED = Path("/sys/module/random/parameters/seed")
+_DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
+# A tick is 10 ms, and the kernel rounds a timer to up to 4,096 of them, the longer it is the more.
+_ALIGNMENT_NS = 1024 * 10**9
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
 def _mount(kind: str, target: str, options: str = "") -> None:
-    if _libc.mount(b"none", target.encode(), kind.encode(), 0, options.encode()) != 0:
-        raise OSError(ctypes.get_errno(), f"mounting {kind} on {target}: {os.strerror(ctypes.get_errno())}")
+    _check(_libc.mount(b"none", target.encode(), kind.encode(), 0, options.encode()), f"mounting {kind} on {target}")
+
+
+def _wait_for_alignment() -> None:
+    """Sleep, which takes no time, until the clock stands where it stands at the beginning of every run."""
+    due_s = (time.monotonic_ns() // _ALIGNMENT_NS + 1) * _ALIGNMENT_NS // 10**9
+    until = (ctypes.c_long * 2)(due_s, 0)  # struct timespec
+    _libc.prctl(_PR_SET_TIMERSLACK, 1)
+    # time.sleep would read the clock itself, and sleep from then on; each reading takes 256 ns here.
+    _check(_libc.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, until, None), "waiting for the clock")
+    _libc.prctl(_PR_SET_TIMERSLACK, 0)  # the usual one
+
+
+def _rehearse() -> None:
+    """Have the kernel do once what it does only when something is first needed, and takes random numbers for."""
+    from experiments.guest.rehearsal import rehearse
+
+    _in_a_child(rehearse)
+
+
+def _in_a_child(do: Callable[[], None]) -> None:
+    """In a process and a mount namespace of its own, with an empty /run."""
+    child = os.fork()
+    if child == 0:
+        try:
+            _check(_libc.unshare(_CLONE_NEWNS), "a new mount namespace")
+            _mount("proc", "/proc")
+            _mount("tmpfs", "/run")
+            do()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _carry_out(path: Path) -> None:
+    """One run, in a process of its own."""
+    from experiments.arm import carry_out  # pyroute2 wants /proc when it is imported
+    from experiments.order import Order
+
+    folder = RunFolder(path)
+    print(f"@ begins {path.name}", flush=True)
+    seed = Order.read(folder).seed
+    home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    _wait_for_alignment()
+    time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
+    seeded = _SEED.exists()  # a guest kernel made from another source may do without (edits.py)
+    if seeded:
+        _SEED.write_text(str(seed))
+    _check(_libc.unshare(_CLONE_NEWPID), "a new PID namespace")
+    _in_a_child(lambda: carry_out(folder, seeded=seeded))
+    _check(_libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
+    os.close(home)
+    print(f"@ ended {path.name}", flush=True)
 
 
 def main() -> None:
     """Never returns: the guest ends with it."""
     try:
-        folder = sys.argv[1]
+        paths = [Path(word) for word in sys.argv[1:]]
         _mount("proc", "/proc")
         _mount("sysfs", "/sys")
-        _mount("tmpfs", "/run")
-        _mount("hostfs", folder, folder)
+        for path in paths:
+            _mount("hostfs", str(path), str(path))
         # Namespaces made later may only choose what the first one allows.
         Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
-        from experiments.arm import carry_out  # pyroute2 wants /proc when it is imported
+        _rehearse()
+        import experiments.arm  # noqa: F401  once for all runs
 
-        carry_out(RunFolder(Path(folder)))
+        gc.freeze()
+        for path in paths:
+            _carry_out(path)
     except BaseException:
         traceback.print_exc()
     finally:

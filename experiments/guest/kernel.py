@@ -9,10 +9,10 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.errors import StepFailed, Unavailable
+from experiments.guest.edits import EDITS
 from experiments.processes import die_with_parent, tail
 
 _CONFIG = Path(__file__).with_name("kernel.config")
@@ -20,49 +20,6 @@ _SOURCE = re.compile(r"linux-source-(\d+)\.(\d+)\.tar\.xz")
 _COMPILED = re.compile(r"^  (CC|AR|AS|LD)\b")
 _EXPECTED_LINES = 1085
 _DEADLINE_S = 3600
-
-
-@dataclass(frozen=True)
-class _Edit:
-    """One replacement in the source, for kernels that have the line."""
-
-    file: str
-    old: str
-    new: str
-
-
-_EDITS = (
-    # A host with AMX has 11,008 bytes of floating-point state, and PTRACE_SETREGSET takes all of it or fails with
-    # EFAULT; the kernel sets 2,696 aside. Kernels from 6.13 on ask the host for the size.
-    _Edit("arch/x86/um/user-offsets.c", "DEFINE_LONGS(HOST_FP_SIZE, 2696);", "DEFINE_LONGS(HOST_FP_SIZE, 12288);"),
-    # While the clock stands still, sched_yield(2) gives the processor back to whoever yielded, and a thread that yields
-    # until another has got on (libuv does, when it closes a handle) waits for ever. Let the scheduler's clock, and no
-    # other, move a tick with each call. Kernels from 6.15 on do the like.
-    _Edit(
-        "arch/um/kernel/time.c",
-        "EXPORT_SYMBOL_GPL(time_travel_mode);\n",
-        """EXPORT_SYMBOL_GPL(time_travel_mode);
-
-unsigned long priolab_yields;
-
-notrace unsigned long long sched_clock(void)
-{
-	return (unsigned long long)(jiffies - INITIAL_JIFFIES + priolab_yields) * (NSEC_PER_SEC / HZ);
-}
-""",
-    ),
-    _Edit(
-        "arch/um/kernel/skas/syscall.c",
-        "		unsigned long ret = EXECUTE_SYSCALL(syscall, regs);\n",
-        """		extern unsigned long priolab_yields;
-		unsigned long ret;
-
-		if (time_travel_mode == TT_MODE_INFCPU && syscall == __NR_sched_yield)
-			priolab_yields++;
-		ret = EXECUTE_SYSCALL(syscall, regs);
-""",
-    ),
-)
 
 
 def cache_folder() -> Path:
@@ -89,7 +46,7 @@ def path() -> Path:
 
     Without a source the newest kernel built so far serves.
     """
-    recipe = hashlib.sha256(_CONFIG.read_bytes() + repr(_EDITS).encode())
+    recipe = hashlib.sha256(_CONFIG.read_bytes() + repr(EDITS).encode())
     try:
         tarball = source()
     except Unavailable:
@@ -180,7 +137,7 @@ def _wait(process: subprocess.Popen[str], timeout_s: float = _DEADLINE_S) -> int
 
 
 def _configure(tree: Path, output: int, log: Path) -> None:
-    for edit in _EDITS:
+    for edit in EDITS:
         file = tree / edit.file
         file.write_text(file.read_text().replace(edit.old, edit.new))
     _run(["make", "ARCH=um", "defconfig"], tree, output, log)

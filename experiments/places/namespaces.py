@@ -228,6 +228,22 @@ class Namespaces:
             far_end.join(_FAR_END_S + link.round_trip_ns / 10**9)
         return result
 
+    def exchange(self) -> None:
+        """One connection and one datagram from the client to the front, and from there to the origin."""
+        ways = ((self._client, self._front, self.addresses.front), (self._front, self._origin, self.addresses.origin))
+        for near, far, address in ways:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                with far.entered():
+                    there = socket.socket(type=kind)
+                with near.entered():
+                    here = socket.socket(type=kind)
+                with there, here:
+                    there.bind((address, 0))
+                    if kind is socket.SOCK_STREAM:
+                        there.listen()
+                    here.connect(there.getsockname())
+                    here.send(b"once")
+
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
         """In this process. A look may find that a server's worker died."""
