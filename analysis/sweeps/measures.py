@@ -17,16 +17,18 @@ its context switches tell how often the front was woken up, and nothing of its l
 
 from collections.abc import Mapping
 from enum import StrEnum
+from math import ceil
 from typing import Any
 
 from analysis.journals import FolderError, ProcessSample, read_lines
 from analysis.ledger import Layer
 from analysis.load import Run
 from analysis.metrics import IMAGE, SCRIPT
-from analysis.packets import RECORD_BYTES, framed
+from analysis.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 from analysis.summary import measured
 
 _MB = 10**6
+_RECORD_PACKETS = ceil(RECORD_BYTES / SEGMENT_BYTES) + 1  # it need not begin where a packet does
 
 
 class Measure(StrEnum):
@@ -65,10 +67,12 @@ def grains(run: Run) -> Mapping[Measure, float]:
     """The smallest difference that means anything in a run whose status is ok.
 
     Payload is sent and can be read in whole TLS records, and which of them comes last, or before the script, depends on
-    how writes happen to fall. So a time means nothing finer than what one record of 16 KiB takes in packets at the
+    how writes happen to fall. So a time means nothing finer than the packets in which one record can lie take at the
     link's rate, or than the step of the clock if that is longer; goodput nothing finer than what that makes of it.
     """
-    grain_ms = max(framed(record_ms(run)), (run.observed.get("clock_resolution_ns") or 0) / 10**6)
+    rate_bit_s = run.scenario["rate_bit_s"]
+    packets_ms = _RECORD_PACKETS * PACKET_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
+    grain_ms = max(packets_ms, (run.observed.get("clock_resolution_ns") or 0) / 10**6)
     busy_ms = _busy_ms(run)
     goodput_bit_s = 2 * run.scenario["size_bytes"] * 8 * 1000 / busy_ms
     times = dict.fromkeys((Measure.FIRST_BYTE, Measure.SEND_QUEUE, Measure.COMPLETE), grain_ms)

@@ -86,4 +86,6 @@ def difference(one: Estimate, other: Estimate, spread: Spread) -> Difference:
     """One against another."""
     amount = one.median - other.median
     are_apart = one.low > other.high or one.high < other.low
-    return Difference(amount=amount, is_measurable=are_apart and abs(amount) > spread.band(max(one.median, other.median)))
+    return Difference(
+        amount=amount, is_measurable=are_apart and abs(amount) > spread.band(max(one.median, other.median))
+    )

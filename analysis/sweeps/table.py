@@ -125,7 +125,17 @@ def to_csv(summary: Mapping[str, Any]) -> str:
         ]
         none = network["no_difference"][Measure.FIRST_BYTE]
         repetitions = chosen["ok"] if chosen else None
-        writer.writerow([network["network"], knee["recommended"], knee["goodput_falls_at"], none["grain"], none["pair_part"], repetitions, *cells])
+        writer.writerow(
+            [
+                network["network"],
+                knee["recommended"],
+                knee["goodput_falls_at"],
+                none["grain"],
+                none["pair_part"],
+                repetitions,
+                *cells,
+            ]
+        )
     return text.getvalue()
 
 

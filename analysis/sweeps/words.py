@@ -125,13 +125,16 @@ def _compared(knee: Knee, level: Level | None) -> str:
 def no_difference(network: Network, knee: Knee) -> str:
     """What counts as none, and where that comes from."""
     first, goodput = (knee.spreads[measure] for measure in (_FIRST, Measure.GOODPUT))
-    told = f"No difference: less than a TLS record's {milliseconds(first.grain)}, or {rate(goodput.grain)} of goodput"
+    told = (
+        f"No difference: less than the packets of a TLS record make, {milliseconds(first.grain)} or "
+        f"{rate(goodput.grain)} of goodput"
+    )
     if network.pair is None or first.repetitions is None:
         return f"{told}. There is no A/A pair to tell more."
     one, other = first.repetitions
     return (
-        f"{told}, or less than the A/A pair's spread: {lowat(network.pair[0])} twice, {one} and {other} repetitions, up "
-        f"to {milliseconds(first.amount or 0.0)} ({first.part or 0.0:.1%}) and {rate(goodput.amount or 0.0)} "
+        f"{told}, or than the A/A pair's spread: {lowat(network.pair[0])} twice, {one} and {other} repetitions, up to "
+        f"{milliseconds(first.amount or 0.0)} ({first.part or 0.0:.1%}) and {rate(goodput.amount or 0.0)} "
         f"({goodput.part or 0.0:.1%}) apart."
     )
 
