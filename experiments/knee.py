@@ -1,4 +1,4 @@
-"""`priolab knee`: what a sweep says. Table and sentences on the terminal; picture, tables and summary beside the runs."""
+"""`priolab knee`: what a sweep says: tables and sentences on the terminal, picture and tables in its folder."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -14,6 +14,7 @@ from experiments.record import write_document
 from experiments.report import Report
 
 _STEP = "finding the knee"
+_TABLES = {"knee.md": table.markdown, "knee.csv": table.networks_csv, "knee-values.csv": table.values_csv}
 
 
 def register(commands: Any, add_folder: Callable[..., None], folder: Callable[[argparse.Namespace], Path]) -> None:
@@ -25,7 +26,7 @@ def register(commands: Any, add_folder: Callable[..., None], folder: Callable[[a
 
 
 def show(path: Path, report: Report, *, as_json: bool = False) -> int:
-    """Say what the sweep in a folder says, and leave it there as knee.md, .csv, .svg, .png and .html; the exit code.
+    """Say what the sweep in a folder says, and leave it there as files whose names begin with knee; the exit code.
 
     as_json: print the summary and nothing else, and write nothing. It is 1 if a run is missing or not ok. Raises
     StepFailed if the folder is no sweep's, or cannot be written.
@@ -38,8 +39,8 @@ def show(path: Path, report: Report, *, as_json: bool = False) -> int:
         else:
             _tell(summary, report)
             report.figures(_draw(sweep), path)
-            for name, text in (("knee.md", table.markdown(summary)), ("knee.csv", table.to_csv(summary))):
-                write_document(path / name, text.encode(), _STEP)
+            for name, make in _TABLES.items():
+                write_document(path / name, make(summary).encode(), _STEP)
     except (FolderError, OSError) as error:
         raise StepFailed(_STEP, str(error)) from error
     return 1 if summary["runs"]["troubles"] else 0
@@ -52,13 +53,15 @@ def _draw(sweep: Sweep) -> list[Path]:
 
 
 def _tell(summary: Mapping[str, Any], report: Report) -> None:
-    report.table(table.head(), table.rows(summary))
-    for network in summary["networks"]:
+    networks = summary["networks"]
+    overview = table.of_networks(summary) if len(networks) > 1 else table.of_values(networks[0])
+    report.table(overview.head, overview.rows)
+    for network in networks:
         report.say(f"\n{network['network']}", "bold")
         for sentence in table.sentences(network):
             report.say(f"  {sentence}")
-    if judged := table.auto_rows(summary):
+    if judged := table.of_auto(summary):
         report.say("")
-        report.table(table.auto_head(), judged)
+        report.table(judged.head, judged.rows)
     for note in table.notes(summary):
         report.say(f"note: {note}", "yellow")

@@ -33,6 +33,8 @@ def amount(measure: Measure, value: float) -> str:
     """A measured value."""
     if measure is Measure.GOODPUT:
         return rate(value)
+    if measure is Measure.CPU:
+        return f"{value:.3g} ms"
     return milliseconds(value) if measure.endswith("_ms") else f"{value:.3g}"
 
 
@@ -42,7 +44,10 @@ def interval(measure: Measure, estimate: Estimate) -> str:
     if estimate.repetitions == 1:
         return f"{text} (one repetition)"
     low, high = amount(measure, estimate.low), amount(measure, estimate.high)
-    return text if low == high else f"{text} ({low} to {high})"
+    if low == high:
+        return text
+    number, _, unit = low.rpartition(" ")
+    return f"{text} ({number if number and high.endswith(f' {unit}') else low} to {high})"
 
 
 def lowat(level: Level) -> str:
