@@ -2,7 +2,8 @@
 
 1. A value of which no run is ok takes no part.
 2. Goodput is measured against LOWAT unset; if nothing is known of that, against the largest fixed value, and it is
-   said. A value whose goodput is measurably less is out. `falls_at` is the first such value, coming from unset.
+   said. `falls_at` is the first value, coming from unset, at which it is measurably less. A value is out if it is
+   measurably less and by more than 1 %: a careful measurement sees less than anybody would give a second for.
 3. Of the rest, the best is the one with the soonest script first byte.
 4. Recommended is the largest one, unset being larger than any, whose script first byte is not measurably later than the
    best one's. The largest, because a smaller value cannot be seen to bring anything, and wakes the front up more often.
@@ -20,18 +21,23 @@ from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Level, Network
 from analysis.sweeps.spread import Difference, Spread, difference, spreads
 
+LOSS = 0.01
+"""As much of the goodput a value may cost."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Knee:
     """recommended, best: None if nothing is known of any value. reference: what goodput was measured against.
 
-    falls_at: None if goodput falls measurably at none of the values that were tried. front: smallest first.
+    falls_at: None if goodput falls measurably at none of the values that were tried. out: they cost too much of it.
+    front: smallest first.
     """
 
     reference: Level | None
     best: Level | None
     recommended: Level | None
     falls_at: Level | None
+    out: tuple[Level, ...]
     front: tuple[Level, ...]
     spreads: Mapping[Measure, Spread]
 
@@ -45,21 +51,29 @@ def find(network: Network) -> Knee:
     bands = spreads(network)
     tried = [*network.fixed, *([network.unset] if network.unset else [])]
     reference = tried[-1] if tried else None
-    kept: list[Level] = []
-    fallen: list[Level] = []
-    for level in tried:
-        assert reference is not None
-        gain = difference(level.estimate(Measure.GOODPUT), reference.estimate(Measure.GOODPUT), bands[Measure.GOODPUT])
-        (fallen if gain.is_less else kept).append(level)
+    fallen = [level for level in tried if reference and _goodput(level, reference, bands).is_less]
+    kept = [level for level in tried if level not in fallen or goodput_part(level, reference) >= 1 - LOSS]
     best = min(kept, key=lambda level: level.estimate(Measure.FIRST_BYTE).median, default=None)
     return Knee(
         reference=reference,
         best=best,
         recommended=_largest_as_good(kept, best, bands[Measure.FIRST_BYTE]) if best else None,
         falls_at=fallen[-1] if fallen else None,
+        out=tuple(level for level in tried if level not in kept),
         front=tuple(_front(tried, bands)),
         spreads=bands,
     )
+
+
+def goodput_part(level: Level, reference: Level | None) -> float:
+    """Of the reference's; 1 without one."""
+    if reference is None:
+        return 1.0
+    return level.estimate(Measure.GOODPUT).median / reference.estimate(Measure.GOODPUT).median
+
+
+def _goodput(level: Level, reference: Level, bands: Mapping[Measure, Spread]) -> Difference:
+    return difference(level.estimate(Measure.GOODPUT), reference.estimate(Measure.GOODPUT), bands[Measure.GOODPUT])
 
 
 def _largest_as_good(kept: Sequence[Level], best: Level, spread: Spread) -> Level:

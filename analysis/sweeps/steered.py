@@ -13,11 +13,11 @@ These are medians against limits that are given, and not a question of what is m
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.sweeps.knee import LOSS, goodput_part
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Level, Network
 
 _LATER = 0.15
-_LESS = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Judgement:
 
 def judge(network: Network) -> list[Judgement]:
     """Every steered value of a network; none if LOWAT=auto was not tried."""
-    kept = [level for level in network.fixed if _goodput_part(level, network.unset) >= 1 - _LESS]
+    kept = [level for level in network.fixed if goodput_part(level, network.unset) >= 1 - LOSS]
     choice = min(kept or network.fixed, key=_first_byte_ms, default=None)
     left_out = tuple(level.value for level in network.fixed if kept and level not in kept)
     return [_judge(network, level, choice, left_out) for level in network.steered]
@@ -54,7 +54,7 @@ def _judge(network: Network, auto: Level, best: Level | None, left_out: Sequence
     if auto_ms is not None and best_ms is not None:
         ratio = auto_ms / best_ms
         is_near = ratio <= 1 + _LATER or auto_ms - best_ms <= network.record_ms
-    part = _goodput_part(auto, network.unset) if auto.is_good and network.unset else None
+    part = goodput_part(auto, network.unset) if auto.is_good and network.unset else None
     return Judgement(
         network=network.name,
         value=auto.value,
@@ -65,16 +65,9 @@ def _judge(network: Network, auto: Level, best: Level | None, left_out: Sequence
         ratio=ratio,
         is_near=is_near,
         goodput_part=part,
-        keeps_goodput=None if part is None else part >= 1 - _LESS,
+        keeps_goodput=None if part is None else part >= 1 - LOSS,
     )
 
 
 def _first_byte_ms(level: Level) -> float:
     return level.estimate(Measure.FIRST_BYTE).median
-
-
-def _goodput_part(level: Level, unset: Level | None) -> float:
-    """Of what it is with LOWAT unset; 1 if that is not known."""
-    if unset is None:
-        return 1.0
-    return level.estimate(Measure.GOODPUT).median / unset.estimate(Measure.GOODPUT).median

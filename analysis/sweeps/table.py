@@ -60,7 +60,9 @@ def sentences(network: Document) -> list[str]:
     knee = network["knee"]
     said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
     if knee["front"]:
-        said.insert(2, f"On the front of trade-offs between first byte and goodput: {', '.join(knee['front'])}.")
+        said.insert(
+            2, f"The front of trade-offs (first byte, goodput, processor time if known): {', '.join(knee['front'])}."
+        )
     said += [judgement["words"] for judgement in network["auto"]]
     if knee["put_back"]:
         said.append(f"To see it: priolab run {' '.join(knee['put_back'])}")

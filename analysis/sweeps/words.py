@@ -1,7 +1,7 @@
 """What a sweep says, in words and with units. Pure."""
 
 from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.knee import Knee
+from analysis.sweeps.knee import LOSS, Knee, goodput_part
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import NONE, Level, Network
 from analysis.sweeps.spread import Difference
@@ -68,13 +68,12 @@ def reason(network: Network, knee: Knee) -> str:
     chosen, best = knee.recommended, knee.best
     if chosen is None or best is None:
         return "No value can be recommended: no run with a fixed LOWAT, or with LOWAT unset, is ok."
+    first_of = "the soonest of those that keep goodput" if knee.out else "the soonest of all"
     own, soonest = (interval(_FIRST, level.estimate(_FIRST)) for level in (chosen, best))
     if chosen is network.unset:
-        than = "the soonest of all" if best is chosen else f"and {lowat(best)} not measurably sooner, at {soonest}"
+        than = first_of if best is chosen else f"and {lowat(best)} not measurably sooner, at {soonest}"
         return f"LOWAT unset: no value is needed here; without one the script's first byte comes at {own}, {than}."
-    than = (
-        "the soonest of all" if best is chosen else f"not measurably later than the soonest, {soonest} at {best.value}"
-    )
+    than = first_of if best is chosen else f"not measurably later than {first_of}, {soonest} at {best.value}"
     return (
         f"{lowat(chosen)}: no larger value brings the script's first byte as soon, at {own}, {than}"
         f"{_than_unset(network, knee, chosen)}."
@@ -86,10 +85,10 @@ def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
     if network.unset is None:
         return f"; LOWAT unset is not known here, and goodput, {goodput}, was held against the largest value's"
     unset = milliseconds(network.unset.estimate(_FIRST).median)
-    is_more = knee.against(chosen, network.unset, Measure.GOODPUT).is_more
-    return (
-        f"; unset it is {unset}, and goodput, {goodput}, is {'more' if is_more else 'not measurably less'} than unset"
-    )
+    gain = knee.against(chosen, network.unset, Measure.GOODPUT)
+    less = f"{1 - goodput_part(chosen, network.unset):.1%} less"
+    compared = "more" if gain.is_more else less if gain.is_less else "not measurably less"
+    return f"; unset it is {unset}, and goodput, {goodput}, is {compared} than unset"
 
 
 def falls(network: Network, knee: Knee) -> str:
@@ -100,11 +99,12 @@ def falls(network: Network, knee: Knee) -> str:
         tried = [level.value for level in network.fixed]
         span = tried[0] if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
         return f"Goodput falls measurably at none of the values that were tried ({span})."
-    here, there = (level.estimate(Measure.GOODPUT).median for level in (knee.falls_at, knee.reference))
-    return (
-        f"Goodput falls measurably at {lowat(knee.falls_at)}: {rate(here)}, {1 - here / there:.1%} less than with "
-        f"{lowat(knee.reference)}."
+    less = 1 - goodput_part(knee.falls_at, knee.reference)
+    told = (
+        f"Goodput falls measurably at {lowat(knee.falls_at)}: {rate(knee.falls_at.estimate(Measure.GOODPUT).median)}, "
+        f"{less:.1%} less than with {lowat(knee.reference)}"
     )
+    return f"{told}; up to {LOSS:.0%} is let pass." if less <= LOSS else f"{told}."
 
 
 def documentation(network: Network, knee: Knee) -> str:
