@@ -97,7 +97,7 @@ def _level_titles(cells: Sequence[Declaration]) -> None:
     most = max(len(cell["title"]["text"]) + len(cell["title"]["subtitle"]) for cell in cells)
     for cell in cells:
         title = cell["title"]
-        title["text"] = [""] * (most - len(title["text"]) - len(title["subtitle"])) + title["text"]
+        title["text"] = ["\u00a0"] * (most - len(title["text"]) - len(title["subtitle"])) + title["text"]
 
 
 def _subtitle(network: Network, knee: Knee) -> str:

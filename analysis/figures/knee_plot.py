@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import Any, Self
 
+from analysis.figures.backlog import ticks
 from analysis.figures.palette import GOODPUT, GRID, INK, LAYERS, NO_DIFFERENCE, RESOURCES, STEERED
 from analysis.figures.sheet import WIDTH
 from analysis.ledger import Layer
@@ -28,7 +29,7 @@ AXIS_PX = 84
 """What stands left of a plot."""
 
 _UNSET_AFTER = 1.5  # doublings
-_ROOM = 1.12
+_ROOM, _GOODPUT_ROOM = 1.12, 1.5  # above the highest value; goodput has it written over all of them
 _SERIES: Mapping[Measure, tuple[str, str]] = {
     Measure.FIRST_BYTE: ("script first byte", RESOURCES[SCRIPT]),
     Measure.SEND_QUEUE: ("of it, unsent in the kernel", LAYERS[Layer.UNSENT]),
@@ -136,15 +137,18 @@ class Plot:
         return {"data": {"values": list(rows)}, "mark": mark, "encoding": axes | encoding}
 
     def _y(self) -> Declaration:
+        most = self._most / self._scale
         axis = self._size.letters(
             title=self._unit,
-            tickCount=3 if self._judged is Measure.GOODPUT else 5,
+            # None at the very top: its label would make this plot higher than its neighbour.
+            values=[0.0, *ticks(most, most / (3 if self._judged is Measure.GOODPUT else 5))],
             gridColor=GRID,
             minExtent=AXIS_PX - 30,
             maxExtent=AXIS_PX - 30,
             domain=False,
         )
-        scale = {"domain": [0, self._most * _ROOM / self._scale], "nice": False}
+        room = _GOODPUT_ROOM if self._judged is Measure.GOODPUT else _ROOM
+        scale = {"domain": [0, most * room], "nice": False}
         return {"field": "y", "type": "quantitative", "scale": scale, "axis": axis}
 
     def _band(self) -> list[Declaration]:
