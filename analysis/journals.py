@@ -98,6 +98,19 @@ class QueueSample:
     delay_line_bytes: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProcessSample:
+    """A line of front/process.jsonl: counts so far of the process that serves the client, None where nobody counts."""
+
+    t_ns: int
+    pid: int
+    cpu_ns: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    read_calls: int | None = None
+    write_calls: int | None = None
+
+
 class Timed(Protocol):
     """Whatever was noted down at an instant."""
 

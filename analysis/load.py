@@ -1,7 +1,7 @@
 """Run folders as values. Raises FolderError, naming file and line, for anything that is not one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,13 +120,13 @@ class Experiment:
 
 def load_experiment(path: Path) -> Experiment:
     """The experiment in a folder. Raises FolderError."""
-    document = _document(path / "experiment.json", shape.EXPERIMENT)
+    document = load_document(path / "experiment.json", shape.EXPERIMENT)
     return Experiment(path=path, document=document, runs=tuple(load_run(path / name) for name in document["runs"]))
 
 
 def load_run(path: Path) -> Run:
     """The run in a folder. Raises FolderError."""
-    return Run(path=path, document=_document(path / "run.json", shape.RUN))
+    return Run(path=path, document=load_document(path / "run.json", shape.RUN))
 
 
 def load_plan(path: Path) -> Plan:
@@ -157,11 +157,13 @@ def load_layers(path: Path) -> Layers:
     )
 
 
-def _document(file: Path, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def load_document(file: Path, schema: Mapping[str, Any], formats: Sequence[int] = _FORMATS) -> Mapping[str, Any]:
+    """A JSON document that has a format and a schema (analysis.shape). Raises FolderError."""
     document = _json(file)
     found = document.get("format") if isinstance(document, dict) else None
-    if found not in _FORMATS:
-        raise FolderError(f"{file}: format {found}; this version reads formats {' and '.join(map(str, _FORMATS))}")
+    if found not in formats:
+        readable = f"format{'s' if len(formats) > 1 else ''} {' and '.join(map(str, formats))}"
+        raise FolderError(f"{file}: format {found}; this version reads {readable}")
     if told := shape.trouble(document, schema):
         raise FolderError(f"{file}: {told}")
     read: Mapping[str, Any] = document

@@ -107,6 +107,26 @@ EXPERIMENT: Mapping[str, Any] = _object(
 )
 """experiment.json."""
 
+_WORDS = {"type": "object", "additionalProperties": _TEXT}
+
+SWEEP: Mapping[str, Any] = _object(
+    {
+        "sweep": _TEXT,
+        "name": _TEXT,
+        "started_at": _TEXT,
+        "grid": {"type": "object", "additionalProperties": {"type": "array", "items": _TEXT, "minItems": 1}},
+        "fixed": _WORDS,
+        "repeat": {"type": "integer", "minimum": 1},
+        "fabric": _TEXT,
+        "arms": {
+            "type": "array",
+            "minItems": 1,
+            "items": _object({"arm": _TEXT, "levels": _WORDS, "knobs": _WORDS, "twin_of": _MAYBE_TEXT}),
+        },
+    }
+)
+"""sweep.json."""
+
 
 def trouble(document: Any, schema: Mapping[str, Any]) -> str | None:
     """What is wrong with a document, and where in it; None if nothing is."""

@@ -16,6 +16,7 @@ from analysis.exports.formats import FORMATS
 from analysis.journals import FolderError
 from analysis.load import load_experiment
 from analysis.summary import summarize
+from experiments import knee
 from experiments.doctor import examine, ways
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
@@ -111,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     figures = commands.add_parser("figures", help="draw all figures of an experiment", allow_abbrev=False)
     _add_experiment(figures)
     figures.set_defaults(do=_figures)
+
+    knee.register(commands, _add_experiment, _folder)
 
     commands.add_parser("list", help="list the named scenarios").set_defaults(do=_list)
     commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)

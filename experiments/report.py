@@ -162,6 +162,15 @@ class Report:
             table.add_row(escape(arm["name"]), *(_seconds(load["script"]["first_byte_ms"]) for load in arm["loads"]))
         self._console.print(table)
 
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Cells in columns; a narrow terminal folds them."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in head:
+            table.add_column(heading)
+        for row in rows:
+            table.add_row(*map(escape, row))
+        self._console.print(table, soft_wrap=False)
+
     def figures(self, paths: Sequence[Path], folder: Path) -> None:
         """Where the picture and the run folders are."""
         for path in paths:

@@ -33,6 +33,11 @@ RECEIVED = RESOURCES[IMAGE]
 
 VERDICTS: Mapping[str, str] = MappingProxyType({Verdict.KEPT: "#00664b", Verdict.INVERTED: "#b00020"})
 
+GOODPUT = "#117733"
+STEERED = "#004488"
+NO_DIFFERENCE = "#ececec"
+"""Of the pictures of a sweep: goodput, what LOWAT=auto reached, and the band within which there is no difference."""
+
 
 def ink_on(colour: str) -> str:
     """Black or white, whichever can be read on it."""

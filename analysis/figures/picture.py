@@ -47,7 +47,11 @@ _OPTIONS = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, 
 
 def save(chart: Any, folder: Path, name: str) -> list[Path]:
     """NAME.svg, NAME.png and NAME.html; each appears whole. The paths. Raises OSError."""
-    declaration = chart.to_dict()
+    return save_declaration(chart.to_dict(), folder, name)
+
+
+def save_declaration(declaration: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
+    """A picture that is declared in Vega-Lite's own words."""
     svg = drawn(declaration)
     files = {
         folder / f"{name}.svg": svg.encode(),
@@ -78,7 +82,7 @@ def still(declaration: Mapping[str, Any]) -> dict[str, Any]:
 
     def seen(node: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in node.items() if key != "params"}
-        for key in ("vconcat", "layer"):
+        for key in ("vconcat", "hconcat", "layer"):
             if key in kept:
                 kept[key] = [seen(below) for below in kept[key] if below.get("mark", {}).get("opacity") != 0]
         return kept

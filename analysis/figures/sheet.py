@@ -23,6 +23,26 @@ _NAME_PX = 14
 # Altair's own types for what layering and concatenating give are wider than what its functions accept.
 Chart = Any
 
+CONFIG: dict[str, Any] = {
+    "font": FAMILIES,
+    "padding": 24,
+    "background": "white",
+    "view": {"stroke": None},
+    "legend": {
+        "title": None,
+        "orient": "bottom",
+        "labelFontSize": SMALL,
+        "labelLimit": 0,
+        "symbolType": "square",
+        "symbolSize": 400,
+        "symbolStrokeWidth": 0,
+        "columnPadding": 30,
+        "rowPadding": 8,
+        "offset": 18,
+    },
+}
+"""What all pictures have in common."""
+
 # Places on the paper. Channels are given as what they are: Altair takes milliseconds to find that out of anything else.
 _X_AT: Any = alt.XValue
 _Y_AT: Any = alt.YValue
@@ -187,22 +207,7 @@ def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
         # All panels have the same _MOVE on purpose.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter", UserWarning)
         below = alt.vconcat(*panels, spacing=26, title=words)
-    return (
-        below.configure(font=FAMILIES, padding=24, background="white")
-        .configure_view(stroke=None)
-        .configure_legend(
-            title=None,
-            orient="bottom",
-            labelFontSize=SMALL,
-            labelLimit=0,
-            symbolType="square",
-            symbolSize=400,
-            symbolStrokeWidth=0,
-            columnPadding=30,
-            rowPadding=8,
-            offset=18,
-        )
-    )
+    return below.configure(**CONFIG)
 
 
 def legend(present: Sequence[str]) -> alt.Legend:

@@ -1,7 +1,7 @@
 """What the notebooks share: runs, made where there are none yet, and tables.
 
-A run is asked for as on a command line, and taken from the checkout's results folder (the variable PRIOLAB_RESULTS
-names another) if it is there with the same arms, programs, kernel and code.
+A run, or a sweep, is asked for as on a command line, and taken from the checkout's results folder (the variable
+PRIOLAB_RESULTS names another) if it is there with the same arms, programs, kernel and code.
 """
 
 import os
@@ -16,6 +16,7 @@ from IPython.display import Markdown, display
 
 from analysis.load import Experiment, Run, load_experiment
 from analysis.summary import typical
+from analysis.sweeps.folder import Sweep, load_sweep
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = Path(os.environ.get("PRIOLAB_RESULTS") or _ROOT / "results")
@@ -27,8 +28,17 @@ alt.renderers.enable("svg")
 
 def run(*words: str) -> Experiment:
     """The experiment that `priolab run WORDS` makes, or one that was made before. Raises RuntimeError if it fails."""
+    return load_experiment(_folder("run", words))
+
+
+def sweep(*words: str) -> Sweep:
+    """The sweep that `priolab sweep WORDS` makes, or one that was made before. Raises RuntimeError if it fails."""
+    return load_sweep(_folder("sweep", words))
+
+
+def _folder(command_name: str, words: Sequence[str]) -> Path:
     words = (*words, "REUSE=yes", f"RESULTS={_RESULTS}")
-    command = [sys.executable, "-m", "experiments.cli", "run", *words, "--print-folder"]
+    command = [sys.executable, "-m", "experiments.cli", command_name, *words, "--print-folder"]
     with subprocess.Popen(
         command, cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     ) as process:
@@ -42,7 +52,7 @@ def run(*words: str) -> Experiment:
         folder = process.stdout.read().strip()
     if process.returncode != 0:
         raise RuntimeError(last)
-    return load_experiment(Path(folder))
+    return Path(folder)
 
 
 def arms(experiment: Experiment) -> dict[str, Run]:

@@ -4,18 +4,26 @@ from itertools import combinations
 
 import pytest
 
-from analysis.figures.palette import INK, LAYERS, RESOURCES, ink_on
+from analysis.figures.palette import GOODPUT, INK, LAYERS, RESOURCES, STEERED, ink_on
 from analysis.ledger import Layer
+from analysis.metrics import SCRIPT
 
 
 def test_every_layer_has_a_colour_of_its_own() -> None:
     """Neither two layers nor a layer and a resource look the same."""
     assert set(LAYERS) == set(Layer)
     colours = [*LAYERS.values(), *RESOURCES.values()]
-    assert all(
-        sum(abs(int(one[at : at + 2], 16) - int(other[at : at + 2], 16)) for at in (1, 3, 5)) > 60
-        for one, other in combinations(colours, 2)
-    )
+    assert all(_distance(one, other) > 60 for one, other in combinations(colours, 2))
+
+
+def test_what_a_sweep_shows_can_be_told_apart() -> None:
+    """First byte, send queue, goodput and LOWAT=auto."""
+    colours = [RESOURCES[SCRIPT], LAYERS[Layer.UNSENT], GOODPUT, STEERED]
+    assert all(_distance(one, other) > 100 for one, other in combinations(colours, 2))
+
+
+def _distance(one: str, other: str) -> int:
+    return sum(abs(int(one[at : at + 2], 16) - int(other[at : at + 2], 16)) for at in (1, 3, 5))
 
 
 @pytest.mark.parametrize(

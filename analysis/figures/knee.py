@@ -1,0 +1,112 @@
+"""The knee: script first byte, its part in the send queue, and goodput against LOWAT, for each network of a sweep.
+
+A panel for each, with the same axis (`knee_plot`), side by side.
+
+It is declared in Vega-Lite's own words: Altair copies and checks what stands in a row of a row again and again, which
+takes half a minute for two dozen networks.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from analysis.figures import lettering, picture
+from analysis.figures.knee_plot import AXIS_PX, GAP_PX, Axis, Declaration, Plot, Size
+from analysis.figures.palette import INK, QUIET
+from analysis.figures.sheet import CONFIG, FONT, WIDTH
+from analysis.sweeps import words
+from analysis.sweeps.folder import Sweep
+from analysis.sweeps.knee import Knee, find, goodput_part
+from analysis.sweeps.measures import Measure
+from analysis.sweeps.networks import Network, networks
+
+NAME = "knee"
+"""Of the files."""
+
+_SIZES = ((1, Size(columns=1, font_px=22)), (4, Size(columns=2, font_px=19)), (10**6, Size(columns=3, font_px=16)))
+
+
+def save(sweep: Sweep) -> list[Path]:
+    """The picture in the sweep's folder, as SVG, PNG and HTML; none if no run is ok. Raises FolderError, OSError."""
+    declaration = draw(sweep)
+    return picture.save_declaration(declaration, sweep.path, NAME) if declaration else []
+
+
+def draw(sweep: Sweep) -> Declaration | None:
+    """The declaration, None if there is nothing to show. Raises FolderError."""
+    found = networks(sweep)
+    shown = [network for network in found if any(level.is_good for level in network.levels)]
+    if not shown:
+        return None
+    size = next(size for most, size in _SIZES if len(shown) <= most)
+    axis = Axis.of(shown)
+    cells = [_cell(network, axis, size, number) for number, network in enumerate(shown)]
+    _level_titles(cells)
+    return {
+        "title": {
+            "text": lettering.wrapped(list(_headline(sweep, found, shown)), " · ", FONT, WIDTH),
+            "fontSize": FONT,
+            "fontWeight": "normal",
+            "color": QUIET,
+            "anchor": "start",
+            "offset": 14,
+        },
+        "vconcat": [
+            {"hconcat": cells[start : start + size.columns], "spacing": GAP_PX}
+            for start in range(0, len(cells), size.columns)
+        ],
+        "spacing": 30,
+        "resolve": {"scale": {"color": "shared"}},
+        "config": CONFIG,
+    }
+
+
+def _headline(sweep: Sweep, found: Sequence[Network], shown: Sequence[Network]) -> Iterator[str]:
+    document = sweep.document
+    yield document["name"]
+    yield f"{len(found)} network{'s' if len(found) > 1 else ''}"
+    yield document["fabric"]
+    yield "one repetition" if document["repeat"] == 1 else f"{document['repeat']} repetitions"
+    yield "ring: recommended"
+    yield "grey: no difference"
+    if troubles := sum(len(arm.troubles) for arm in sweep.arms):
+        yield f"{troubles} run{'s' if troubles > 1 else ''} missing or not ok"
+    yield from (f"{network.name}: no run is ok" for network in found if network not in shown)
+
+
+def _cell(network: Network, axis: Axis, size: Size, number: int) -> Declaration:
+    knee = find(network)
+    room_px = size.width_px + AXIS_PX
+    title = {
+        "text": lettering.wrapped(network.name.split(), " ", size.font_px, room_px),
+        "subtitle": lettering.wrapped(_subtitle(network, knee).split(), " ", size.font_px - 2, room_px),
+        "fontSize": size.font_px,
+        "subtitleFontSize": size.font_px - 2,
+        "subtitleColor": QUIET,
+        "color": INK,
+        "anchor": "start",
+        "offset": 8,
+    }
+    above = Plot(network, knee, axis, size, (Measure.SEND_QUEUE, Measure.FIRST_BYTE))
+    below = Plot(network, knee, axis, size, (Measure.GOODPUT,))
+    plots = [above.declaration(f"move{number}above"), below.declaration(f"move{number}below")]
+    return {"title": title, "vconcat": plots, "spacing": 10}
+
+
+def _level_titles(cells: Sequence[Declaration]) -> None:
+    """As many lines above each, so that the plots of a row stand at one height."""
+    most = max(len(cell["title"]["text"]) + len(cell["title"]["subtitle"]) for cell in cells)
+    for cell in cells:
+        title = cell["title"]
+        title["text"] = ["\u00a0"] * (most - len(title["text"]) - len(title["subtitle"])) + title["text"]
+
+
+def _subtitle(network: Network, knee: Knee) -> str:
+    if knee.recommended is None:
+        said = "no value can be recommended"
+    else:
+        first = words.interval(Measure.FIRST_BYTE, knee.recommended.estimate(Measure.FIRST_BYTE))
+        said = f"recommended: {words.lowat(knee.recommended)}, {first}"
+    if knee.falls_at:
+        said += f"; goodput {1 - goodput_part(knee.falls_at, knee.reference):.1%} less at {knee.falls_at.value}"
+    missing = [level.value for level in network.levels if not level.is_good]
+    return f"{said}; without a good run: {', '.join(missing)}" if missing else said

@@ -1,0 +1,261 @@
+"""One plot of the knee's picture: measures of one network against LOWAT, in Vega-Lite's own words.
+
+LOWAT is on a logarithmic axis, with unset at the right of it, joined to nothing. Bars are intervals. The grey band is
+what is no difference: from the soonest first byte, and from the goodput that others are held against. A ring is around
+the recommended value; what LOWAT=auto reached is a dashed line.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import Any, Self
+
+from analysis.figures.backlog import ticks
+from analysis.figures.palette import GOODPUT, GRID, INK, LAYERS, NO_DIFFERENCE, RESOURCES, STEERED
+from analysis.figures.sheet import WIDTH
+from analysis.ledger import Layer
+from analysis.metrics import SCRIPT
+from analysis.sweeps import words
+from analysis.sweeps.knee import Knee
+from analysis.sweeps.measures import Measure
+from analysis.sweeps.networks import NONE, Level, Network
+
+Declaration = dict[str, Any]
+
+GAP_PX = 36
+"""Between plots that stand side by side."""
+
+AXIS_PX = 84
+"""What stands left of a plot."""
+
+_UNSET_AFTER = 1.5  # doublings
+_ROOM, _GOODPUT_ROOM = 1.12, 1.5  # above the highest value; goodput has it written over all of them
+_SERIES: Mapping[Measure, tuple[str, str]] = {
+    Measure.FIRST_BYTE: ("script first byte", RESOURCES[SCRIPT]),
+    Measure.SEND_QUEUE: ("of it, unsent in the kernel", LAYERS[Layer.UNSENT]),
+    Measure.GOODPUT: ("goodput", GOODPUT),
+}
+_AUTO = "LOWAT=auto"
+_COLOURS = {**dict(_SERIES.values()), _AUTO: STEERED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """What a network has of the sheet."""
+
+    columns: int
+    font_px: int
+
+    @property
+    def width_px(self) -> int:
+        """Of a plot, without what stands left of it."""
+        return (WIDTH - (self.columns - 1) * GAP_PX) // self.columns - AXIS_PX
+
+    def height_px(self, measure: Measure) -> int:
+        """Of a plot in which this measure is judged."""
+        return round(self.width_px * (0.14 if measure is Measure.GOODPUT else 0.34)) + 50
+
+    def letters(self, **more: Any) -> Declaration:
+        """Of an axis."""
+        return {
+            "labelFontSize": self.font_px - 2,
+            "titleFontSize": self.font_px,
+            "titleFontWeight": "normal",
+            **more,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """Places of the values on the common axis: by binary logarithm, unset after them.
+
+    has_steered: whether LOWAT=auto, which has no place on it, is in any of the plots.
+    """
+
+    values: tuple[int, ...]
+    has_steered: bool
+
+    @classmethod
+    def of(cls, shown: Sequence[Network]) -> Self:
+        """One for all networks."""
+        levels = [level for network in shown for level in network.levels]
+        tried = {level.lowat_bytes for level in levels}
+        return cls(
+            values=tuple(sorted(value for value in tried if value is not None)),
+            has_steered=any(level.is_steered and level.is_good for level in levels),
+        )
+
+    def place(self, level: Level) -> float:
+        """Where a value stands."""
+        return self.unset if level.lowat_bytes is None else log2(level.lowat_bytes)
+
+    @property
+    def unset(self) -> float:
+        """Where unset stands."""
+        return log2(max(self.values, default=1)) + _UNSET_AFTER
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """From and to where it reaches."""
+        return log2(min(self.values, default=1)) - 0.6, self.unset + 0.6
+
+    def x(self, size: Size, *, is_shown: bool) -> Declaration:
+        """The axis, labelled with the values."""
+        labels = [(log2(value), _short(value)) for value in self.values] + [(self.unset, NONE)]
+        text = " : ".join(f"abs(datum.value - {place:.6f}) < 0.001 ? '{label}'" for place, label in labels)
+        axis = {
+            "title": "LOWAT, bytes" if is_shown else None,
+            "values": [place for place, _ in labels],
+            "labelExpr": f"{text} : ''",
+            "labels": is_shown,
+            "ticks": is_shown,
+            "labelOverlap": "greedy",
+            "grid": False,
+        }
+        scale = {"domain": list(self.domain), "nice": False}
+        return {"field": "at", "type": "quantitative", "scale": scale, "axis": size.letters(**axis)}
+
+
+class Plot:
+    """One of a network's two plots: these measures, the last of which is the one that is judged."""
+
+    def __init__(self, network: Network, knee: Knee, axis: Axis, size: Size, drawn: Sequence[Measure]) -> None:
+        self._knee, self._axis, self._size, self._drawn = knee, axis, size, drawn
+        self._judged = drawn[-1]
+        self._good = [level for level in network.levels if level.is_good]
+        self._most = max(level.estimate(self._judged).high for level in self._good)
+        self._scale, self._unit = _unit(self._judged, self._most)
+
+    def declaration(self, move: str) -> Declaration:
+        """The plot. move: a name for what moves its axis."""
+        layers = [*self._band(), *self._auto(), *self._lines(), *self._ring()]
+        layers[0]["params"] = [{"name": move, "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}]
+        return {"width": self._size.width_px, "height": self._size.height_px(self._judged), "layer": layers}
+
+    def _layer(self, rows: Sequence[Mapping[str, Any]], mark: Declaration, **encoding: Any) -> Declaration:
+        axes = {"x": self._axis.x(self._size, is_shown=self._judged is Measure.GOODPUT), "y": self._y()}
+        return {"data": {"values": list(rows)}, "mark": mark, "encoding": axes | encoding}
+
+    def _y(self) -> Declaration:
+        most = self._most / self._scale
+        axis = self._size.letters(
+            title=self._unit,
+            # None at the very top: its label would make this plot higher than its neighbour.
+            values=[0.0, *ticks(most, most / (3 if self._judged is Measure.GOODPUT else 5))],
+            gridColor=GRID,
+            minExtent=AXIS_PX - 30,
+            maxExtent=AXIS_PX - 30,
+            domain=False,
+        )
+        room = _GOODPUT_ROOM if self._judged is Measure.GOODPUT else _ROOM
+        scale = {"domain": [0, most * room], "nice": False}
+        return {"field": "y", "type": "quantitative", "scale": scale, "axis": axis}
+
+    def _band(self) -> list[Declaration]:
+        """Above the best first byte, or to both sides of the goodput that others are held against."""
+        is_goodput = self._judged is Measure.GOODPUT
+        level = self._knee.reference if is_goodput else self._knee.best
+        if level is None:
+            return []
+        median = level.estimate(self._judged).median
+        band = self._knee.spreads[self._judged].band(median)
+        bottom = max(0.0, median - band) if is_goodput else median
+        left, right = self._axis.domain
+        row = {"at": left, "to": right, "y": bottom / self._scale, "top": (median + band) / self._scale}
+        return [self._layer([row], {"type": "rect", "color": NO_DIFFERENCE}, x2={"field": "to"}, y2={"field": "top"})]
+
+    def _auto(self) -> list[Declaration]:
+        left, right = self._axis.domain
+        rows = [
+            {
+                "at": left,
+                "to": right,
+                "y": level.estimate(self._judged).median / self._scale,
+                "series": _AUTO,
+                "text": f"{level.value} {words.amount(self._judged, level.estimate(self._judged).median)}",
+            }
+            for level in self._good
+            if level.is_steered
+        ]
+        if not rows:
+            return []
+        text = {
+            "type": "text",
+            "align": "right",
+            "baseline": "bottom",
+            "dy": -4,
+            "fontSize": self._size.font_px - 2,
+            "color": STEERED,
+        }
+        rule = {"type": "rule", "strokeWidth": 3, "strokeDash": [9, 6]}
+        ends = [row | {"at": right} for row in rows]
+        line = self._layer(rows, rule, x2={"field": "to"}, color=self._colour())
+        return [line] if self._judged is Measure.GOODPUT else [line, self._layer(ends, text, text={"field": "text"})]
+
+    def _lines(self) -> Iterator[Declaration]:
+        for measure in self._drawn:
+            points = [point for level in self._good if (point := self._point(level, measure)) and not level.is_steered]
+            width = 2 if measure is Measure.SEND_QUEUE else 4
+            series = {"color": self._colour(), "detail": {"field": "joined"}}
+            yield self._layer(points, {"type": "line", "strokeWidth": width}, **series)
+            yield self._layer(
+                [{**point, "y": point["low"]} for point in points],
+                {"type": "rule", "strokeWidth": 3},
+                y2={"field": "high"},
+                color=self._colour(),
+            )
+            tooltip = [{"field": "lowat", "title": "LOWAT"}, {"field": "told", "title": _SERIES[measure][0]}]
+            dot = {"type": "point", "filled": True, "size": 40 * width, "opacity": 1}
+            yield self._layer(points, dot, color=self._colour(), tooltip=tooltip)
+
+    def _ring(self) -> list[Declaration]:
+        point = self._point(self._knee.recommended, self._judged) if self._knee.recommended else None
+        if point is None:
+            return []
+        text = {
+            "type": "text",
+            "dy": -self._size.font_px,
+            "fontSize": self._size.font_px - 1,
+            "fontWeight": "bold",
+            "color": INK,
+            "baseline": "bottom",
+        }
+        ring = {"type": "point", "size": 480, "filled": False, "strokeWidth": 3, "color": INK, "opacity": 1}
+        return [self._layer([point], ring), self._layer([point], text, text={"field": "text"})]
+
+    def _colour(self) -> Declaration:
+        names = [name for name in _COLOURS if name != _AUTO or self._axis.has_steered]
+        return {
+            "field": "series",
+            "type": "nominal",
+            "scale": {"domain": names, "range": [_COLOURS[name] for name in names]},
+            "legend": {"columns": len(names)},
+        }
+
+    def _point(self, level: Level, measure: Measure) -> Declaration | None:
+        found = level.estimates.get(measure)
+        if found is None:
+            return None
+        return {
+            "at": self._axis.place(level),
+            "y": found.median / self._scale,
+            "low": found.low / self._scale,
+            "high": found.high / self._scale,
+            "lowat": level.value,
+            # Unset is no value among the others: it is not joined to them.
+            "joined": level.value != NONE,
+            "series": _SERIES[measure][0],
+            "text": words.amount(measure, found.median),
+            "told": f"{words.interval(measure, found)}, {found.repetitions} of {level.asked} repetitions",
+        }
+
+
+def _unit(measure: Measure, most: float) -> tuple[float, str]:
+    if measure is not Measure.GOODPUT:
+        return 1000.0, "seconds"
+    return (10**6, "Mbit/s") if most >= 10**6 else (10**3, "kbit/s")
+
+
+def _short(value: int) -> str:
+    """In K if it is a whole number of them."""
+    return f"{value // 1024}K" if value % 1024 == 0 else str(value)

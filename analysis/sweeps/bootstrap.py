@@ -1,0 +1,86 @@
+"""Medians with bootstrap intervals. Pure.
+
+The bootstrap draws as many values as there are, with replacement, takes the median, and does so again and again: the
+interval leaves out the 2.5 % of these medians that are smallest, and the 2.5 % that are largest (the percentile
+interval). How often each median comes up need not be drawn: of n to the n equally likely draws it is a number that can
+be counted (Maritz and Jarrett 1978, Efron 1979). So there is no seed, no noise of its own, and the same runs always
+have the same interval.
+
+Few repetitions cannot say much, and equal ones no more than others. An interval cannot go beyond what was seen, and
+the bootstrap's is too short when they are few. `Estimate.coverage` is the chance with which it is sure to hold the true
+median, whatever the distribution (the sign test's): 75 % of three repetitions, 94 % of five, 89 % of ten.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import comb
+from statistics import median
+from typing import Self
+
+_TAIL_PER_MILLE = 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A median, its interval, from how many repetitions, and with which chance that is sure to hold the true one."""
+
+    median: float
+    low: float
+    high: float
+    repetitions: int
+    coverage: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Raises ValueError if there are none."""
+        if not values:
+            raise ValueError("no values")
+        ordered = sorted(values)
+        low, high = _interval(ordered)
+        return cls(
+            median=median(ordered), low=low, high=high, repetitions=len(ordered), coverage=_coverage(ordered, low, high)
+        )
+
+
+def _interval(ordered: Sequence[float]) -> tuple[float, float]:
+    counted = sorted(_medians(ordered))
+    draws = len(ordered) ** len(ordered)
+    most = draws * _TAIL_PER_MILLE
+    from_below = accumulate(count for _, count in counted)
+    from_above = accumulate(count for _, count in reversed(counted))
+    low = next(value for (value, _), sofar in zip(counted, from_below, strict=True) if sofar * 1000 > most)
+    high = next(value for (value, _), sofar in zip(reversed(counted), from_above, strict=True) if sofar * 1000 > most)
+    return low, high
+
+
+def _medians(ordered: Sequence[float]) -> Iterator[tuple[float, int]]:
+    """Every median that a draw can have, and how many draws have it."""
+    size = len(ordered)
+    half = size // 2
+    lower = [_at_least(size, rank, (size + 1) // 2) for rank in range(size + 1)]
+    for rank in range(1, size + 1):
+        # Draws whose lower middle value is this one; of an odd number there is but one in the middle.
+        left = lower[rank] - lower[rank - 1]
+        if size % 2 == 0:
+            for other in range(rank + 1, size + 1):
+                low = rank**half - (rank - 1) ** half
+                high = (size - other + 1) ** half - (size - other) ** half
+                apart = comb(size, half) * low * high
+                left -= apart
+                yield (ordered[rank - 1] + ordered[other - 1]) / 2, apart
+        yield ordered[rank - 1], left
+
+
+def _at_least(size: int, smallest: int, least: int) -> int:
+    """How many draws take no fewer than that from among the smallest."""
+    return sum(comb(size, k) * smallest**k * (size - smallest) ** (size - k) for k in range(least, size + 1))
+
+
+def _coverage(ordered: Sequence[float], low: float, high: float) -> float:
+    """Chance that the true median lies between the values that the interval reaches."""
+    size = len(ordered)
+    below = sum(value < low for value in ordered)
+    above = sum(value > high for value in ordered)
+    held = sum(comb(size, k) for k in range(below + 1, size - above))
+    return held / (1 << size)

@@ -1,0 +1,73 @@
+"""What a sweep promises of its recommended value, and whether a new run of it kept that. Pure.
+
+An interval says where the median of the sweep's own repetitions lies. Another run of the same scenario may be further
+off by what an A/A pair is, and by what means nothing. So the promise of a measure is the interval, wider by the band
+(`spread`) at both ends; the new run's median is to be inside of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.journals import FolderError
+from analysis.load import Run
+from analysis.sweeps import words
+from analysis.sweeps.bootstrap import Estimate
+from analysis.sweeps.measures import Measure, measures
+from analysis.sweeps.spread import Spread
+
+PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """One measure of the new runs against what was promised, low to high."""
+
+    measure: Measure
+    found: Estimate
+    low: float
+    high: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the new median is inside."""
+        return self.low <= self.found.median <= self.high
+
+    @property
+    def words(self) -> str:
+        """In a sentence."""
+        found, low, high = (words.amount(self.measure, value) for value in (self.found.median, self.low, self.high))
+        inside = "within" if self.holds else "outside of"
+        return f"{self.measure}: {found}, {inside} what was promised, {low} to {high}"
+
+
+def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
+    """From and to where a new run is to be."""
+    band = spread.band(estimate.median)
+    return max(0.0, estimate.low - band), estimate.high + band
+
+
+def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
+    """New runs against a network of a sweep's summary (`summary.summarize`).
+
+    Of the runs those count that have the network's knobs, in its words, and the recommended LOWAT. Raises FolderError
+    if there is none that is ok, or if the network has no recommended value.
+    """
+    knee = network["knee"]
+    if knee["recommended"] is None:
+        raise FolderError(f"{network['network']}: no value is recommended")
+    asked = {**network["knobs"], "LOWAT": knee["recommended"]}
+    found = [
+        measures(run) for run in runs if run.status == "ok" and asked.items() <= dict(run.document["knobs"]).items()
+    ]
+    if not found:
+        raise FolderError(f"no run that is ok has LOWAT={knee['recommended']} and {network['network']}")
+    return [
+        Kept(
+            measure=measure,
+            found=Estimate.of([value for each in found if (value := each[measure]) is not None]),
+            low=knee["promise"][measure]["low"],
+            high=knee["promise"][measure]["high"],
+        )
+        for measure in PROMISED
+    ]

@@ -1,0 +1,238 @@
+"""A sweep's summary as tables: a line for each network, for each value of one network, for each LOWAT=auto. Pure.
+
+Cells are text. Markdown and the terminal are for people; CSV is for programs, with plain numbers, the unit in the
+column's name, and nothing where something is not known.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.sweeps import words
+from analysis.sweeps.bootstrap import Estimate
+from analysis.sweeps.measures import COSTS, Measure
+
+_UNKNOWN = "-"
+_NOT_MEASURED = "not measured"
+_SURE = 0.95
+_PARTS = ("median", "low", "high")
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Cells under their headings."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        """As Markdown has tables."""
+        lines = [self.head, ("---",) * len(self.head), *self.rows]
+        return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
+
+
+def of_networks(summary: Document) -> Table:
+    """A line for each network: what is recommended, and what it brings."""
+    head = ("network", "recommended LOWAT", "script first byte", "LOWAT unset", "goodput", "it falls at")
+    return Table(head=(*head, "no difference"), rows=tuple(_network(network) for network in summary["networks"]))
+
+
+def of_values(network: Document) -> Table:
+    """A line for each value of LOWAT that was tried in one network of the summary."""
+    head = ("LOWAT", "script first byte", "in the send queue", "against unset", "goodput", "against unset")
+    costs = ("front CPU per MB", "context switches per MB", "read, write calls per MB", "repetitions")
+    return Table(head=head + costs, rows=tuple(_value_row(network, value) for value in network["values"]))
+
+
+def of_auto(summary: Document) -> Table | None:
+    """A line for each judgement of LOWAT=auto; None if it was not tried."""
+    rows = [_auto(network["network"], judgement) for network in summary["networks"] for judgement in network["auto"]]
+    head = ("network", "value", "script first byte", "best fixed", "ratio", "near", "goodput of unset", "kept")
+    return Table(head=head, rows=tuple(rows)) if rows else None
+
+
+def sentences(network: Document) -> list[str]:
+    """What is to be said of a network of the summary."""
+    knee = network["knee"]
+    said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
+    if knee["front"]:
+        said.insert(
+            2, f"The front of trade-offs (first byte, goodput, processor time if known): {', '.join(knee['front'])}."
+        )
+    said += [judgement["words"] for judgement in network["auto"]]
+    if knee["put_back"]:
+        said.append(f"To see it: priolab run {' '.join(knee['put_back'])}")
+    return said
+
+
+def notes(summary: Document) -> list[str]:
+    """What must be known to read the tables: runs that are not in them, what nobody measured, how few repetitions."""
+    runs = summary["runs"]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for trouble in runs["troubles"]:
+        alike.setdefault((trouble["status"], trouble["reason"]), []).append(trouble["run"])
+    found = [f"{status}, {reason}: {', '.join(names)}." for (status, reason), names in alike.items()]
+    if not summary["finished"]:
+        found.insert(0, f"The sweep is not finished: {runs['ok']} of {runs['asked']} runs are there and ok.")
+    if summary["repeat"] == 1:
+        found.append("Every value is from one repetition, and has no interval.")
+    elif (chance := _coverage(summary)) < _SURE:
+        found.append(
+            f"An interval of so few repetitions is sure to hold the true median in {chance:.0%} of cases only."
+        )
+    if any(_nobody_counted(summary, cost) for cost in COSTS):
+        where = "in the virtual fabric" if summary["fabric"] == "virtual" else "here"
+        found.append(f"What the front spent was not, or not all, measured {where}: its kernel keeps no such account.")
+    return found
+
+
+def markdown(summary: Document) -> str:
+    """All tables, and the sentences of each network."""
+    parts = [of_networks(summary).markdown()]
+    for network in summary["networks"]:
+        said = "\n".join(f"- {sentence}" for sentence in sentences(network))
+        parts += [f"## {network['network']}", said, of_values(network).markdown()]
+    if auto := of_auto(summary):
+        parts += ["## LOWAT=auto", auto.markdown()]
+    if told := notes(summary):
+        parts += ["## Notes", "\n".join(f"- {note}" for note in told)]
+    return "\n\n".join(parts) + "\n"
+
+
+def networks_csv(summary: Document) -> str:
+    """A line for each network: what is recommended, medians and intervals of everything measured with it and unset."""
+    which = ("recommended", "unset")
+    names = [f"{name}_{measure}_{part}" for name in which for measure in Measure for part in _PARTS]
+    head = ["network", "recommended_lowat", "goodput_falls_at", "no_difference_ms", "no_difference_part", *names]
+    return _csv(head, (_network_cells(network) for network in summary["networks"]))
+
+
+def values_csv(summary: Document) -> str:
+    """A line for each network and value: medians and intervals of everything that is measured."""
+    names = [f"{measure}_{part}" for measure in Measure for part in _PARTS]
+    head = ["network", "lowat", "asked", "ok", "is_recommended", "is_on_front", *names]
+    return _csv(
+        head,
+        (
+            [
+                network["network"],
+                *(value[key] for key in ("value", "asked", "ok")),
+                int(value["value"] == network["knee"]["recommended"]),
+                int(value["on_front"]),
+                *_numbers(value),
+            ]
+            for network in summary["networks"]
+            for value in network["values"]
+        ),
+    )
+
+
+def _network_cells(network: Document) -> list[Any]:
+    knee, none = network["knee"], network["no_difference"][Measure.FIRST_BYTE]
+    chosen = [_value(network, knee["recommended"]), _value(network, "none")]
+    cells = [cell for value in chosen for cell in _numbers(value)]
+    return [network["network"], knee["recommended"], knee["goodput_falls_at"], none["grain"], none["pair_part"], *cells]
+
+
+def _numbers(value: Document | None) -> list[float | None]:
+    measured = value["measured"] if value else {}
+    return [(measured.get(measure) or {}).get(part) for measure in Measure for part in _PARTS]
+
+
+def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _network(network: Document) -> tuple[str, ...]:
+    knee = network["knee"]
+    chosen, unset = _value(network, knee["recommended"]), _value(network, "none")
+    return (
+        network["network"],
+        knee["recommended"] or _UNKNOWN,
+        _cell(chosen, Measure.FIRST_BYTE),
+        _cell(unset, Measure.FIRST_BYTE),
+        _cell(chosen, Measure.GOODPUT),
+        knee["goodput_falls_at"] or ("none of these" if chosen else _UNKNOWN),
+        _no_difference(network["no_difference"][Measure.FIRST_BYTE]),
+    )
+
+
+def _value_row(network: Document, value: Document) -> tuple[str, ...]:
+    against = value["against_unset"]
+    is_recommended = value["value"] == network["knee"]["recommended"]
+    return (
+        f"{value['value']} (recommended)" if is_recommended else value["value"],
+        _cell(value, Measure.FIRST_BYTE),
+        _cell(value, Measure.SEND_QUEUE),
+        _against(against[Measure.FIRST_BYTE]),
+        _cell(value, Measure.GOODPUT),
+        _against(against[Measure.GOODPUT]),
+        _cell(value, Measure.CPU, _NOT_MEASURED),
+        _both(value, Measure.VOLUNTARY, Measure.INVOLUNTARY),
+        _both(value, Measure.READS, Measure.WRITES),
+        f"{value['ok']} of {value['asked']}",
+    )
+
+
+def _auto(name: str, judgement: Document) -> tuple[str, ...]:
+    best, part, ratio = (judgement[key] for key in ("best_fixed", "goodput_part", "ratio"))
+    return (
+        name,
+        judgement["value"],
+        _milliseconds(judgement["script_first_byte_ms"]),
+        f"{best}: {_milliseconds(judgement['best_fixed_ms'])}" if best else _UNKNOWN,
+        _UNKNOWN if ratio is None else f"{ratio:.2f}",
+        _ANSWERS[judgement["near"]],
+        _UNKNOWN if part is None else f"{part:.1%}",
+        _ANSWERS[judgement["keeps_goodput"]],
+    )
+
+
+_ANSWERS = {True: "yes", False: "no", None: _UNKNOWN}
+
+
+def _no_difference(spread: Document) -> str:
+    grain = words.milliseconds(spread["grain"])
+    if spread["pair"] is None or spread["pair"] <= spread["grain"]:
+        return grain
+    return f"{spread['pair_part']:.0%}, {grain} at least"
+
+
+def _value(network: Document, wanted: str | None) -> Document | None:
+    return next((value for value in network["values"] if value["value"] == wanted), None)
+
+
+def _cell(value: Document | None, measure: Measure, unknown: str = _UNKNOWN) -> str:
+    found = value["measured"][measure] if value else None
+    return unknown if found is None else words.interval(measure, Estimate(**found))
+
+
+def _both(value: Document, one: Measure, other: Measure) -> str:
+    cells = [_cell(value, measure, _NOT_MEASURED) for measure in (one, other)]
+    return cells[0] if cells[0] == cells[1] == _NOT_MEASURED else " + ".join(cells)
+
+
+def _against(found: Document | None) -> str:
+    return str(found["words"]) if found else _UNKNOWN
+
+
+def _coverage(summary: Document) -> float:
+    first = [value["measured"][Measure.FIRST_BYTE] for network in summary["networks"] for value in network["values"]]
+    return min((estimate["coverage"] for estimate in first if estimate), default=1.0)
+
+
+def _nobody_counted(summary: Document, cost: Measure) -> bool:
+    known = [value["measured"] for network in summary["networks"] for value in network["values"] if value["ok"]]
+    return bool(known) and all(each[cost] is None for each in known)
+
+
+def _milliseconds(time_ms: float | None) -> str:
+    return _UNKNOWN if time_ms is None else words.milliseconds(time_ms)

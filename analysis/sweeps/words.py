@@ -1,0 +1,161 @@
+"""What a sweep says, in words and with units. Pure."""
+
+from analysis.sweeps.bootstrap import Estimate
+from analysis.sweeps.knee import LOSS, Knee, goodput_part
+from analysis.sweeps.measures import Measure
+from analysis.sweeps.networks import NONE, Level, Network
+from analysis.sweeps.spread import Difference
+from analysis.sweeps.steered import Judgement
+
+ARTICLE = "131072"
+"""The value of the article, and of most recipes since."""
+
+_FIRST = Measure.FIRST_BYTE
+_SECOND_MS = 1000.0
+
+
+def milliseconds(time_ms: float) -> str:
+    """A time: seconds from one second on."""
+    if abs(time_ms) >= _SECOND_MS:
+        return f"{time_ms / 1000:.2f} s"
+    return f"{time_ms:.0f} ms" if abs(time_ms) >= 10 else f"{time_ms:.1f} ms"
+
+
+def rate(rate_bit_s: float) -> str:
+    """A rate: three digits that count."""
+    for unit, size in (("Gbit/s", 10**9), ("Mbit/s", 10**6)):
+        if rate_bit_s >= size:
+            return f"{rate_bit_s / size:.3g} {unit}"
+    return f"{rate_bit_s / 1000:.4g} kbit/s" if rate_bit_s >= 1000 else f"{rate_bit_s:.0f} bit/s"
+
+
+def amount(measure: Measure, value: float) -> str:
+    """A measured value."""
+    if measure is Measure.GOODPUT:
+        return rate(value)
+    if measure is Measure.CPU:
+        return f"{value:.3g} ms"
+    return milliseconds(value) if measure.endswith("_ms") else f"{value:.3g}"
+
+
+def interval(measure: Measure, estimate: Estimate) -> str:
+    """Median and interval, and of how few repetitions if they are too few for one."""
+    text = amount(measure, estimate.median)
+    if estimate.repetitions == 1:
+        return f"{text} (one repetition)"
+    low, high = amount(measure, estimate.low), amount(measure, estimate.high)
+    if low == high:
+        return text
+    number, _, unit = low.rpartition(" ")
+    return f"{text} ({number if number and high.endswith(f' {unit}') else low} to {high})"
+
+
+def lowat(level: Level) -> str:
+    """A value, in the words of the sentences."""
+    return "LOWAT unset" if level.value == NONE else f"LOWAT={level.value}"
+
+
+def difference(measure: Measure, found: Difference) -> str:
+    """By how much, or that it is none."""
+    if not found.is_measurable:
+        return "no difference"
+    more, less = ("more", "less") if measure is Measure.GOODPUT else ("later", "sooner")
+    return f"{amount(measure, abs(found.amount))} {more if found.amount > 0 else less}"
+
+
+def reason(network: Network, knee: Knee) -> str:
+    """Why the recommended value is recommended, in a sentence."""
+    chosen, best = knee.recommended, knee.best
+    if chosen is None or best is None:
+        return "No value can be recommended: no run with a fixed LOWAT, or with LOWAT unset, is ok."
+    first_of = "the soonest of those that keep goodput" if knee.out else "the soonest of all"
+    own, soonest = (interval(_FIRST, level.estimate(_FIRST)) for level in (chosen, best))
+    if chosen is network.unset:
+        than = first_of if best is chosen else f"and {lowat(best)} not measurably sooner, at {soonest}"
+        return f"LOWAT unset: no value is needed here; without one the script's first byte comes at {own}, {than}."
+    than = first_of if best is chosen else f"not measurably later than {first_of}, {soonest} at {best.value}"
+    return (
+        f"{lowat(chosen)}: no larger value brings the script's first byte as soon, at {own}, {than}"
+        f"{_than_unset(network, knee, chosen)}."
+    )
+
+
+def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
+    goodput = rate(chosen.estimate(Measure.GOODPUT).median)
+    if network.unset is None:
+        return f"; LOWAT unset is not known here, and goodput, {goodput}, was held against the largest value's"
+    unset = milliseconds(network.unset.estimate(_FIRST).median)
+    gain = knee.against(chosen, network.unset, Measure.GOODPUT)
+    less = f"{1 - goodput_part(chosen, network.unset):.1%} less"
+    compared = "more" if gain.is_more else less if gain.is_less else "not measurably less"
+    return f"; unset it is {unset}, and goodput, {goodput}, is {compared} than unset"
+
+
+def falls(network: Network, knee: Knee) -> str:
+    """At which value goodput falls."""
+    if knee.reference is None or not network.fixed:
+        return "Whether goodput falls is not known."
+    if knee.falls_at is None:
+        tried = [level.value for level in network.fixed]
+        span = tried[0] if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
+        return f"Goodput falls measurably at none of the values that were tried ({span})."
+    less = 1 - goodput_part(knee.falls_at, knee.reference)
+    told = (
+        f"Goodput falls measurably at {lowat(knee.falls_at)}: {rate(knee.falls_at.estimate(Measure.GOODPUT).median)}, "
+        f"{less:.1%} less than with {lowat(knee.reference)}"
+    )
+    return f"{told}; up to {LOSS:.0%} is let pass." if less <= LOSS else f"{told}."
+
+
+def documentation(network: Network, knee: Knee) -> str:
+    """What Documentation/networking/ip-sysctl.rst would have led to.
+
+    It explains what tcp_notsent_lowat does, names no value to choose, and gives the default, which is no limit.
+    """
+    return (
+        f"The kernel's documentation names no value, and its default is no limit{_compared(knee, network.unset)}. "
+        f"LOWAT={ARTICLE}, the article's value{_compared(knee, network.level(ARTICLE))}."
+    )
+
+
+def _compared(knee: Knee, level: Level | None) -> str:
+    if level is None or not level.is_good or knee.recommended is None:
+        return " (not measured here)"
+    if level is knee.recommended:
+        return ": what is recommended here"
+    found = knee.against(level, knee.recommended, _FIRST)
+    return f": {milliseconds(level.estimate(_FIRST).median)}, {difference(_FIRST, found)}"
+
+
+def no_difference(network: Network, knee: Knee) -> str:
+    """What counts as none, and where that comes from."""
+    first, goodput = (knee.spreads[measure] for measure in (_FIRST, Measure.GOODPUT))
+    told = (
+        f"No difference: less than the packets of a TLS record make, {milliseconds(first.grain)} or "
+        f"{rate(goodput.grain)} of goodput"
+    )
+    if network.pair is None or first.repetitions is None:
+        return f"{told}. There is no A/A pair to tell more."
+    one, other = first.repetitions
+    return (
+        f"{told}, or than the A/A pair's spread: {lowat(network.pair[0])} twice, {one} and {other} repetitions, up to "
+        f"{milliseconds(first.amount or 0.0)} ({first.part or 0.0:.1%}) and {rate(goodput.amount or 0.0)} "
+        f"({goodput.part or 0.0:.1%}) apart."
+    )
+
+
+def judgement(found: Judgement) -> str:
+    """How LOWAT=auto did."""
+    if found.auto_ms is None:
+        return f"LOWAT={found.value}: no run is ok."
+    told = f"LOWAT={found.value}: script first byte {milliseconds(found.auto_ms)}"
+    if found.ratio is None or found.best_ms is None:
+        told += ", and no fixed value to compare it with"
+    else:
+        near = "near" if found.is_near else "not near"
+        told += (
+            f", {near} the best fixed value, {milliseconds(found.best_ms)} at {found.best} ({found.ratio:.2f} of it)"
+        )
+    if found.goodput_part is None:
+        return f"{told}; goodput with LOWAT unset is not known."
+    return f"{told}; goodput {found.goodput_part:.1%} of unset, {'kept' if found.keeps_goodput else 'not kept'}."

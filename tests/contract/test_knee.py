@@ -1,0 +1,223 @@
+"""What is made of a real sweep that was kept: summary, tables, picture, promise, and the command that shows them."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import shape
+from analysis.figures import knee, picture
+from analysis.journals import FolderError
+from analysis.load import Run
+from analysis.sweeps import schema, table
+from analysis.sweeps.folder import Sweep, load_sweep
+from analysis.sweeps.promise import check
+from analysis.sweeps.summary import summarize
+from experiments import cli
+from tests.unit.sweeps import knobs, write_run, write_sweep
+
+GOLDEN = Path(__file__).parent.parent / "golden-sweep"
+
+Summary = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Sweep:
+    """LOWAT none, 4096, 16384 and 131072 at 10 Mbit/s and 50 ms, without loss and with 1 %, three times each."""
+    return load_sweep(GOLDEN)
+
+
+@pytest.fixture(scope="module")
+def summary(sweep: Sweep) -> Summary:
+    """Of it, as whoever reads the document has it."""
+    read: Summary = json.loads(json.dumps(summarize(sweep)))
+    return read
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """One that may be changed."""
+    return Path(shutil.copytree(GOLDEN, tmp_path / "golden-sweep"))
+
+
+def test_the_summary_has_its_schema(summary: Summary) -> None:
+    """And the schema would notice."""
+    assert shape.trouble(summary, schema.SUMMARY) is None
+    damaged = json.loads(json.dumps(summary))
+    del damaged["networks"][0]["knee"]["promise"]["goodput_bit_s"]["low"]
+    assert shape.trouble(damaged, schema.SUMMARY) == (
+        "networks/0/knee/promise/goodput_bit_s: 'low' is a required property"
+    )
+
+
+def test_what_it_says(summary: Summary) -> None:
+    """Figures that were looked at by hand."""
+    without, with_loss = summary["networks"]
+    assert [without["network"], with_loss["network"]] == ["LOSS=0%", "LOSS=1%"]
+    assert summary["runs"] == {"asked": 30, "ok": 30, "troubles": []}
+    assert summary["finished"]
+    assert [network["knee"]["recommended"] for network in (without, with_loss)] == ["16384", "131072"]
+    assert without["knee"]["front"] == ["4096", "16384"]
+    assert without["knee"]["goodput_falls_at"] is None
+    assert without["knee"]["put_back"][-2:] == ["LOSS=0%", "LOWAT=16384"]
+    first = {value["value"]: value["measured"]["script_first_byte_ms"] for value in without["values"]}
+    assert {value: round(found["median"]) for value, found in first.items()} == {
+        "4096": 403,
+        "16384": 390,
+        "131072": 514,
+        "none": 1874,
+    }
+    assert first["none"]["coverage"] == 0.75
+    assert without["no_difference"]["script_first_byte_ms"]["pair"] < 0.1
+    assert with_loss["no_difference"]["script_first_byte_ms"]["pair_part"] > 0.5
+
+
+def test_tables_are_the_same_for_people_and_programs(summary: Summary) -> None:
+    """A line for each network, and one for each value; what nobody measured is said and never a 0."""
+    overview = table.of_networks(summary)
+    assert [row[:2] for row in overview.rows] == [("LOSS=0%", "16384"), ("LOSS=1%", "131072")]
+    values = table.of_values(summary["networks"][0])
+    assert [row[0] for row in values.rows] == ["4096", "16384 (recommended)", "131072", "none"]
+    assert {row[values.head.index("front CPU per MB")] for row in values.rows} == {"not measured"}
+    assert {len(row) for row in values.rows} == {len(values.head)}
+    lines = list(csv.DictReader(io.StringIO(table.networks_csv(summary))))
+    assert [line["recommended_lowat"] for line in lines] == ["16384", "131072"]
+    assert round(float(lines[0]["unset_script_first_byte_ms_median"])) == 1874
+    assert lines[0]["recommended_front_cpu_ms_per_mb_median"] == ""
+    lines = list(csv.DictReader(io.StringIO(table.values_csv(summary))))
+    assert [line["lowat"] for line in lines if line["is_recommended"] == "1"] == ["16384", "131072"]
+    text = table.markdown(summary)
+    assert "What the front spent was not, or not all, measured in the virtual fabric" in text
+    assert "is sure to hold the true median in 75% of cases only" in text
+    assert all(network["knee"]["reason"] in text for network in summary["networks"])
+
+
+def layers(sweep: Sweep) -> list[dict[str, Any]]:
+    """Every layer of the picture."""
+    declaration = knee.draw(sweep)
+    assert declaration is not None
+    rows = [cell for row in declaration["vconcat"] for cell in row["hconcat"]]
+    return [layer for cell in rows for plot in cell["vconcat"] for layer in plot["layer"]]
+
+
+def test_the_picture_shows_what_was_measured(sweep: Sweep) -> None:
+    """Every value at its place with its interval, unset to the right of all and joined to none."""
+    points = [layer["data"]["values"] for layer in layers(sweep) if layer["mark"]["type"] == "line"]
+    of_first_bytes = points[1]
+    assert [point["lowat"] for point in of_first_bytes] == ["4096", "16384", "131072", "none"]
+    places = [point["at"] for point in of_first_bytes]
+    assert places == sorted(places)
+    assert places[:3] == [12, 14, 17]
+    assert [point["joined"] for point in of_first_bytes] == [True, True, True, False]
+    assert round(of_first_bytes[-1]["y"], 2) == 1.87
+    assert all(point["low"] <= point["y"] <= point["high"] for series in points for point in series)
+    rings = [layer["data"]["values"] for layer in layers(sweep) if layer["mark"].get("filled") is False]
+    assert [ring[0]["lowat"] for ring in rings] == ["16384", "16384", "131072", "131072"]
+
+
+def test_the_picture_can_be_drawn(sweep: Sweep) -> None:
+    """With the names of the networks, the values and what is recommended in it."""
+    declaration = knee.draw(sweep)
+    assert declaration is not None
+    svg = picture.drawn(declaration)
+    for words in ("LOSS=1%", "recommended: LOWAT=16384, 390 ms", "16K", "none", "unsent in the kernel", "Mbit/s"):
+        assert words in svg
+    assert "LOWAT=auto" not in svg
+
+
+def test_the_best_value_is_promised_and_kept(sweep: Sweep, summary: Summary) -> None:
+    """By the very runs it was promised from; a run that is a second later does not keep it."""
+    network = summary["networks"][0]
+    runs = [run for arm in sweep.arms for run in arm.good]
+    assert [kept.holds for kept in check(network, runs)] == [True, True]
+    late = [run for run in runs if run.arm == "loss-0-lowat-16384"][:1]
+    document = json.loads(json.dumps(late[0].document))
+    document["loads"][-1]["script"]["first_byte_ms"] += 1000
+    first, goodput = check(network, [Run(path=late[0].path, document=document)])
+    assert not first.holds
+    assert first.words == "script_first_byte_ms: 1.39 s, outside of what was promised, 374 ms to 406 ms"
+    assert goodput.holds
+    with pytest.raises(FolderError, match=r"no run that is ok has LOWAT=16384 and LOSS=0%"):
+        check(network, [run for run in runs if run.arm == "loss-1-lowat-16384"])
+
+
+@pytest.fixture
+def steered(tmp_path: Path) -> Sweep:
+    """One network, each value once and one of them not yet, LOWAT=auto among them."""
+    first_ms = {"none": 6700.0, "16384": 1000.0, "auto": 1100.0, "4096": None}
+    folder = write_sweep(tmp_path / "small", [{"arm": value, "knobs": knobs(LOWAT=value)} for value in first_ms])
+    for value, at_ms in first_ms.items():
+        if at_ms is not None:
+            # What the run itself keeps of LOWAT does not matter here.
+            write_run(folder, value, 1, knobs(LOWAT="4096"), at_ms)
+    return load_sweep(folder)
+
+
+def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
+    """In a table and in the summary; the notes say that there is one repetition of each, and what is missing."""
+    found = summarize(steered)
+    assert shape.trouble(json.loads(json.dumps(found)), schema.SUMMARY) is None
+    assert found["auto"] == {"judged": 1, "near": 1, "keep_goodput": 1, "unknown": 0, "worst_ratio": 1.1}
+    auto = table.of_auto(found)
+    assert auto is not None
+    (row,) = auto.rows
+    assert row[1:] == ("auto", "1.10 s", "16384: 1.00 s", "1.10", "yes", "100.0%", "yes")
+    notes = table.notes(found)
+    assert notes[:3] == [
+        "The sweep is not finished: 3 of 4 runs are there and ok.",
+        "missing, it has not been run: 4096.1.",
+        "Every value is from one repetition, and has no interval.",
+    ]
+    assert "## LOWAT=auto" in table.markdown(found)
+
+
+def test_auto_is_a_line(steered: Sweep) -> None:
+    """From side to side, because it has no place among the values; a value without a good run is named."""
+    rules = [layer for layer in layers(steered) if layer["mark"].get("strokeDash")]
+    assert [rule["data"]["values"][0]["text"] for rule in rules] == ["auto 1.10 s", "auto 997.3 kbit/s"]
+    declaration = knee.draw(steered)
+    assert declaration is not None
+    svg = picture.drawn(declaration)
+    assert "without a good run: 4096" in svg
+    assert "1 run missing or not ok" in svg
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    """A sweep that has only begun has no picture, and a summary that says so."""
+    begun = load_sweep(write_sweep(tmp_path, [{"arm": "a", "knobs": knobs(LOWAT="none")}]))
+    assert knee.draw(begun) is None
+    assert summarize(begun)["networks"][0]["knee"]["recommended"] is None
+
+
+def test_the_command(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says the same as the summary, and leaves picture and tables beside the runs."""
+    assert cli.main(["knee", str(copy)]) == 0
+    said = capsys.readouterr().out
+    summary = summarize(load_sweep(copy))
+    for network in summary["networks"]:
+        assert network["knee"]["reason"] in said
+    left = sorted(path.name for path in copy.iterdir() if path.name.startswith("knee"))
+    assert left == ["knee-values.csv", "knee.csv", "knee.html", "knee.md", "knee.png", "knee.svg"]
+
+
+def test_the_command_for_programs(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing but the summary, and no file; the exit code says whether a run is missing."""
+    shutil.rmtree(copy / "loss-0-lowat-4096.2")
+    before = sorted(copy.iterdir())
+    assert cli.main(["knee", str(copy), "--json"]) == 1
+    summary = json.loads(capsys.readouterr().out)
+    assert shape.trouble(summary, schema.SUMMARY) is None
+    assert summary["runs"]["troubles"] == [
+        {"run": "loss-0-lowat-4096.2", "status": "missing", "reason": "it has not been run"}
+    ]
+    assert sorted(copy.iterdir()) == before
+
+
+def test_the_command_on_no_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, and the file that is missing."""
+    assert cli.main(["knee", str(tmp_path)]) == 1
+    assert "sweep.json: missing" in capsys.readouterr().err

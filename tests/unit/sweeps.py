@@ -1,0 +1,116 @@
+"""Small sweeps made by hand: estimates, values of LOWAT, networks, and folders."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from analysis.sweeps.bootstrap import Estimate
+from analysis.sweeps.folder import Trouble
+from analysis.sweeps.measures import Measure
+from analysis.sweeps.networks import Level, Network
+from experiments.scenario import KNOBS
+from tests.unit import builders
+
+GRAIN_MS = 10.0
+GRAIN_BIT_S = 1000.0
+
+Curve = Mapping[str, tuple[float | Sequence[float], float | Sequence[float]]]
+"""By value of LOWAT: script first bytes in milliseconds, and goodputs in kbit/s."""
+
+
+def level(value: str, first_ms: float | Sequence[float], goodput: float | Sequence[float], **more: float) -> Level:
+    """A value of LOWAT with these repetitions, and more measures with one."""
+
+    def estimate(values: float | Sequence[float], scale: float = 1) -> Estimate:
+        return Estimate.of([number * scale for number in ([values] if isinstance(values, int | float) else values)])
+
+    estimates: dict[Measure, Estimate | None] = dict.fromkeys(Measure)
+    estimates[Measure.FIRST_BYTE] = estimate(first_ms)
+    estimates[Measure.GOODPUT] = estimate(goodput, 1000)
+    for name, number in more.items():
+        estimates[Measure(name)] = estimate(number)
+    first = estimates[Measure.FIRST_BYTE]
+    assert first is not None
+    return Level(value=value, asked=first.repetitions, estimates=estimates)
+
+
+def lost(value: str) -> Level:
+    """A value of which nothing is known."""
+    trouble = Trouble(run=f"lowat-{value}.1", status="invalid", reason="the rate")
+    return Level(value=value, asked=1, estimates={}, troubles=(trouble,))
+
+
+def network(
+    curve: Curve,
+    *others: Level,
+    pair: tuple[Level, Level] | None = None,
+    cpu: Mapping[str, float] = MappingProxyType({}),
+) -> Network:
+    """A network of these values, in the order of a real one; cpu: the front's milliseconds per MB by value."""
+    levels = [
+        level(value, *both, **({Measure.CPU.value: cpu[value]} if value in cpu else {}))
+        for value, both in curve.items()
+    ]
+    levels += others
+    return Network(
+        name="RATE=1mbit",
+        knobs={"RATE": "1mbit"},
+        words=("RATE=1mbit",),
+        levels=tuple(
+            sorted(levels, key=lambda each: (each.is_steered, each.lowat_bytes is None, each.lowat_bytes or 0))
+        ),
+        pair=pair,
+        grains={Measure.FIRST_BYTE: GRAIN_MS, Measure.GOODPUT: GRAIN_BIT_S},
+        record_ms=GRAIN_MS,
+    )
+
+
+def knobs(**changes: str) -> dict[str, str]:
+    """All knobs of a scenario in words."""
+    return {name: knob.default for name, knob in KNOBS.items()} | changes
+
+
+def write_sweep(
+    folder: Path,
+    arms: Sequence[Mapping[str, Any]],
+    *,
+    repeat: int = 1,
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> Path:
+    """sweep.json of these arms, each at least {"arm", "knobs"}; the folder."""
+    grid: dict[str, list[str]] = {}
+    for arm in arms:
+        for name, word in arm["knobs"].items():
+            words = grid.setdefault(name, [])
+            words += [word] if word not in words else []
+    document = {
+        "format": 1,
+        "sweep": folder.name,
+        "name": "by-hand",
+        "title": "By hand",
+        "started_at": "2026-01-01T00:00:00+00:00",
+        "grid": {name: words for name, words in grid.items() if len(words) > 1},
+        "fixed": {},
+        "repeat": repeat,
+        "seed": 1,
+        "order_seed": 1,
+        "fabric": "virtual",
+        "fingerprint": {},
+        "arms": [{"levels": {}, "twin_of": None} | dict(arm) for arm in arms],
+        "order": [f"{arm['arm']}.{number}" for arm in arms for number in range(1, repeat + 1)],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sweep.json").write_text(json.dumps(document | dict(changes)))
+    return folder
+
+
+def write_run(folder: Path, arm: str, number: int, words: Mapping[str, str], first_ms: float) -> Path:
+    """A run of an arm, whose script's first byte came then; the run's folder."""
+    load = builders.load_document((first_ms, 12_000.0), (500.0, 11_000.0))
+    document = dict(builders.run(arm, loads=[load], knobs=dict(words)).document) | {"knobs": dict(words)}
+    path = folder / f"{arm}.{number}"
+    path.mkdir()
+    (path / "run.json").write_text(json.dumps(document))
+    return path

@@ -1,0 +1,138 @@
+"""Which LOWAT is recommended."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from analysis.sweeps.knee import find
+from analysis.sweeps.words import documentation, falls, no_difference, reason
+from tests.unit.sweeps import Curve, level, lost, network
+
+MONOTONE: Curve = {
+    "4096": (1000, 980),
+    "16384": (1005, 980),
+    "65536": (1500, 980),
+    "131072": (2500, 980),
+    "none": (6700, 980),
+}
+
+
+def recommended(curve: Curve) -> str:
+    chosen = find(network(curve)).recommended
+    assert chosen is not None
+    return chosen.value
+
+
+@pytest.mark.parametrize(
+    ("curve", "value"),
+    [
+        (MONOTONE, "16384"),
+        ({"4096": (1000, 980), "16384": (1004, 980), "none": (1009, 980)}, "none"),
+        ({"4096": (1600, 980), "16384": (1000, 980), "65536": (1700, 980), "none": (6700, 980)}, "16384"),
+        ({"4096": (1000, 700), "16384": (1500, 980), "65536": (2000, 980), "none": (6700, 980)}, "16384"),
+        ({"16384": (1000, 980)}, "16384"),
+        ({"none": (6700, 980)}, "none"),
+        ({"16384": (9000, 980), "none": (6700, 980)}, "none"),
+        ({"16384": ((900, 1000, 1600), 980), "65536": ((1100, 1500, 1700), 980), "none": (6700, 980)}, "65536"),
+    ],
+    ids=["monotone", "flat", "u-shaped", "goodput-falls", "one-value", "unset-only", "worse", "intervals-meet"],
+)
+def test_the_largest_that_is_as_good_as_the_best(curve: Curve, value: str) -> None:
+    """Whatever the curve looks like."""
+    assert recommended(curve) == value
+
+
+def test_goodput_falls_at_the_first_value_coming_from_unset() -> None:
+    """All that lose it are out, however soon their script comes."""
+    found = network({"4096": (500, 700), "16384": (1000, 900), "65536": (2000, 980), "none": (6700, 980)})
+    knee = find(found)
+    assert knee.falls_at is found.level("16384")
+    assert knee.recommended is found.level("65536")
+    assert "the soonest of those that keep goodput" in reason(found, knee)
+    assert falls(found, knee) == (
+        "Goodput falls measurably at LOWAT=16384: 900 kbit/s, 8.2% less than with LOWAT unset."
+    )
+
+
+def test_a_fall_that_hardly_costs_anything_is_let_pass() -> None:
+    """It is measured and told, and does not decide: 0.3 % of goodput against 400 ms."""
+    found = network({"131072": (270, 47_600), "none": (667, 47_750)})
+    knee = find(found)
+    assert knee.recommended is knee.falls_at is found.level("131072")
+    assert falls(found, knee).endswith("47.6 Mbit/s, 0.3% less than with LOWAT unset; up to 1% is let pass.")
+    assert reason(found, knee).endswith("and goodput, 47.6 Mbit/s, is 0.3% less than unset.")
+
+
+def test_a_fall_within_the_spread_is_none() -> None:
+    """The pair itself was as far apart."""
+    curve: Curve = {"16384": (1000, 900), "none": (6700, 980)}
+    pair = level("none", 6700, 980), level("none", 6700, 880)
+    assert find(network(curve, pair=pair)).falls_at is None
+    assert find(network(curve)).falls_at is not None
+
+
+def test_without_the_control() -> None:
+    """The largest value stands in for what goodput is measured against, and it is said."""
+    found = network({"4096": (1000, 700), "16384": (1500, 980), "65536": (3000, 981)}, lost("none"))
+    knee = find(found)
+    assert knee.reference is found.level("65536")
+    assert knee.recommended is found.level("16384")
+    assert "LOWAT unset is not known here" in reason(found, knee)
+    assert "(not measured here)" in documentation(found, knee)
+
+
+def test_a_value_without_a_good_run_takes_no_part() -> None:
+    """It is neither the best nor recommended."""
+    found = network({"4096": (1000, 980), "none": (6700, 980)}, lost("16384"))
+    knee = find(found)
+    assert [each.value for each in knee.front] == ["4096"]
+    assert knee.recommended is found.level("4096")
+
+
+def test_nothing_is_known() -> None:
+    """No value, and a sentence."""
+    found = network({}, lost("none"), lost("4096"))
+    knee = find(found)
+    assert (knee.recommended, knee.best, knee.falls_at, knee.front) == (None, None, None, ())
+    assert reason(found, knee).startswith("No value can be recommended")
+    assert falls(found, knee) == "Whether goodput falls is not known."
+
+
+def test_steered_values_take_no_part() -> None:
+    """However good LOWAT=auto is, nobody can set it by hand."""
+    found = network(MONOTONE, level("auto", 100, 2000))
+    assert find(found).recommended is found.level("16384")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "front"),
+    [
+        ({}, ["4096", "16384"]),
+        ({"4096": 9.0, "16384": 5.0, "65536": 2.0, "131072": 1.0, "none": 0.5}, ["16384", "65536", "131072", "none"]),
+    ],
+    ids=["two-things", "three-things"],
+)
+def test_the_front_of_trade_offs(cpu: Mapping[str, float], front: list[str]) -> None:
+    """No other value is better in one thing and worse in none; processor time counts where it was measured."""
+    found = network(MONOTONE, cpu=cpu)
+    assert [each.value for each in find(found).front] == front
+
+
+def test_the_sentences() -> None:
+    """Numbers and units; the documentation's default and the article's value beside what is recommended."""
+    pair = level("none", (6700, 6700, 6700), 980), level("none", (6700, 6690, 6700), 980)
+    found = network(MONOTONE, pair=pair)
+    knee = find(found)
+    assert reason(found, knee) == (
+        "LOWAT=16384: no larger value brings the script's first byte as soon, at 1.00 s (one repetition), not "
+        "measurably later than the soonest of all, 1.00 s (one repetition) at 4096; unset it is 6.70 s, and goodput, "
+        "980 kbit/s, is not measurably less than unset."
+    )
+    assert documentation(found, knee) == (
+        "The kernel's documentation names no value, and its default is no limit: 6.70 s, 5.70 s later. "
+        "LOWAT=131072, the article's value: 2.50 s, 1.50 s later."
+    )
+    assert "3 and 3 repetitions, up to 10 ms (0.1%) and 0 bit/s (0.0%) apart" in no_difference(found, knee)
+    assert falls(found, knee).endswith("none of the values that were tried (4096 to 131072).")
+    unset = network({"16384": (6695, 980), "none": (6700, 980)})
+    assert reason(unset, find(unset)).startswith("LOWAT unset: no value is needed here")

@@ -1,0 +1,125 @@
+"""What is measured of a run of a sweep."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.journals import FolderError
+from analysis.load import Run
+from analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
+from tests.unit import builders
+
+SIZE_BYTES = 500_000
+KNOBS = {"SIZE": str(SIZE_BYTES), "RATE": "1mbit", "DELAY": "50ms"}
+COUNTED = {
+    "cpu_ns": 1_000_000,
+    "voluntary_switches": 10,
+    "involuntary_switches": 1,
+    "read_calls": 5,
+    "write_calls": 100,
+}
+
+
+def run(script_ms: tuple[float, float], image_ms: tuple[float, float], **knobs: str) -> Run:
+    return builders.run(loads=[builders.load_document(script_ms, image_ms)], knobs=KNOBS | knobs)
+
+
+def goodput_over(busy_ms: float) -> float:
+    return 2 * SIZE_BYTES * 8 * 1000 / busy_ms
+
+
+def test_times_are_those_of_the_measured_load() -> None:
+    """The last one; complete is when both are there."""
+    first, last = (builders.load_document((at, at + 1), (at, at + 5)) for at in (100.0, 300.0))
+    found = measures(builders.run(loads=[first, last], knobs=KNOBS))
+    assert (found[Measure.FIRST_BYTE], found[Measure.COMPLETE]) == (300.0, 305.0)
+
+
+def test_the_send_queue_is_a_part_of_the_ledger() -> None:
+    """None without a ledger."""
+    one = run((1000.0, 5000.0), (400.0, 9000.0))
+    assert measures(one)[Measure.SEND_QUEUE] is None
+    ledger = {"parts_ms": {"kernel_unsent": 123.0}}
+    with_ledger = Run(path=one.path, document={**one.document, "ledger": ledger})
+    assert measures(with_ledger)[Measure.SEND_QUEUE] == 123.0
+
+
+@pytest.mark.parametrize(
+    ("script_ms", "image_ms", "busy_ms"),
+    [
+        ((1000.0, 5000.0), (400.0, 9000.0), 8600.0),
+        ((6700.0, 9000.0), (400.0, 6500.0), 8600.0),
+        ((260.0, 300.0), (60.0, 100.0), 90.0),
+        ((240.0, 300.0), (60.0, 245.0), 240.0),
+        ((245.0, 300.0), (60.0, 100.0), 95.0),
+    ],
+    ids=["side-by-side", "one-after-the-other", "nothing-to-send", "script-first", "soonest"],
+)
+def test_goodput_is_over_the_time_with_something_to_send(
+    script_ms: tuple[float, float], image_ms: tuple[float, float], busy_ms: float
+) -> None:
+    """The script is with the origin at 200 ms and cannot be here before 250; a gap before that is nobody's fault."""
+    assert measures(run(script_ms, image_ms))[Measure.GOODPUT] == pytest.approx(goodput_over(busy_ms))
+
+
+def test_no_time_has_no_goodput() -> None:
+    """Which only a damaged record says."""
+    with pytest.raises(FolderError, match="in no time"):
+        measures(run((5.0, 5.0), (5.0, 5.0)))
+
+
+def test_a_time_means_nothing_finer_than_a_record() -> None:
+    """16 KiB lie in up to 13 packets; goodput means nothing finer than such a time makes of it."""
+    found = grains(run((1000.0, 5000.0), (400.0, 9000.0)))
+    packets_ms = 13 * 1514 * 8 / 1000
+    assert found[Measure.FIRST_BYTE] == pytest.approx(packets_ms)
+    assert found[Measure.GOODPUT] == pytest.approx(goodput_over(8600) * packets_ms / 8600)
+    assert record_ms(run((1000.0, 5000.0), (400.0, 9000.0))) == pytest.approx(16 * 1024 * 8 / 1000)
+
+
+def test_on_an_unlimited_link_the_clock_counts() -> None:
+    """No transmission takes any time there."""
+    load = builders.load_document((10.0, 20.0), (5.0, 30.0))
+    one = builders.run(loads=[load], knobs=KNOBS | {"RATE": "unlimited"}, clock_resolution_ns=4 * 10**6)
+    assert grains(one)[Measure.FIRST_BYTE] == 4
+    assert record_ms(one) == 0
+
+
+def costs(folder: Path, *samples: dict[str, Any]) -> dict[str, float | None]:
+    (folder / "front").mkdir()
+    lines = [json.dumps({"t_ns": number, "pid": 7} | sample) for number, sample in enumerate(samples)]
+    (folder / "front" / "process.jsonl").write_text("\n".join(lines))
+    one = run((1000.0, 5000.0), (400.0, 9000.0))
+    found = measures(Run(path=folder, document=one.document))
+    return {cost.value: found[cost] for cost in COSTS}
+
+
+def test_costs_are_per_megabyte_of_all_loads(tmp_path: Path) -> None:
+    """From the first look to the last at the process that serves the client at the end; there is 1 MB of payload."""
+    other = dict.fromkeys(COUNTED, 10**9) | {"pid": 6}
+    assert costs(tmp_path, other, dict.fromkeys(COUNTED, 0), COUNTED) == {
+        "front_cpu_ms_per_mb": 1.0,
+        "voluntary_switches_per_mb": 10.0,
+        "involuntary_switches_per_mb": 1.0,
+        "read_calls_per_mb": 5.0,
+        "write_calls_per_mb": 100.0,
+    }
+
+
+def test_what_nobody_counted_is_not_zero(tmp_path: Path) -> None:
+    """The guest's kernel has no account of processor time and calls."""
+    nulls = {"cpu_ns": None, "read_calls": None, "write_calls": None}
+    found = costs(tmp_path, dict.fromkeys(COUNTED, 0) | nulls, COUNTED | nulls)
+    assert [name for name, cost in found.items() if cost is None] == [
+        "front_cpu_ms_per_mb",
+        "read_calls_per_mb",
+        "write_calls_per_mb",
+    ]
+
+
+def test_one_look_is_no_difference(tmp_path: Path) -> None:
+    """Nor is none."""
+    assert set(costs(tmp_path, COUNTED).values()) == {None}
+    assert measures(run((1000.0, 5000.0), (400.0, 9000.0)))[Measure.VOLUNTARY] is None

@@ -1,0 +1,153 @@
+"""A sweep's folder as networks."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.journals import FolderError
+from analysis.sweeps.folder import load_sweep
+from analysis.sweeps.measures import Measure
+from analysis.sweeps.networks import Network, networks
+from tests.unit.sweeps import knobs, write_run, write_sweep
+
+
+def arm(name: str, twin_of: str | None = None, **words: str) -> dict[str, Any]:
+    return {"arm": name, "knobs": knobs(**words), "twin_of": twin_of}
+
+
+def found(folder: Path) -> list[Network]:
+    return networks(load_sweep(folder))
+
+
+def two_networks(folder: Path) -> Path:
+    """LOWAT none and 4096 at two rates, the first with a twin, twice each."""
+    arms = [
+        arm("a", RATE="1mbit", LOWAT="none"),
+        arm("a-twin", "a", RATE="1mbit", LOWAT="none"),
+        arm("b", RATE="1mbit", LOWAT="4096"),
+        arm("c", RATE="2mbit", LOWAT="none"),
+        arm("d", RATE="2mbit", LOWAT="4096"),
+    ]
+    write_sweep(folder, arms, repeat=2, changes={"fixed": {"DELAY": "300ms"}})
+    for each in arms:
+        for number in (1, 2):
+            write_run(folder, each["arm"], number, each["knobs"], 1000.0 + number)
+    return folder
+
+
+def test_all_but_lowat_is_a_network(tmp_path: Path) -> None:
+    """Named by what the sweep varies; with the words that make it again; the twin is in the pair and no value."""
+    one, other = found(two_networks(tmp_path))
+    assert (one.name, other.name) == ("RATE=1mbit", "RATE=2mbit")
+    assert one.words == ("DELAY=300ms", "RATE=1mbit")
+    assert [level.value for level in one.levels] == ["4096", "none"]
+    assert one.unset is one.levels[-1]
+    assert one.unset.estimate(Measure.FIRST_BYTE).median == 1001.5
+    assert one.pair is not None
+    assert [half.repetitions for half in one.pair] == [2, 2]
+    assert other.pair is None
+    assert one.grains[Measure.FIRST_BYTE] == 2 * other.grains[Measure.FIRST_BYTE]
+
+
+def test_one_network_is_named_by_what_says_most(tmp_path: Path) -> None:
+    """Where nothing is varied but LOWAT."""
+    write_sweep(tmp_path, [arm("a", LOWAT="none"), arm("b", LOWAT="4096")])
+    (one,) = found(tmp_path)
+    assert one.name == "RATE=128kbps DELAY=300ms CC=cubic SERVER=nginx"
+
+
+def test_what_steers_auto_belongs_to_its_value(tmp_path: Path) -> None:
+    """And means nothing to a fixed one, whose runs count together."""
+    arms = [
+        {"arm": f"{lowat}-{target}", "knobs": knobs(LOWAT=lowat) | {"TARGET_DELAY": target}}
+        for lowat in ("none", "4096", "auto")
+        for target in ("20ms", "50ms")
+    ]
+    write_sweep(tmp_path, arms)
+    for number, target in enumerate(("20ms", "50ms")):
+        write_run(tmp_path, f"4096-{target}", 1, knobs(LOWAT="4096"), 1000.0 + number)
+    (one,) = found(tmp_path)
+    assert [level.value for level in one.levels] == ["4096", "none", "auto TARGET_DELAY=20ms", "auto TARGET_DELAY=50ms"]
+    assert one.levels[0].repetitions == 2
+    assert [level.is_steered for level in one.levels] == [False, False, True, True]
+
+
+def test_what_is_missing_or_not_good_is_named(tmp_path: Path) -> None:
+    """And counts for nothing: never run, not finished, invalid."""
+    folder = two_networks(tmp_path)
+    shutil.rmtree(folder / "b.1")
+    (folder / "d.2").rename(folder / "d.2.partial")
+    document = json.loads((folder / "c.1" / "run.json").read_text())
+    changes = {"status": "invalid", "reason": "rate: asked for 1, observed 2", "loads": [], "observed": {}}
+    (folder / "c.1" / "run.json").write_text(json.dumps(document | changes))
+    sweep = load_sweep(folder)
+    assert not sweep.is_finished
+    assert [(trouble.run, trouble.status, trouble.reason) for arm in sweep.arms for trouble in arm.troubles] == [
+        ("b.1", "missing", "it has not been run"),
+        ("c.1", "invalid", "rate: asked for 1, observed 2"),
+        ("d.2", "missing", "it has begun and not ended"),
+    ]
+    assert [[level.repetitions for level in network.levels] for network in networks(sweep)] == [[1, 2], [1, 1]]
+
+
+def test_a_sweep_that_has_only_begun(tmp_path: Path) -> None:
+    """It has networks, and nothing is known of them."""
+    write_sweep(tmp_path, [arm("a", LOWAT="none")])
+    (one,) = found(tmp_path)
+    assert not one.levels[0].is_good
+    assert (one.unset, one.fixed, one.grains, one.record_ms) == (None, [], {}, 0)
+
+
+def test_no_sweep(tmp_path: Path) -> None:
+    """The file is named."""
+    with pytest.raises(FolderError, match=r"sweep\.json: missing; not a results folder"):
+        load_sweep(tmp_path)
+
+
+def test_another_format(tmp_path: Path) -> None:
+    """Said, not guessed around."""
+    with pytest.raises(FolderError, match=r"sweep\.json: format 2; this version reads format 1$"):
+        load_sweep(write_sweep(tmp_path, [arm("a")], changes={"format": 2}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"arms": []}, "arms: "),
+        ({"repeat": 0}, "repeat: 0 is less than"),
+        ({"grid": {"LOWAT": "none"}}, "grid/LOWAT: 'none' is not of type 'array'"),
+        ({"fabric": None}, "fabric: None is not of type 'string'"),
+    ],
+)
+def test_a_damaged_sweep(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    """Where in the file, and what is wrong."""
+    with pytest.raises(FolderError, match=f"sweep.json: {told}"):
+        load_sweep(write_sweep(tmp_path, [arm("a")], changes=changes))
+
+
+def test_a_twin_of_nobody(tmp_path: Path) -> None:
+    """Or of something else."""
+    with pytest.raises(FolderError, match="b is the twin of x, which is no arm of the same knobs"):
+        load_sweep(write_sweep(tmp_path, [arm("a"), arm("b", "x")]))
+    with pytest.raises(FolderError, match="b is the twin of a"):
+        load_sweep(write_sweep(tmp_path, [arm("a"), arm("b", "a", RATE="1mbit")]))
+
+
+def test_a_run_of_another_arm(tmp_path: Path) -> None:
+    """Folders that were mixed up."""
+    folder = two_networks(tmp_path)
+    shutil.rmtree(folder / "b.1")
+    shutil.copytree(folder / "d.1", folder / "b.1")
+    with pytest.raises(FolderError, match=r"b\.1/run\.json: a run of d, not of b"):
+        load_sweep(folder)
+
+
+def test_a_damaged_run(tmp_path: Path) -> None:
+    """It is named."""
+    folder = two_networks(tmp_path)
+    (folder / "d.1" / "run.json").write_text("{")
+    with pytest.raises(FolderError, match=r"d\.1/run\.json: "):
+        load_sweep(folder)

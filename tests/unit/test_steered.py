@@ -1,0 +1,59 @@
+"""LOWAT=auto against the best fixed value."""
+
+from analysis.sweeps.networks import Level
+from analysis.sweeps.steered import Judgement, judge
+from analysis.sweeps.words import judgement
+from tests.unit.sweeps import Curve, level, lost, network
+
+FIXED: Curve = {"4096": (900, 950), "16384": (1000, 995), "65536": (1500, 1000), "none": (6700, 1000)}
+
+
+def judged(auto: Level, curve: Curve = FIXED) -> Judgement:
+    (found,) = judge(network(curve, auto))
+    return found
+
+
+def test_the_best_keeps_goodput() -> None:
+    """What is asked of auto is asked of the value it is compared with: 4096 is sooner and loses 5 %."""
+    found = judged(level("auto", 1149, 991))
+    assert (found.best, found.left_out) == ("16384", ("4096",))
+    assert found.ratio == 1.149
+    assert found.is_near
+    assert found.keeps_goodput
+
+
+def test_too_late_and_too_slow() -> None:
+    """More than 15 % and more than a record later; more than 1 % of goodput gone."""
+    found = judged(level("auto", 1151, 989))
+    assert found.is_near is False
+    assert found.keeps_goodput is False
+    assert judgement(found) == (
+        "LOWAT=auto: script first byte 1.15 s, not near the best fixed value, 1.00 s at 16384 (1.15 of it); "
+        "goodput 98.9% of unset, not kept."
+    )
+
+
+def test_a_record_later_is_near() -> None:
+    """On a fast link 15 % may be less than one record."""
+    curve: Curve = {"16384": (20, 1000), "none": (100, 1000)}
+    assert judged(level("auto", 30, 1000), curve).is_near
+    assert judged(level("auto", 31, 1000), curve).is_near is False
+
+
+def test_what_is_not_known_is_not_judged() -> None:
+    """Neither yes nor no: without a run of auto, of a fixed value, of LOWAT unset."""
+    assert judged(lost("auto")).is_near is None
+    assert judgement(judged(lost("auto"))) == "LOWAT=auto: no run is ok."
+    alone = judged(level("auto", 1000, 1000), {"none": (6700, 1000)})
+    assert (alone.is_near, alone.keeps_goodput) == (None, True)
+    without = judged(level("auto", 1000, 1000), {"4096": (900, 950), "16384": (1000, 995)})
+    assert (without.best, without.is_near, without.keeps_goodput) == ("4096", True, None)
+
+
+def test_every_way_of_steering_is_judged() -> None:
+    """And none if there is none."""
+    found = judge(
+        network(FIXED, level("auto TARGET_DELAY=50ms", 1000, 1000), level("auto TARGET_DELAY=9ms", 900, 1000))
+    )
+    assert [each.value for each in found] == ["auto TARGET_DELAY=50ms", "auto TARGET_DELAY=9ms"]
+    assert judge(network(FIXED)) == []
