@@ -60,6 +60,8 @@ class Report:
         rate = "unlimited" if scenario["rate_bit_s"] is None else units.format_rate(scenario["rate_bit_s"])
         down, up = (units.format_time(scenario[name]) for name in ("delay_ns", "delay_up_ns"))
         queue = scenario["queue_packets"]
+        if steps := scenario.get("rate_steps"):  # older folders are without
+            rate += f", in the measured load RATE_STEPS={steps}"
         self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets")
 
     @contextmanager

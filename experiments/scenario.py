@@ -193,8 +193,8 @@ _KNOBS = (
     ),
     _of_the_link(
         "RATE_STEPS",
-        "what becomes of the rate during the measured load: 1280kbps@2s+128kbps@6s is ten times as much after two seconds"
-        " and as before after six",
+        "what becomes of the rate during the measured load: 1280kbps@2s+128kbps@6s is ten times the default from two"
+        " seconds after its start, and the default again from six",
     ),
     _of_the_link("DELAY", "one-way delay toward the client"),
     _of_the_link("DELAY_UP", "one-way delay toward the front"),

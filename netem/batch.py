@@ -14,7 +14,7 @@ _END = b"]\n"
 
 
 class KeptTc:
-    """In the network namespace this is made in. A context; raises OSError if there is no tc, RuntimeError as it says."""
+    """In the network namespace this is made in. A context; raises OSError if there is no tc."""
 
     def __init__(self, device: str) -> None:
         """device: the one whose qdiscs are asked for after what was told."""

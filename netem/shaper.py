@@ -51,4 +51,4 @@ def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
     """What must hold in the place once the commands are done."""
     if shaper is Shaper.FERRY:
         return loops.sysctls(link)
-    return {"net.ipv4.ip_forward": "1"} | (stepped.sysctls() if link.rate_steps else {})
+    return {"net.ipv4.ip_forward": "1", **(stepped.sysctls() if link.rate_steps else {})}

@@ -59,7 +59,10 @@ def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
 
 
 class Changer:
-    """Makes the rate of a place's link another, at once. A context, made in the place. Raises OSError and RuntimeError."""
+    """Makes the rate of a place's link another, at once. A context, to be made in the place.
+
+    Raises OSError if there is no tc, and RuntimeError.
+    """
 
     def __init__(self, link: Link, to_client: str) -> None:
         self._link = link

@@ -77,9 +77,9 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             field="rate_steps",
             default="none",
             parse=_rate_steps,
-            allowed="up to 16 steps RATE@TIME, joined by +, such as 1280kbps@2s+128kbps@6s: rates as RATE has them but for"
-            " unlimited, times from the start of the measured load, each later than the one before, up to 3600s; or none,"
-            " which it must be with RATE=unlimited and with QUEUE=1",
+            allowed="up to 16 steps RATE@TIME, joined by +, such as 1280kbps@2s+128kbps@6s: rates from 1kbit to"
+            " 100gbit, times after the start of the measured load, each later than the one before, up to 3600s; or"
+            " none, which it must be with RATE=unlimited and with QUEUE=1",
         ),
         "DELAY": Word(
             field="delay_ns",

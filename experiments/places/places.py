@@ -61,9 +61,9 @@ Look = Callable[[int], int | None]
 class ActiveLink:
     """The link at work. shaper is what it is made of; commands is what made it.
 
-    check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look notes down its
-    queue if it is time and nobody else does, and makes its rate steps; when it is the next time. begin tells it when the
-    measured load began, from when these count; changes.jsonl has them when the link has ended.
+    check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look does what is due
+    and nobody else does: notes down its queue, makes its rate steps; when it is the next time. begin tells it when the
+    measured load began, from when these count; what was made is in changes.jsonl when the link has ended.
     """
 
     shaper: Shaper
