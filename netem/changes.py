@@ -27,9 +27,13 @@ def beside(journal: Path) -> Path:
 class RateChanges:
     """The steps of one link, look by look. A context."""
 
-    def __init__(self, steps: Sequence[RateStep], make: Callable[[int], int], journal: Path) -> None:
-        """make: makes it the rate, and gives what the rate then is. Without a step there is no journal."""
+    def __init__(self, steps: Sequence[RateStep], make: Callable[[int], int] | None, journal: Path) -> None:
+        """make: makes it the rate, and gives what the rate then is. Without a step there is no journal.
+
+        None: whoever calls `begin` makes them, each to the nanosecond, or when told if that is later.
+        """
         self._steps = steps
+        self._told_ns = 0
         self._make = make
         self._due: deque[tuple[int, int]] = deque()
         self._lines = journal.open("w", buffering=1) if steps else None
@@ -48,6 +52,7 @@ class RateChanges:
 
     def begin(self, began_ns: int) -> list[tuple[int, int]]:
         """The measured load began then: (when it is due, rate) of each step."""
+        self._told_ns = time.monotonic_ns()
         self._due.extend((began_ns + step.at_ns, step.rate_bit_s) for step in self._steps)
         return list(self._due)
 
@@ -55,7 +60,10 @@ class RateChanges:
         """Make what is due; when the next is, None for never."""
         while self._lines is not None and self._due and self._due[0][0] <= now_ns:
             asked_ns, rate_bit_s = self._due.popleft()
-            found_bit_s = self._make(rate_bit_s)
-            line = {"t_ns": time.monotonic_ns(), "asked_ns": asked_ns, "rate_bit_s": found_bit_s}
+            if self._make is None:
+                line = {"t_ns": max(asked_ns, self._told_ns), "asked_ns": asked_ns, "rate_bit_s": rate_bit_s}
+            else:
+                found_bit_s = self._make(rate_bit_s)
+                line = {"t_ns": time.monotonic_ns(), "asked_ns": asked_ns, "rate_bit_s": found_bit_s}
             self._lines.write(json.dumps(line) + "\n")
         return self.next_ns

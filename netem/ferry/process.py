@@ -187,9 +187,8 @@ def run(order: Order) -> None:
             )
             for loop in loops.needed(order.link)
         }
-        # The model makes them itself, to the nanosecond; what is left to do is to note that they were.
-        noted = RateChanges(order.link.rate_steps, lambda rate_bit_s: rate_bit_s, beside(order.journal))
-        changes = stack.enter_context(noted)
+        # The model makes them itself; what is left to do is to note that they were.
+        changes = stack.enter_context(RateChanges(order.link.rate_steps, None, beside(order.journal)))
         _prepare(order.link)
         listener = stack.enter_context(control.bound(socket.SOCK_STREAM, order.socket))
         inputs = _Inputs(signals=signals, begin=begin, listener=listener)

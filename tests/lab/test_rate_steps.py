@@ -49,7 +49,7 @@ def test_the_rate_is_the_one_that_holds_then(run: Runs, shaper: str) -> None:
 
 @pytest.mark.parametrize("shaper", ["netem", "ferry"])
 def test_what_was_done_is_recorded(run: Runs, shaper: str) -> None:
-    """Each step within a tenth of a millisecond of its time; one after the load is no fault. The queue never emptied."""
+    """Each step within a tenth of a millisecond of its time; one after the load is no fault."""
     stepped = _stepped(run, shaper)
     made, back, never = stepped.observed["rate_steps"]
     assert (made["at_ns"], made["rate_bit_s"]) == (1_500_000_000, 5_120_000)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 from netem.changes import RateChanges, beside
@@ -31,6 +32,20 @@ def test_steps_count_from_when_it_is_told(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(line["asked_ns"], line["rate_bit_s"]) for line in lines] == [(10**7 + 100, 1999), (10**7 + 300, 999)]
     assert all(line["t_ns"] > 0 for line in lines)
+
+
+def test_steps_that_are_made_ahead_are_exact(tmp_path: Path) -> None:
+    """Whoever was told makes them at their time, however late somebody looks; but not before it was told."""
+    file = tmp_path / "changes.jsonl"
+    far_ns = time.monotonic_ns() + 10**15
+    with RateChanges(STEPS, None, file) as changes:
+        changes.begin(far_ns)
+        changes.look(far_ns + 200)
+        changes.begin(0)
+        changes.look(far_ns + 10**9)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["t_ns"] - line["asked_ns"] for line in lines[:2]] == [0, 0]
+    assert all(line["t_ns"] > line["asked_ns"] for line in lines[2:])
 
 
 def test_a_link_without_steps_leaves_no_file(tmp_path: Path) -> None:
