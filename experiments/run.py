@@ -181,7 +181,8 @@ def _load_pages(
         nonlocal began_ns
         if number == plan.loads:
             began_ns = t_ns
-            link.begin(t_ns)
+            if scenario.link.rate_steps:
+                link.begin(t_ns)
 
     with (
         places.sampling(servers[0], folder.front, conditions.sample_ns) as look,

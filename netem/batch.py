@@ -6,6 +6,7 @@ import select
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 _PATIENCE_S = 10.0
@@ -35,7 +36,8 @@ class KeptTc:
 
     def __exit__(self, *_: object) -> None:
         # At the end of its input it ends.
-        self._to.close()
+        with suppress(BrokenPipeError):
+            self._to.close()
         self._from.close()
         self._process.wait()
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from clock import quality
 from clock.route import Finding, route_of
@@ -57,6 +57,8 @@ _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
 _FERRY_READY_S = 10.0
 _FAR_END_S = 5.0
+_Given = TypeVar("_Given")
+_Got = TypeVar("_Got")
 
 
 class Namespaces:
@@ -183,13 +185,13 @@ class Namespaces:
             begin: Callable[[int], object]
             if shaper is Shaper.FERRY:
                 order = FerryOrder(link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=ask)
-                begin = partial(tell_begin, order.begin)
+                begin = _as_step(partial(tell_begin, order.begin))
                 check_alive = stack.enter_context(self._start_ferry(order, folder)).check_alive
             else:
                 with self._link.entered():
                     queues = stack.enter_context(QueueJournal(link, TO_CLIENT, TO_FRONT, journal, interval_ns))
-                    changes = stack.enter_context(kernel_changes(link, TO_CLIENT, journal))
-                look, begin = _soonest(queues.look, changes.look), changes.begin
+                    changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
+                look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(
                 shaper=shaper,
                 commands=made,
@@ -267,6 +269,18 @@ class Namespaces:
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
         """In the client's namespace."""
         return self._client.start("the client", command, log, stdout=stdout)
+
+
+def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
+    """The same; what goes wrong is a StepFailed."""
+
+    def acted(given: _Given) -> _Got:
+        try:
+            return act(given)
+        except (OSError, RuntimeError) as error:
+            raise StepFailed("the steps of the link's rate", str(error)) from error
+
+    return acted
 
 
 def _soonest(*looks: Look) -> Look:

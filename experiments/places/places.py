@@ -63,7 +63,8 @@ class ActiveLink:
 
     check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look does what is due
     and nobody else does: notes down its queue, makes its rate steps; when it is the next time. begin tells it when the
-    measured load began, from when these count; what was made is in changes.jsonl when the link has ended.
+    measured load began, from when these count; what was made is in changes.jsonl when the link has ended. Both raise
+    StepFailed if it cannot.
     """
 
     shaper: Shaper
