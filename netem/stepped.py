@@ -37,15 +37,15 @@ _GATE, _QUEUE, _SENDER = 3, 4, 1
 
 def down(link: Link, to_client: str, to_front: str) -> list[Command]:
     """Commands for a place that routes between two devices."""
-    gate = ("tbf", *_gate(link, link.rate_bit_s or 0))
-    on_loop = [*tc.nested([tc.delay_line(link), gate], _DEVICE)]
+    first_bit_s, *_ = link.rates_bit_s
+    gate = ("tbf", *_gate(link, first_bit_s))
     queue = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
     sender = ("tc", "qdisc", "add", "dev", to_client, "root", "handle", f"{_SENDER}:")
     return [
         *_loop(to_front),
-        *on_loop,
+        *tc.nested([tc.delay_line(link), gate], _DEVICE),
         (*queue, "pfifo", "limit", str(link.queue_packets - 1)),
-        (*sender, *_sender(link.rate_bit_s or 0)),
+        (*sender, *_sender(first_bit_s)),
     ]
 
 
