@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from analysis.packets import PACKET_BYTES
+from analysis.rate import Rate
 
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
@@ -103,9 +104,10 @@ def _small_window(scenario: Document, observed: Document) -> str | None:
 
 def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
     del observed
-    if scenario["rate_bit_s"] is None:
+    rate = Rate.of(scenario)
+    if rate is None:
         return None
-    queue_s = scenario["queue_packets"] * PACKET_BYTES * 8 / scenario["rate_bit_s"]
+    queue_s = scenario["queue_packets"] * PACKET_BYTES * 8 / rate.slowest_bit_s
     if queue_s < _LONG_QUEUE_S:
         return None
     remedy = "A smaller QUEUE" if scenario["congestion_control"] == "bbr" else "A smaller QUEUE, or CC=bbr,"

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.packets import RECORD_BYTES
+from analysis.rate import Rate
 
 FRACTION = 0.03
-"""Figures may differ by this part of the largest of them, or by one TLS record's time at the link's rate, whichever is
-more: a repetition may be one record off."""
+"""Figures may differ by this part of the largest of them, or by one TLS record's time at the link's lowest rate,
+whichever is more: a repetition may be one record off."""
 
 _FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "last_byte_ms"))
 
@@ -46,8 +47,8 @@ def _row(name: str, resource: str, edge: str, arms: Mapping[str, Mapping[str, An
     good = {way: arm for way, arm in arms.items() if arm["status"] == "ok"}
     by_way = {way: good[way][resource][edge] if way in good else None for way in ways}
     known = [value for value in by_way.values() if value is not None]
-    rate_bit_s = next(iter(arms.values()))["scenario"]["rate_bit_s"]
-    record_ms = RECORD_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
+    rate = Rate.of(next(iter(arms.values()))["scenario"])
+    record_ms = RECORD_BYTES * 8 * 1000 / rate.slowest_bit_s if rate else 0.0
     return Row(
         arm=name,
         figure=f"{resource} {edge.removesuffix('_ms').replace('_', ' ')}",

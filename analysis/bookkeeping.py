@@ -14,6 +14,7 @@ from analysis.ledger import Layer, Ledger, Moment
 from analysis.load import Evidence, Layers
 from analysis.metrics import IMAGE, SCRIPT, PageLoad
 from analysis.packets import PACKET_BYTES, framed, unframed
+from analysis.rate import Rate
 from analysis.stream import Payload
 
 FEWEST_LOOKS = 10
@@ -28,19 +29,23 @@ class NoLedger(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class _Link:
-    rate_bit_s: int | None
+    rate: Rate | None
     delay_ns: int
 
     @classmethod
-    def of(cls, scenario: Mapping[str, Any]) -> Self:
-        return cls(rate_bit_s=scenario["rate_bit_s"], delay_ns=scenario["delay_ns"])
+    def of(cls, scenario: Mapping[str, Any], began_ns: int) -> Self:
+        return cls(rate=Rate.of(scenario, began_ns), delay_ns=scenario["delay_ns"])
 
-    def transmission_ns(self, frame_bytes: float) -> int:
-        return 0 if self.rate_bit_s is None else round(frame_bytes * 8 * 10**9 / self.rate_bit_s)
+    def transmission_ns(self, frame_bytes: float, at_ns: int) -> int:
+        """Of a packet that is sent about then."""
+        return 0 if self.rate is None else round(frame_bytes * 8 * 10**9 / self.rate.at_bit_s(at_ns))
+
+    def through_ns(self, begins_ns: int, frames_bytes: float) -> int:
+        return begins_ns if self.rate is None else round(self.rate.through_ns(begins_ns, frames_bytes))
 
 
 def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> Ledger:
-    """The ledger of a load. Raises NoLedger."""
+    """The ledger of a load; of the measured one, where the rate changes. Raises NoLedger."""
     image = Payload(evidence.events, load.number, IMAGE)
     try:
         position = Payload(evidence.events, load.number, SCRIPT).first() + 1
@@ -58,7 +63,7 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping
         raise NoLedger("what arrived at the client was not noted down")
     if scenario["rate_bit_s"] is not None and not layers.queue:
         raise NoLedger("the link's queue was not noted down")
-    parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, _Link.of(scenario))
+    parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, _Link.of(scenario, load.started_ns))
     moments = _moments(load, evidence, image, position, sockets, layers)
     if not moments:
         raise NoLedger("the front's socket was not looked at while it had the image")
@@ -94,7 +99,7 @@ def _parts(
         sockets, [sample.handed_bytes for sample in sockets], before.handed_bytes + 1, available_ns, handed_ns
     )
     sent_ns = _reached(sockets, [sample.sent_bytes for sample in sockets], position, handed_ns, record_ns)
-    own_ns = link.delay_ns + link.transmission_ns(framed(before.mss_bytes, before.mss_bytes))
+    own_ns = link.delay_ns + link.transmission_ns(framed(before.mss_bytes, before.mss_bytes), record_ns - 1)
     network_ns = record_ns - sent_ns
     cleared_ns = _cleared_ns(position, sockets, layers, link)
     queue_ns = 0 if cleared_ns is None else max(0, cleared_ns - sent_ns - own_ns)
@@ -123,9 +128,10 @@ def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> boo
 
 def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: _Link) -> int:
     """In that time, how long nothing more could be read: what goes beyond the time of two packets, of each pause."""
-    usual_ns = 2 * link.transmission_ns(PACKET_BYTES)
     times = [from_ns, *(arrival.t_ns for arrival in arrivals if from_ns < arrival.t_ns < until_ns), until_ns]
-    return sum(max(0, later - earlier - usual_ns) for earlier, later in pairwise(times))
+    return sum(
+        max(0, later - earlier - 2 * link.transmission_ns(PACKET_BYTES, earlier)) for earlier, later in pairwise(times)
+    )
 
 
 def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, link: _Link) -> int | None:
@@ -142,7 +148,7 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
         return None
     behind = framed(sample.sent_bytes - position, sample.mss_bytes)
     begins_ns = sample.t_ns if held.bytes else max(sample.t_ns, _delayed_since(layers.queue, held) + link.delay_ns)
-    return begins_ns + link.transmission_ns(max(0.0, held.bytes + held.delay_line_bytes - behind))
+    return link.through_ns(begins_ns, max(0.0, held.bytes + held.delay_line_bytes - behind))
 
 
 def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:

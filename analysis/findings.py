@@ -61,7 +61,7 @@ def _prediction(scenario: Mapping[str, Any], front: Mapping[str, Any]) -> dict[s
 
 
 def bound_of(load: PageLoad, scenario: Mapping[str, Any]) -> Bound:
-    """The oracle's bound for a load of that scenario."""
+    """The oracle's bound for the measured load of that scenario."""
     return bound(
         rate_bit_s=scenario["rate_bit_s"],
         delay_ns=scenario["delay_ns"],
@@ -70,4 +70,5 @@ def bound_of(load: PageLoad, scenario: Mapping[str, Any]) -> Bound:
         page_bytes=load.page_bytes,
         script_delay_ns=scenario["script_delay_ns"],
         image_bytes=load.image.size_bytes,
+        rate_steps=scenario.get("rate_steps"),  # older folders are without
     )

@@ -23,8 +23,9 @@ begun          The rest of the TLS record that the kernel did not take all of: h
 A window larger than the queue is sent as one burst, whose end the bottleneck drops. Nothing is readable past that gap
 until it is mended: the next packet through the full queue tells of it, and what was lost crosses the full queue anew.
 
-It leaves out loss but for that, jitter, a window of HTTP/2 that binds, a server's own mechanism, one that does not
-buffer, and, where streams share by weight, other weights than those of SPDY's priorities: there is no prediction then.
+It leaves out loss but for that, jitter, a rate that changes, a window of HTTP/2 that binds, a server's own mechanism,
+one that does not buffer, and, where streams share by weight, other weights than those of SPDY's priorities: there is
+no prediction then.
 """
 
 from collections.abc import Mapping
@@ -102,6 +103,7 @@ def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
         ("a WINDOW smaller than the image", scenario["window_bytes"] >= scenario["size_bytes"]),
         ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),
         ("BUFFERING=off", scenario.get("buffering", "on") == "on"),
+        ("RATE_STEPS", not scenario.get("rate_steps")),
     ):
         if not covered:
             raise NoPrediction(f"{knob} is not covered")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from analysis.metrics import PageLoad
 from analysis.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
+from analysis.rate import Rate
 
 _FIRST_BYTE = 1
 _RECORD_BYTES = 5 + 1 + 16  # header, content type, tag (RFC 8446, 5.2)
@@ -27,8 +28,9 @@ def bound(
     page_bytes: int,
     script_delay_ns: int,
     image_bytes: int,
+    rate_steps: str | None = None,
 ) -> Bound:
-    """The lower bound on a link with that rate and those delays each way.
+    """The lower bound on a link with that rate, steps of it (analysis/rate.py), and those delays each way.
 
     The script's first byte cannot be at the client before these, one after the other:
 
@@ -41,31 +43,33 @@ def bound(
     All of the page, because the client asks when it has all. Servers and kernels take no time, the connection exists,
     nothing is lost and no window binds. Transmission counts what no protocol can leave out: 66 bytes of headers per
     packet, one TLS record and one frame per answer; the smallest packet, so no record that must be filled first. What
-    is longer than this is a choice of somebody's. With jitter, a delay may be shorter by as much.
+    is longer than this is a choice of somebody's. With jitter, a delay may be shorter by as much. Where the rate is
+    about to rise, a packet that waits for that may be there sooner than one that does not; so the bound lets it wait.
 
     Image bytes go before it without fault, too: an ideal server gives the link to the image while there is no script.
     That is what the link carries in script_delay, the image at most.
     """
     one_way_ns = max(0, delay_ns - jitter_ns)
-    first_byte_ns = (
-        2 * delay_up_ns
-        + 2 * one_way_ns
-        + script_delay_ns
-        + _transmission_ns(page_bytes, rate_bit_s)
-        + _transmission_ns(_FIRST_BYTE, rate_bit_s)
-    )
-    if rate_bit_s is None:
+    rate = Rate.of({"rate_bit_s": rate_bit_s, "rate_steps": rate_steps})
+    # Both instants are those of the bottleneck, which stands at the client's end.
+    asked_ns = _crossed_ns(delay_up_ns + one_way_ns, page_bytes, rate) + delay_up_ns + one_way_ns
+    available_ns = asked_ns + script_delay_ns
+    first_byte_ns = _crossed_ns(available_ns, _FIRST_BYTE, rate)
+    if rate is None:
         return Bound(script_first_byte_ns=first_byte_ns, image_bytes=image_bytes)
-    carried = int(unframed(rate_bit_s * script_delay_ns / (8 * 10**9)))
+    carried = int(unframed(rate.carried_bytes(asked_ns, available_ns)))
     return Bound(script_first_byte_ns=first_byte_ns, image_bytes=min(image_bytes, carried))
 
 
-def _transmission_ns(answer_bytes: int, rate_bit_s: int | None) -> int:
-    if rate_bit_s is None:
-        return 0
-    size_bytes = answer_bytes + _RECORD_BYTES + _FRAME_BYTES
-    frames = size_bytes + HEADERS_BYTES * -(-size_bytes // SEGMENT_BYTES)
-    return frames * 8 * 10**9 // rate_bit_s
+def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
+    """When an answer has crossed the bottleneck, packet by packet, each at the rate at which it begins."""
+    left_bytes = answer_bytes + _RECORD_BYTES + _FRAME_BYTES
+    while rate is not None and left_bytes > 0:
+        frame_bits = 8 * (min(left_bytes, SEGMENT_BYTES) + HEADERS_BYTES)
+        begins = [(from_ns, rate.at_bit_s(from_ns)), *(piece for piece in rate.pieces if piece[0] > from_ns)]
+        from_ns = min(begin_ns + frame_bits * 10**9 // rate_bit_s for begin_ns, rate_bit_s in begins)
+        left_bytes -= SEGMENT_BYTES
+    return from_ns
 
 
 @dataclass(frozen=True, kw_only=True)

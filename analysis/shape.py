@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from analysis.rate import STEPS_PATTERN
+
 _NUMBER = {"type": "number"}
 _WHOLE = {"type": "integer"}
 _TEXT = {"type": "string"}
@@ -51,8 +53,11 @@ _SCENARIO = _object(
         "queue_packets": _WHOLE,
         "loss": _NUMBER,
         "jitter_ns": _WHOLE,
-    }
+    },
+    optional={"rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN}},
 )
+
+_STEP = _object({"at_ns": _WHOLE, "rate_bit_s": _MAYBE_WHOLE, "late_ns": _MAYBE_WHOLE, "reason": _MAYBE_TEXT})
 
 _OBSERVED = _object(
     {
@@ -60,7 +65,7 @@ _OBSERVED = _object(
         "notsent_most_bytes": _WHOLE,
         "socket_lowat": {"type": "array", "items": _WHOLE},
     },
-    optional={"clock_resolution_ns": _MAYBE_WHOLE},
+    optional={"clock_resolution_ns": _MAYBE_WHOLE, "rate_steps": {"type": "array", "items": _STEP}},
 )
 
 _ORACLE = _object({"script_first_byte_ms": _NUMBER, "inversion_ms": _NUMBER, "inversion_bytes": _NUMBER})

@@ -3,7 +3,7 @@
 Writes OUT/events.jsonl, OUT/arrivals.jsonl (bytes of the TCP stream by time), OUT/socket.json and OUT/keys.log.
 
 Exit code 0 if every load finished, 1 if one failed; the reason is the last line on standard error. A line on standard
-output that begins with "@ " tells of each load that began.
+output that begins with "@ " tells of each load, and once it has asked for the page another, `began N T`, when that was.
 """
 
 import json
@@ -44,8 +44,10 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
     print(f"@ load {number} of {plan.loads}", flush=True)
     deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "it")
     try:
-        journal.add(engine.begin_load(time.monotonic_ns()))
+        began_ns = time.monotonic_ns()
+        journal.add(engine.begin_load(began_ns))
         transport.send(engine.data_to_send(), deadline)
+        print(f"began {number} {began_ns}", flush=True)
         while engine.loading:
             for plaintext, record in transport.receive(deadline):
                 began_ns = time.monotonic_ns()

@@ -117,7 +117,8 @@ def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
 
 def load_deadline_ns(scenario: Scenario) -> int:
     """Longer than any page load that is still getting anywhere, link time."""
-    moved_ns = scenario.link.transmission_ns(2 * scenario.size_bytes)
+    rates_bit_s = scenario.link.rates_bit_s
+    moved_ns = 2 * scenario.size_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
     losses = 1 + 20 * scenario.link.loss
     waits_ns = 200 * scenario.link.round_trip_ns + scenario.script_delay_ns
     return round(60 * 10**9 + 5 * losses * moved_ns + waits_ns)

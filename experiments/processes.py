@@ -93,9 +93,9 @@ class Process:
         log: Path,
         *,
         environment: Mapping[str, str] | None = None,
-        own_stdout: bool = True,
+        stdout: int | None = None,
     ) -> None:
-        """Start it, output into the log; with own_stdout=False its standard output is this process's."""
+        """Start it, output into the log; with stdout, a descriptor, its standard output goes there."""
         self.name = name
         self.log = log
         self._sent: set[int] = set()
@@ -104,7 +104,7 @@ class Process:
                 self._process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
-                    stdout=output if own_stdout else None,
+                    stdout=output if stdout is None else stdout,
                     stderr=output,
                     env=in_utc(environment),
                     start_new_session=True,
@@ -137,12 +137,15 @@ class Process:
         if not self.running:
             raise StepFailed(self.name, f"{self._ending()}: {tail(self.log) or 'it wrote nothing'}", self.log)
 
-    def wait(self, timeout_s: float) -> bool:
-        """Wait for its end; whether it came. Sleeps in the kernel: a virtual clock can jump over the wait."""
+    def wait(self, timeout_s: float, or_readable: Sequence[int] = ()) -> bool:
+        """Wait for its end; whether it came. Sleeps in the kernel: a virtual clock can jump over the wait.
+
+        or_readable: descriptors; it does not wait any longer when one of them is readable.
+        """
         if self.running:
             descriptor = os.pidfd_open(self.pid)
             try:
-                select.select([descriptor], [], [], timeout_s)
+                select.select([descriptor, *or_readable], [], [], timeout_s)
             finally:
                 os.close(descriptor)
         return not self.running

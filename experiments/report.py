@@ -20,7 +20,7 @@ from experiments.experiment import Progress
 from experiments.invocation import Entry
 from experiments.request import Request
 from experiments.scenario import as_document
-from netem import units
+from netem import units, words
 
 _WIDTH_OF_A_FILE = 160
 _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
@@ -60,6 +60,12 @@ class Report:
         rate = "unlimited" if scenario["rate_bit_s"] is None else units.format_rate(scenario["rate_bit_s"])
         down, up = (units.format_time(scenario[name]) for name in ("delay_ns", "delay_up_ns"))
         queue = scenario["queue_packets"]
+        if text := scenario.get("rate_steps"):  # older folders are without
+            steps = words.WORDS["RATE_STEPS"].parse(text)
+            rate += "".join(
+                f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
+                for step in steps
+            )
         self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets")
 
     @contextmanager

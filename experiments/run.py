@@ -10,9 +10,11 @@ from client.plan import maps_plan
 from experiments.capture import capturing
 from experiments.environment import Environment
 from experiments.errors import InvalidRun
+from experiments.listening import Listening
 from experiments.order import Tools
 from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, Look, OriginSettings, Places
 from experiments.processes import Process
+from experiments.rate_steps import Span, check_steps, observed_steps
 from experiments.record import RunFolder, write_json
 from experiments.scenario import Scenario
 from experiments.tuning import check_ferry, check_live_socket, check_settings, live_socket_state
@@ -89,7 +91,7 @@ def run_arm(
         observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
 
         with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
-            _load_pages(places, scenario, folder, (server, origin.process, *taps), link, conditions)
+            span = _load_pages(places, scenario, folder, (server, origin.process, *taps), link, conditions)
         sockets = read_samples(folder.front / "sockets.jsonl")
         observed |= live_socket_state(sockets, read_process_samples(folder.front / "process.jsonl"))
         check_live_socket(scenario, observed)
@@ -99,6 +101,9 @@ def run_arm(
         write_json(folder.link / "counters.json", counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
+    # The link's record of them is complete when it has ended.
+    observed |= {"rate_steps": observed_steps(scenario.link, folder.link, span)}
+    check_steps(observed["rate_steps"], conditions.tolerance)
 
 
 def _origin_settings(scenario: Scenario, folder: RunFolder, tools: Tools) -> OriginSettings:
@@ -149,7 +154,8 @@ def _load_pages(
     servers: Sequence[Process],
     link: ActiveLink,
     conditions: Conditions,
-) -> None:
+) -> Span:
+    """When the measured load was."""
     plan = maps_plan(
         address=places.addresses.front,
         port=FRONT_PORT,
@@ -169,11 +175,22 @@ def _load_pages(
             server.check_alive()
         link.check_alive()
 
+    began_ns = 0
+
+    def begin(number: int, t_ns: int) -> None:
+        nonlocal began_ns
+        if number == plan.loads:
+            began_ns = t_ns
+            if scenario.link.rate_steps:
+                link.begin(t_ns)
+
     with (
         places.sampling(servers[0], folder.front, conditions.sample_ns) as look,
-        places.start_client(command, folder.client / "output.log") as client,
+        Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
+        places.start_client(command, folder.client / "output.log", listening.writing) as client,
     ):
-        _watch(client, (look, link.look, _every(_CHECK_NS, check_alive)))
+        listening.started()
+        _watch(client, listening, (look, link.look, _every(_CHECK_NS, check_alive)))
         # A front that died is the reason, the client's broken connection only the consequence.
         check_alive()
         look(time.monotonic_ns())
@@ -188,17 +205,21 @@ def _load_pages(
         raise InvalidRun(
             "time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", ended_ns - last_ns
         )
+    return Span(began_ns=began_ns, ended_ns=ended_ns)
 
 
-def _watch(client: Process, looks: Sequence[Look]) -> None:
-    """Until the client has ended: each instrument looks when it is time."""
+def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None:
+    """Until the client has ended: each instrument looks when it is time, and all when the client said something."""
     next_ns = [0] * len(looks)
-    while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9):
+    while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9, listening.waited_for):
+        if listening.hear():
+            next_ns = [0] * len(looks)
         now_ns = time.monotonic_ns()
         for index, look in enumerate(looks):
             if next_ns[index] <= now_ns:
                 due_ns = look(now_ns)
                 next_ns[index] = _NEVER_NS if due_ns is None else due_ns
+    listening.hear()
 
 
 def _every(interval_ns: int, check: Callable[[], None]) -> Look:

@@ -191,6 +191,11 @@ _KNOBS = (
     _of_the_link(
         "RATE", "rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit the modem"
     ),
+    _of_the_link(
+        "RATE_STEPS",
+        "what becomes of the rate during the measured load: 1280kbps@2s+128kbps@6s is ten times the default from two"
+        " seconds after its start, and the default again from six",
+    ),
     _of_the_link("DELAY", "one-way delay toward the client"),
     _of_the_link("DELAY_UP", "one-way delay toward the front"),
     _of_the_link("QUEUE", "the bottleneck's queue; packets in flight in the delay line do not count against it"),
@@ -259,8 +264,9 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
         (link if group else fields)[field] = value
     try:
         fields["link"] = Link(**link)
-    except ValueError:
-        raise ScenarioError("JITTER", knobs["JITTER"], KNOBS["JITTER"].allowed) from None
+    except ValueError as error:
+        name = str(error).partition(":")[0].upper()
+        raise ScenarioError(name, knobs[name], KNOBS[name].allowed) from None
     scenario = Scenario(**fields)
     server = catalogue()[scenario.server]
     _check_level(scenario.server, "NATIVE", server.native, scenario.native, lambda other: other.native)
@@ -283,4 +289,5 @@ def as_document(scenario: Scenario) -> dict[str, Any]:
     document = vars(scenario) | vars(scenario.link)
     del document["link"]
     document["lowat"] = document.pop("lowat_bytes")
+    document["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
     return document

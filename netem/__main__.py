@@ -2,29 +2,34 @@
 
     NEAR, FAR                   this place's addresses toward the client and toward the front
     NEAR_GATEWAY, FAR_GATEWAY   the addresses that the others' default routes lead to; this place takes them
-    RATE DELAY DELAY_UP QUEUE LOSS JITTER    the Link (netem/words.py)
+    RATE RATE_STEPS DELAY DELAY_UP QUEUE LOSS JITTER    the Link (netem/words.py)
     SHAPER                      netem, ferry, or auto: netem where the kernel has it
     SEED                        of what is random in the ferry
     JOURNAL, SAMPLE             the file of the queue's length, and how often it is looked at: a time, or none
 
+Rate steps count from when it is told (netem/control.py), and are noted down beside the journal.
 Forwarding and rp_filter are sysctls that the place must come with. Ends with 0 when told to by SIGTERM.
 """
 
 import os
-import signal
+import select
+import socket
 import sys
 import time
 from pathlib import Path
 
+from netem import control
+from netem.changes import RateChanges
+from netem.control import BEGIN
 from netem.ferry.process import Order
 from netem.ferry.process import run as run_ferry
 from netem.ferry.ring import NotSetUp
 from netem.queue_journal import QueueJournal
 from netem.router import FERRY, Router, State
 from netem.shaper import Shaper
+from netem.stepped import kernel_changes
 from netem.words import SAMPLE_DEFAULT, link_from, parse_sample_ns
 
-_LONG_S = 3600.0
 _ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
 
 
@@ -52,21 +57,29 @@ def main() -> int:
             state.write()
             run_ferry(order)
         else:
-            with QueueJournal(link, state.to_client, state.to_front, journal, interval_ns) as queues:
-                _until_told(state, queues)
+            with (
+                QueueJournal(link, state.to_client, state.to_front, journal, interval_ns) as queues,
+                kernel_changes(link, state.to_client, journal) as changes,
+            ):
+                _until_told(state, queues, changes)
     except (OSError, RuntimeError, ValueError, NotSetUp) as error:
         print(f"link: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _until_told(state: State, queues: QueueJournal) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
-    state.write()
-    patience_s: float | None = 0.0
-    while signal.sigtimedwait({signal.SIGTERM, signal.SIGINT}, _LONG_S if patience_s is None else patience_s) is None:
-        next_ns = queues.look(time.monotonic_ns())
-        patience_s = None if next_ns is None else max(0, next_ns - time.monotonic_ns()) / 10**9
+def _until_told(state: State, queues: QueueJournal, changes: RateChanges) -> None:
+    with control.signals() as end, control.bound(socket.SOCK_DGRAM, BEGIN) as begin:
+        state.write()
+        while True:
+            now_ns = time.monotonic_ns()
+            wakes_ns = [wake_ns for look in (queues.look, changes.look) if (wake_ns := look(now_ns)) is not None]
+            patience_s = max(0, min(wakes_ns) - time.monotonic_ns()) / 10**9 if wakes_ns else None
+            readable = select.select([end, begin], [], [], patience_s)[0]
+            if begin in readable:
+                changes.begin(control.told_begin(begin))
+            if end in readable:
+                return
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def main() -> int:
             respond(end)
             return 0
         order = json.loads(Path(rest[0]).read_text())
-        with NearEnd(end, (address, int(port)), Link(**order["link"])) as near:
+        with NearEnd(end, (address, int(port)), Link.from_document(order["link"])) as near:
             measured, attempts = near.until_within(Tolerance(**order["tolerance"]))
         print(json.dumps({"measured": asdict(measured), "attempts": attempts}))
     return 0

@@ -7,7 +7,7 @@ for so many seconds at most.
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +17,23 @@ from netem.shaper import Shaper
 
 
 def read(
-    shaper: Shaper, *, to_client: str, to_front: str, ferry: Path, run: Callable[[Sequence[str]], str]
+    shaper: Shaper, *, devices: Mapping[str, Sequence[str]], ferry: Path, run: Callable[[Sequence[str]], str]
 ) -> dict[str, Any]:
-    """netem: tc's own JSON of each device's qdiscs. ferry: what `netem.ferry.process.ask` says.
+    """netem: tc's own JSON of the qdiscs of each direction's devices. ferry: what `netem.ferry.process.ask` says.
 
     run runs a command in the link's place, and gives its output. Raises OSError if the ferry does not answer.
     """
     if shaper is Shaper.FERRY:
         return dict(ask(ferry))
     return {
-        direction: json.loads(run(tc.counters(device))) for direction, device in (("down", to_client), ("up", to_front))
+        direction: [qdisc for name in names for qdisc in json.loads(run(tc.counters(name)))]
+        for direction, names in devices.items()
     }
 
 
 def _read_here() -> dict[str, Any]:
     state = router.State.read()
-    found = read(state.shaper, to_client=state.to_client, to_front=state.to_front, ferry=router.FERRY, run=router.run)
+    found = read(state.shaper, devices=state.devices, ferry=router.FERRY, run=router.run)
     return {"shaper": state.shaper, "commands": state.commands, "counters": found}
 
 

@@ -4,15 +4,30 @@ Rules:
 1. A Link that exists is valid.
 2. "Down" is toward the client, where the pages travel; "up" carries requests and acknowledgements.
 3. `queue` is the bottleneck's buffer alone. Packets that are merely on their way (the delay) never count against it.
+4. A rate step is made at a packet's edge: the packet being sent then is finished at the old rate, and every other one,
+   in the queue or still to come, has the new one. So a step takes effect within one packet's transmission.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
 
 PACKET_BYTES = 1514
 """A full-size Ethernet frame as a Linux qdisc counts it: 1500 bytes of IP and the 14 byte header."""
 
 _LONGEST_DELAY_NS = 60 * 10**9
 _LARGEST_QUEUE_PACKETS = 100_000
+_LATEST_STEP_NS = 3600 * 10**9
+_MOST_STEPS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateStep:
+    """From at_ns after the measured load began the rate toward the client is another."""
+
+    at_ns: int
+    rate_bit_s: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +39,7 @@ class Link:
     queue_packets: full-size packets the bottleneck holds, the one being sent included.
     loss: fraction of packets lost toward the client.
     jitter_ns: the delay toward the client varies by up to this much, evenly; order is kept.
+    rate_steps: what becomes of rate_bit_s, in order of time.
     """
 
     rate_bit_s: int | None
@@ -32,9 +48,10 @@ class Link:
     queue_packets: int = 25
     loss: float = 0.0
     jitter_ns: int = 0
+    rate_steps: tuple[RateStep, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.rate_bit_s is not None and not 1000 <= self.rate_bit_s <= 100 * 10**9:
+        if self.rate_bit_s is not None and not _is_rate(self.rate_bit_s):
             raise ValueError("rate: allowed are 1kbit to 100gbit, or unlimited")
         for name in ("delay_ns", "delay_up_ns"):
             if not 0 <= getattr(self, name) <= _LONGEST_DELAY_NS:
@@ -45,6 +62,27 @@ class Link:
             raise ValueError("loss: allowed are 0% to 50%")
         if not 0 <= self.jitter_ns <= self.delay_ns:
             raise ValueError("jitter: allowed are 0ms to the delay")
+        if self.rate_steps:
+            self._check_steps()
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """What dataclasses.asdict made of one. Raises ValueError, and TypeError for what is none."""
+        steps = tuple(RateStep(**step) for step in document.get("rate_steps", ()))
+        return cls(**{**document, "rate_steps": steps})
+
+    def _check_steps(self) -> None:
+        times = [0, *(step.at_ns for step in self.rate_steps)]
+        if len(self.rate_steps) > _MOST_STEPS:
+            raise ValueError(f"rate_steps: allowed are {_MOST_STEPS} at most")
+        if not all(_is_rate(step.rate_bit_s) for step in self.rate_steps):
+            raise ValueError("rate_steps: allowed are rates of 1kbit to 100gbit")
+        if any(later <= earlier for earlier, later in pairwise(times)) or times[-1] > _LATEST_STEP_NS:
+            raise ValueError("rate_steps: allowed are times above 0s up to 3600s, each later than the one before")
+        if self.rate_bit_s is None:
+            raise ValueError("rate_steps: allowed are none where the rate is unlimited")
+        if self.queue_packets < 2:
+            raise ValueError("rate_steps: allowed are none where the queue is a single packet")
 
     @property
     def shaped(self) -> bool:
@@ -52,10 +90,19 @@ class Link:
         return bool(self.rate_bit_s or self.delay_ns or self.delay_up_ns or self.loss)
 
     @property
+    def rates_bit_s(self) -> tuple[int, ...]:
+        """Every rate it has, in order of time; none if it is unlimited."""
+        return () if self.rate_bit_s is None else (self.rate_bit_s, *(step.rate_bit_s for step in self.rate_steps))
+
+    @property
     def round_trip_ns(self) -> int:
         """Delay there and back, without the time to put the packet on the wire."""
         return self.delay_ns + self.delay_up_ns
 
     def transmission_ns(self, size_bytes: int) -> int:
-        """Time the bottleneck needs for so many bytes, headers counted by the caller."""
+        """Time the bottleneck needs for so many bytes at its first rate, headers counted by the caller."""
         return 0 if self.rate_bit_s is None else size_bytes * 8 * 10**9 // self.rate_bit_s
+
+
+def _is_rate(rate_bit_s: int) -> bool:
+    return 1000 <= rate_bit_s <= 100 * 10**9

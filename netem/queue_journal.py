@@ -9,7 +9,8 @@ Rules:
 
 import json
 import socket
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +18,7 @@ from pyroute2.netlink import NETLINK_ROUTE
 from pyroute2.netlink.rtnl import RTM_GETQDISC
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
-from netem import tc
+from netem import shaper, tc
 from netem.link import Link
 from netlink.conversation import Conversation, attributes, layout, question
 
@@ -52,10 +53,9 @@ class QueueJournal:
 
     def __init__(self, link: Link, to_client: str, to_front: str, journal: Path, interval_ns: int | None) -> None:
         """to_client, to_front: the devices. interval_ns: None writes nothing. Raises OSError."""
-        self._stages = {
-            "down": (socket.if_nametoindex(to_client), tc.down_stages(link)),
-            "up": (socket.if_nametoindex(to_front), tc.up_stages(link)),
-        }
+        self._stages = shaper.stages(link, to_client, to_front)
+        devices = {device for stages in self._stages.values() for device in stages.devices}
+        self._numbers = {device: socket.if_nametoindex(device) for device in devices}
         self._interval_ns = interval_ns
         self._next_ns = 0
         self._last = dict.fromkeys(self._stages, Line())
@@ -79,12 +79,33 @@ class QueueJournal:
         late_ns = now_ns - self._next_ns if self._next_ns else 0
         self._next_ns = now_ns - late_ns % self._interval_ns + self._interval_ns
         found = self._statistics()
-        for direction, (device, stages) in self._stages.items():
-            line = _line(found, device, stages)
+        for direction, stages in self._stages.items():
+            line = self._line(found, stages)
             if line != self._last[direction]:
                 self._last[direction] = line
                 self._lines.write(json.dumps({"t_ns": now_ns, "direction": direction} | asdict(line)) + "\n")
         return self._next_ns
+
+    def _line(self, found: Mapping[tuple[int, int], _Statistics], stages: tc.Stages) -> Line:
+        def of(stage: tc.Stage) -> _Statistics:
+            return found.get((self._numbers[stage.device], stage.handle), _NOTHING)
+
+        bottleneck = [of(stage) for stage in stages.bottleneck]
+        line = Line(
+            packets=sum(part.packets for part in bottleneck),
+            bytes=sum(part.bytes for part in bottleneck),
+            dropped=bottleneck[0].dropped if bottleneck else 0,
+        )
+        if stages.delay_line is None:
+            return line
+        # A qdisc counts its child's packets as its own.
+        child = bottleneck[0] if bottleneck else _NOTHING
+        delay_line = of(stages.delay_line)
+        return replace(
+            line,
+            delay_line_packets=max(0, delay_line.packets - child.packets),
+            delay_line_bytes=max(0, delay_line.bytes - child.bytes),
+        )
 
     def _statistics(self) -> dict[tuple[int, int], _Statistics]:
         found = {}
@@ -92,21 +113,6 @@ class QueueJournal:
             _, _, _, device, handle, _, _ = _HEADER.unpack_from(answer)
             found[device, handle >> 16] = _read(attributes(answer, _HEADER.size).get(_STATS, b""))
         return found
-
-
-def _line(found: dict[tuple[int, int], _Statistics], device: int, stages: tc.Stages) -> Line:
-    def of(handle: int | None) -> _Statistics:
-        return _NOTHING if handle is None else found.get((device, handle), _NOTHING)
-
-    delay_line, bottleneck = of(stages.delay_line), of(stages.bottleneck)
-    # A qdisc counts its child's packets as its own.
-    return Line(
-        packets=bottleneck.packets,
-        bytes=bottleneck.bytes,
-        delay_line_packets=max(0, delay_line.packets - bottleneck.packets) if stages.delay_line else 0,
-        delay_line_bytes=max(0, delay_line.bytes - bottleneck.bytes) if stages.delay_line else 0,
-        dropped=bottleneck.dropped,
-    )
 
 
 def _read(data: bytes) -> _Statistics:

@@ -2,29 +2,29 @@
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Self
 
+from netem.control import HOME
 from netem.link import Link
-from netem.shaper import TRIAL, Shaper, commands
+from netem.shaper import TRIAL, Shaper, commands, devices
 
-_HOME = Path("/run/link")
-FERRY = _HOME / "ferry"
+FERRY = HOME / "ferry"
 """Where a ferry in such a place answers."""
 
-_STATE = _HOME / "state.json"
+_STATE = HOME / "state.json"
 _RUN_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What the place has been made into, for whoever asks in it."""
+    """What the place has been made into, for whoever asks in it. devices: where its qdiscs are, by direction."""
 
     shaper: Shaper
     to_client: str
     to_front: str
+    devices: Mapping[str, Sequence[str]]
     commands: Sequence[Sequence[str]]
 
     def write(self) -> None:
@@ -82,7 +82,13 @@ class Router:
         made = commands(shaper, link, self.to_client, self.to_front)
         for command in made:
             run(command)
-        return State(shaper=shaper, to_client=self.to_client, to_front=self.to_front, commands=made)
+        return State(
+            shaper=shaper,
+            to_client=self.to_client,
+            to_front=self.to_front,
+            devices=devices(link, self.to_client, self.to_front),
+            commands=made,
+        )
 
 
 def _has_netem() -> bool:

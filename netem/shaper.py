@@ -7,7 +7,7 @@ front, and give the same link: same stages, same queue, same way to count.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from netem import tc
+from netem import stepped, tc
 from netem.ferry import loops
 from netem.link import Link
 from netem.tc import Command
@@ -31,9 +31,24 @@ def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[
     """The commands that shape the place; with the ferry they only lead the packets to it."""
     if shaper is Shaper.FERRY:
         return loops.commands(link, to_client, to_front)
-    return tc.down(link, to_client) + tc.up(link, to_front)
+    down = stepped.down(link, to_client, to_front) if link.rate_steps else tc.down(link, to_client)
+    return down + tc.up(link, to_front)
+
+
+def stages(link: Link, to_client: str, to_front: str) -> Mapping[str, tc.Stages]:
+    """By direction, where the qdiscs are that netem's commands make."""
+    down = stepped.stages(to_client) if link.rate_steps else tc.down_stages(link, to_client)
+    return {"down": down, "up": tc.up_stages(link, to_front)}
+
+
+def devices(link: Link, to_client: str, to_front: str) -> Mapping[str, tuple[str, ...]]:
+    """By direction, the devices whose qdiscs' counters say what went over the link: there, but for rate steps."""
+    down = stages(link, to_client, to_front)["down"].devices if link.rate_steps else (to_client,)
+    return {"down": down, "up": (to_front,)}
 
 
 def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
     """What must hold in the place once the commands are done."""
-    return loops.sysctls(link) if shaper is Shaper.FERRY else {"net.ipv4.ip_forward": "1"}
+    if shaper is Shaper.FERRY:
+        return loops.sysctls(link)
+    return {"net.ipv4.ip_forward": "1", **(stepped.sysctls() if link.rate_steps else {})}

@@ -11,14 +11,16 @@ One netem with both would count packets in flight in the delay line against its 
 300 ms some 25 packets are always merely on their way. Split in two, the limit is the queue and nothing else, in every
 kernel version: what a limit means once netem has a child changed in 2024, and the delay line's limit never binds here.
 
-netem holds a packet for its whole transmission time, so `limit` includes the packet being sent.
+netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. Its rate cannot be
+changed under packets that wait; a Link with rate steps is made otherwise (netem/stepped.py).
 """
 
 from dataclasses import dataclass
 
 from netem.link import PACKET_BYTES, Link
 
-_OUT_OF_REACH = 1_000_000
+OUT_OF_REACH = 1_000_000
+"""A limit in packets that never binds."""
 # Jitter reorders packets unless netem has a rate: then a packet never overtakes the one before (sch_netem.c, enqueue).
 _KEEPS_ORDER = "100gbit"
 _CUTTER = ("tbf", "rate", "100gbit", "burst", str(PACKET_BYTES), "limit", str(2**30))
@@ -33,7 +35,7 @@ def _time(time_ns: int) -> str:
 
 
 def _delay_line(delay_ns: int, jitter_ns: int = 0, loss: float = 0.0) -> Command:
-    words: Command = ("netem", "limit", str(_OUT_OF_REACH))
+    words: Command = ("netem", "limit", str(OUT_OF_REACH))
     if delay_ns:
         words += ("delay", _time(delay_ns))
     if jitter_ns:
@@ -43,42 +45,67 @@ def _delay_line(delay_ns: int, jitter_ns: int = 0, loss: float = 0.0) -> Command
     return words
 
 
+def delay_line(link: Link) -> Command:
+    """The stage before the bottleneck, toward the client."""
+    return _delay_line(link.delay_ns, link.jitter_ns, link.loss)
+
+
 def down(link: Link, device: str) -> list[Command]:
     """Commands for the middle place's device toward the client; empty if the link leaves packets alone."""
     stages: list[Command] = []
     if link.delay_ns or link.loss:
-        stages.append(_delay_line(link.delay_ns, link.jitter_ns, link.loss))
+        stages.append(delay_line(link))
     if link.rate_bit_s is not None:
         stages.append(("netem", "limit", str(link.queue_packets), "rate", f"{link.rate_bit_s}bit"))
-    return _nested(stages, device)
+    return nested(stages, device)
 
 
 def up(link: Link, device: str) -> list[Command]:
     """Commands for the middle place's device toward the front: delay only."""
-    return _nested([_delay_line(link.delay_up_ns)] if link.delay_up_ns else [], device)
+    return nested([_delay_line(link.delay_up_ns)] if link.delay_up_ns else [], device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A qdisc: its device, and its handle (the major number)."""
+
+    device: str
+    handle: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stages:
-    """Handles (the major number) of a direction's qdiscs, None where the link does without."""
+    """A direction's stages. bottleneck: one or, with rate steps, two that share the work; the first drops.
 
-    delay_line: int | None
-    bottleneck: int | None
+    delay_line is None, and bottleneck empty, where the link does without.
+    """
 
+    delay_line: Stage | None = None
+    bottleneck: tuple[Stage, ...] = ()
 
-def down_stages(link: Link) -> Stages:
-    """The handles that `down` gives."""
-    delay_line = 2 if link.delay_ns or link.loss else None
-    bottleneck = None if link.rate_bit_s is None else 3 if delay_line else 2
-    return Stages(delay_line=delay_line, bottleneck=bottleneck)
-
-
-def up_stages(link: Link) -> Stages:
-    """The handles that `up` gives."""
-    return Stages(delay_line=2 if link.delay_up_ns else None, bottleneck=None)
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Where they are."""
+        stages = [*([self.delay_line] if self.delay_line else []), *self.bottleneck]
+        return tuple(dict.fromkeys(stage.device for stage in stages))
 
 
-def _nested(stages: list[Command], device: str) -> list[Command]:
+def down_stages(link: Link, device: str) -> Stages:
+    """The stages that `down` makes."""
+    delayed = 1 if link.delay_ns or link.loss else 0
+    return Stages(
+        delay_line=Stage(device=device, handle=2) if delayed else None,
+        bottleneck=() if link.rate_bit_s is None else (Stage(device=device, handle=2 + delayed),),
+    )
+
+
+def up_stages(link: Link, device: str) -> Stages:
+    """The stages that `up` makes."""
+    return Stages(delay_line=Stage(device=device, handle=2) if link.delay_up_ns else None)
+
+
+def nested(stages: list[Command], device: str) -> list[Command]:
+    """Commands that put stages one inside the other, behind a cutter; none if there are none."""
     commands: list[Command] = []
     for depth, stage in enumerate([_CUTTER, *stages] if stages else [], start=1):
         parent = ("root",) if depth == 1 else ("parent", f"{depth - 1}:")

@@ -1,12 +1,12 @@
 """A Link in words: the names and notation that people, Makefiles and environments use for it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from netem import tc, units
-from netem.link import Link
+from netem.link import Link, RateStep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,24 @@ def parse_delay_ns(text: str) -> int:
     return delay_ns
 
 
+def _rate_steps(text: str) -> tuple[RateStep, ...]:
+    if text == "none":
+        return ()
+    steps = tuple(_rate_step(part) for part in text.split("+"))
+    Link(rate_bit_s=steps[0].rate_bit_s, delay_ns=0, rate_steps=steps)
+    return steps
+
+
+def _rate_step(text: str) -> RateStep:
+    rate, _, at = text.partition("@")
+    return RateStep(rate_bit_s=units.parse_rate_bit_s(rate), at_ns=units.parse_time_ns(at))
+
+
+def format_rate_steps(steps: Sequence[RateStep]) -> str | None:
+    """As RATE_STEPS has them, in bits and nanoseconds: `10240000bit@2000000000ns+1024000bit@6000000000ns`."""
+    return "+".join(f"{step.rate_bit_s}bit@{step.at_ns}ns" for step in steps) or None
+
+
 def _queue(text: str) -> int:
     bare = text.isascii() and text.isdigit()
     packets = int(text) if bare else tc.queue_from_bytes(units.parse_size_bytes(text))
@@ -54,6 +72,14 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             default="128kbps",
             parse=_rate,
             allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
+        ),
+        "RATE_STEPS": Word(
+            field="rate_steps",
+            default="none",
+            parse=_rate_steps,
+            allowed="up to 16 steps RATE@TIME, joined by +, such as 1280kbps@2s+128kbps@6s: rates from 1kbit to"
+            " 100gbit, times after the start of the measured load, each later than the one before, up to 3600s; or"
+            " none, which it must be with RATE=unlimited and with QUEUE=1",
         ),
         "DELAY": Word(
             field="delay_ns",

@@ -30,6 +30,7 @@ _SCENARIO: dict[str, type] = {
     "reloads": int,
     "window_bytes": int,
     "rate_bit_s": int,
+    "rate_steps": str,
     "delay_ns": int,
     "delay_up_ns": int,
     "queue_packets": int,

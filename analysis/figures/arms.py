@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.bookkeeping import NoLedger, ledger
+from analysis.figures.words import kilobytes, plain
 from analysis.ledger import Ledger
 from analysis.load import Evidence, Experiment, Layers, Run
 from analysis.metrics import PageLoad, measured_load
+from analysis.rate import steps_of
 from analysis.summary import measured, typical
 
 
@@ -58,8 +60,10 @@ def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
     scenario = run.scenario
     rate = scenario["rate_bit_s"]
     yield str(scenario["server"])
-    yield "unlimited rate" if rate is None else f"{_plain(rate / 8000)} kB/s ({_plain(rate / 1000)} kbit/s)"
-    yield f"{_plain(scenario['delay_ns'] / 10**6)} ms"
+    yield "unlimited rate" if rate is None else f"{kilobytes(rate)} ({plain(rate / 1000)} kbit/s)"
+    if steps := steps_of(scenario):
+        yield ", ".join(f"{kilobytes(rate_bit_s)} from {plain(at_ns / 10**9)} s" for at_ns, rate_bit_s in steps)
+    yield f"{plain(scenario['delay_ns'] / 10**6)} ms"
     yield str(scenario["congestion_control"])
     yield f"send buffer {_buffer(scenario['sndbuf_bytes'])}"
     yield f"page load {measured(run)['load']} on one connection"
@@ -70,15 +74,10 @@ def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
     yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
 
 
-def _plain(number: float) -> str:
-    """Three digits behind the point at most, and never an exponent."""
-    return f"{number:,.3f}".rstrip("0").rstrip(".")
-
-
 def _buffer(size_bytes: int | None) -> str:
     if size_bytes is None:
         return "stock"
-    return f"{_plain(size_bytes / 2**20)} MiB" if size_bytes >= 2**20 else f"{_plain(size_bytes / 1024)} KiB"
+    return f"{plain(size_bytes / 2**20)} MiB" if size_bytes >= 2**20 else f"{plain(size_bytes / 1024)} KiB"
 
 
 def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:

@@ -10,10 +10,12 @@ Rules:
 4. A step that carried anything is thick enough to be seen.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 
 from analysis.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
+from analysis.rate import Rate
 
 # Frames, records, TCP, IP and Ethernet around a full-size packet's payload.
 _OVERHEAD = 1514 / 1440
@@ -41,32 +43,41 @@ class _Burst:
     size_bytes: int
 
 
-def lanes(load: PageLoad, rate_bit_s: int | None, step_s: float) -> dict[str, list[Step]]:
-    """The lane of each resource, without gaps, in steps of about step_s."""
+def lanes(load: PageLoad, rate: Rate | None, step_s: float) -> dict[str, list[Step]]:
+    """The lane of each resource, without gaps, in steps of about step_s. rate: its times count from the page's request.
+
+    Where the rate changes, the part is of what the link could carry then.
+    """
     resources = {IMAGE: load.image, SCRIPT: load.script}
-    bursts = _bursts(load, resources, rate_bit_s)
+    bursts = _bursts(load, resources, rate)
     cuts = {name: _cut(load, times, bursts[name], step_s) for name, times in resources.items()}
-    if rate_bit_s is None:
-        full_bytes_s = max(size / (end_s - start_s) for start_s, end_s, size in chain(*cuts.values()))
+    if rate is None:
+        most_s = max(size / (end_s - start_s) for start_s, end_s, size in chain(*cuts.values()))
+
+        def full_bytes(start_s: float, end_s: float) -> float:
+            return most_s * (end_s - start_s)
     else:
-        full_bytes_s = rate_bit_s / 8 / _OVERHEAD
-    return {name: _lane(cut, full_bytes_s) for name, cut in cuts.items()}
+
+        def full_bytes(start_s: float, end_s: float) -> float:
+            return rate.carried_bytes(start_s * 10**9, end_s * 10**9) / _OVERHEAD
+
+    return {name: _lane(cut, full_bytes) for name, cut in cuts.items()}
 
 
 _Cut = list[tuple[float, float, float]]
 """(start, end, bytes) of each step of a lane."""
 
 
-def _lane(cut: _Cut, full_bytes_s: float) -> list[Step]:
+def _lane(cut: _Cut, full_bytes: Callable[[float, float], float]) -> list[Step]:
     thinnest = _THINNEST if len(cut) > 1 else 1.0
     steps = []
     for start_s, end_s, size_bytes in cut:
-        part = min(1.0, round(size_bytes / (full_bytes_s * (end_s - start_s)), 2))
+        part = min(1.0, round(size_bytes / full_bytes(start_s, end_s), 2))
         steps.append(Step(start_s=start_s, end_s=end_s, height=max(thinnest, part) if size_bytes >= 1 else 0.0))
     return steps
 
 
-def _bursts(load: PageLoad, resources: dict[str, ResourceTimes], rate_bit_s: int | None) -> dict[str, list[_Burst]]:
+def _bursts(load: PageLoad, resources: dict[str, ResourceTimes], rate: Rate | None) -> dict[str, list[_Burst]]:
     readable: dict[int, dict[str, int]] = {}
     for name, times in resources.items():
         for piece in times.pieces:
@@ -76,13 +87,16 @@ def _bursts(load: PageLoad, resources: dict[str, ResourceTimes], rate_bit_s: int
     before_s = 0.0
     for t_ns, sizes in sorted(readable.items()):
         end_s = load.ms(t_ns) / 1000
-        crossing_s = 0.0 if rate_bit_s is None else sum(sizes.values()) * _OVERHEAD * 8 / rate_bit_s
-        start_s = max(before_s, end_s - crossing_s)
+        start_s = max(before_s, _begun_s(end_s, sum(sizes.values()) * _OVERHEAD, rate))
         for name, size_bytes in sizes.items():
-            if rate_bit_s is None or t_ns > resources[name].first_byte_ns:
+            if rate is None or t_ns > resources[name].first_byte_ns:
                 bursts[name].append(_Burst(start_s=start_s, end_s=end_s, size_bytes=size_bytes))
         before_s = end_s
     return bursts
+
+
+def _begun_s(end_s: float, frames_bytes: float, rate: Rate | None) -> float:
+    return end_s if rate is None else rate.begun_ns(end_s * 10**9, frames_bytes) / 10**9
 
 
 def _cut(load: PageLoad, times: ResourceTimes, bursts: list[_Burst], step_s: float) -> _Cut:

@@ -145,12 +145,14 @@ class Panel:
             .encode(y=self.y("base"))
         )
 
-    def instant(self, at: float, spans: Sequence[tuple[float, float]], colour: str = INK) -> Chart:
+    def instant(
+        self, at: float, spans: Sequence[tuple[float, float]], colour: str = INK, *, width_px: float = 3
+    ) -> Chart:
         """A dashed line at a place of the axis, through these (bottom, top)."""
         rows = [{"start": at, "base": bottom, "top": top} for bottom, top in spans]
         return (
             alt.Chart(values(rows))
-            .mark_rule(strokeWidth=3, strokeDash=[9, 6], color=colour)
+            .mark_rule(strokeWidth=width_px, strokeDash=[9, 6], color=colour)
             .encode(x=alt.X("start:Q"), y=self.y("top"), y2=alt.Y2("base:Q"))
         )
 

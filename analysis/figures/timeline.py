@@ -6,6 +6,9 @@ all arms share: bytes unsent in the kernel, and bytes in flight with those in th
 Text sits in rows of its own, so nothing can overlap: above each lane its first and last byte, above both lanes the
 instant the script was available. The line of that instant pauses where it would strike through text. What belongs to
 the socket's lane is named beside it.
+
+Where the link's rate changed, a thin line goes through all of it, with the new rate at its top; a lane's thickness is
+its part of what the link could carry then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +24,12 @@ from analysis.figures.backlog import Look, backlog, bends, columns, ticks
 from analysis.figures.lanes import lanes
 from analysis.figures.lettering import Label
 from analysis.figures.palette import INK, LAYERS, QUIET, RESOURCES, VERDICTS
+from analysis.figures.rate_lines import rate_lines, steps_made
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, sheet, title, values
 from analysis.ledger import Layer
 from analysis.load import Experiment
 from analysis.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.rate import Rate
 
 _STEP_PX = 10
 _LOOK_PX = 4
@@ -37,6 +42,8 @@ _LABEL_ABOVE = 1.36
 _LABEL_HALF = 0.24
 _AVAILABLE_ROW = 3.65
 _TOP = 4.0
+_STEPS_ROW = 4.1
+_TOP_WITH_STEPS = 4.45
 _LINE_MARGIN_PX = 8
 UNSENT = (-2.0, -0.45)
 NETWORK = (-3.5, -2.35)
@@ -103,14 +110,16 @@ def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Row
 
 
 def _panel(arm: Arm, looks: Sequence[Look], rows: _Rows, axis: Axis, *, is_last: bool) -> Chart:
-    bottom = _BOTTOM if looks else 0.0
-    panel = Panel(axis=axis, bottom=bottom, top=_TOP, height_px=round((_TOP - bottom) * _UNIT_PX), is_last=is_last)
+    steps = steps_made(arm.run.observed, axis.most)
+    bottom, top = _BOTTOM if looks else 0.0, _TOP_WITH_STEPS if steps else _TOP
+    panel = Panel(axis=axis, bottom=bottom, top=top, height_px=round((top - bottom) * _UNIT_PX), is_last=is_last)
     verdict = arm.run.document["verdict"]
     labels = {name: _edge_labels(arm.load, name, axis) for name in _BASE}
     layers = [
         _lanes(arm, panel),
         *(panel.margin(name, base + 0.5, RESOURCES[name], side=-1) for name, base in _BASE.items()),
         *(_socket(looks, rows, arm.lowat, panel) if looks else ()),
+        *rate_lines(steps, panel, _STEPS_ROW, _text_rows(arm.load, labels, panel), _LABEL_HALF),
         *_available(arm.load, labels, panel),
         _marks(arm.load, panel),
         *(panel.text(label, _BASE[name] + _LABEL_ABOVE, INK) for name, beside in labels.items() for label in beside),
@@ -122,7 +131,7 @@ def _panel(arm: Arm, looks: Sequence[Look], rows: _Rows, axis: Axis, *, is_last:
 
 def _lanes(arm: Arm, panel: Panel) -> Chart:
     rows = []
-    for name, steps in lanes(arm.load, arm.run.scenario["rate_bit_s"], panel.axis.value(_STEP_PX)).items():
+    for name, steps in lanes(arm.load, Rate.of(arm.run.scenario), panel.axis.value(_STEP_PX)).items():
         # The area holds each height until the next row; the last one only closes it.
         ends = [(step.start_s, step.height) for step in steps] + [(steps[-1].end_s, steps[-1].height)]
         base = _BASE[name]
@@ -223,6 +232,18 @@ def _edge_labels(load: PageLoad, name: str, axis: Axis) -> list[Label]:
     )
 
 
+def _text_rows(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Panel) -> dict[float, Sequence[Label]]:
+    """All labels above the lanes, by row."""
+    rows: dict[float, Sequence[Label]] = {_BASE[name] + _LABEL_ABOVE: beside for name, beside in labels.items()}
+    return rows | {_AVAILABLE_ROW: [_available_label(load, panel)]}
+
+
+def _available_label(load: PageLoad, panel: Panel) -> Label:
+    at_s = load.ms(load.script_available_ns) / 1000
+    words = f"script available at the front {panel.axis.seconds(at_s)}"
+    return lettering.beside(words, panel.axis.pixels(at_s), FONT - 2, WIDTH)
+
+
 def _available(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Panel) -> list[Chart]:
     at_s = load.ms(load.script_available_ns) / 1000
     at_px = panel.axis.pixels(at_s)
@@ -231,10 +252,9 @@ def _available(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Pan
         for name, beside in labels.items()
         if any(label.covers(at_px, _LINE_MARGIN_PX) for label in beside)
     ]
-    words = f"script available at the front {panel.axis.seconds(at_s)}"
     return [
         panel.instant(at_s, lettering.spans(panel.bottom, _AVAILABLE_ROW, in_the_way, _LABEL_HALF)),
-        panel.text(lettering.beside(words, at_px, FONT - 2, WIDTH), _AVAILABLE_ROW, QUIET),
+        panel.text(_available_label(load, panel), _AVAILABLE_ROW, QUIET),
     ]
 
 

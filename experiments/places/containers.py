@@ -193,7 +193,9 @@ class Containers:
                 check_alive=process.check_alive,
                 counters=lambda: json.loads(self._run("link", ask))["counters"],
                 look=no_look,
+                begin=lambda began_ns: self._run("link", ["python3", "-m", "netem.control", str(began_ns)]),
             )
+        self._rooms.collect("link")
 
     def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
         """Each end is a program in its place."""
@@ -249,10 +251,10 @@ class Containers:
                 taps.append(stack.enter_context(tap.listening(started, end)))
             yield taps
 
-    def start_client(self, command: Sequence[str], log: Path) -> Process:
+    def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
         """In the client's container."""
         self._rooms.hand_to("client", "plan.json")
-        return Process("the client", engine.exec_in(self._ids["client"], command), log, own_stdout=False)
+        return Process("the client", engine.exec_in(self._ids["client"], command), log, stdout=stdout)
 
     def _start(self, service: str, name: str, log: Path) -> Process:
         """Start a container, and be attached to it: its output is the process's, and its end."""

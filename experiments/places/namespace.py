@@ -85,11 +85,11 @@ class Namespace:
         log: Path,
         *,
         environment: Mapping[str, str] | None = None,
-        own_stdout: bool = True,
+        stdout: int | None = None,
     ) -> Process:
         """Start a long-lived program in the place; its context stops it. See Process."""
         with self.entered():
-            return Process(name, command, log, environment=environment, own_stdout=own_stdout)
+            return Process(name, command, log, environment=environment, stdout=stdout)
 
     def write_sysctl(self, name: str, value: str) -> None:
         """Set a sysctl of the place. Raises StepFailed."""

@@ -8,8 +8,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from clock import quality
 from clock.route import Finding, route_of
@@ -33,11 +34,13 @@ from experiments.processes import Process, tail, wait_until
 from experiments.scenario import Scenario
 from netem import counters
 from netem.calibration import Calibration, Tolerance
+from netem.control import tell_begin
 from netem.ends import NearEnd, respond
 from netem.ferry.process import Order as FerryOrder
 from netem.link import Link
 from netem.queue_journal import QueueJournal
-from netem.shaper import TRIAL, Shaper, commands, sysctls
+from netem.shaper import TRIAL, Shaper, commands, devices, sysctls
+from netem.stepped import kernel_changes
 from proxy.front import Front
 from proxy.live_socket import choose_congestion_control
 from proxy.readiness import NotReady
@@ -54,6 +57,8 @@ _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
 _FERRY_READY_S = 10.0
 _FAR_END_S = 5.0
+_Given = TypeVar("_Given")
+_Got = TypeVar("_Got")
 
 
 class Namespaces:
@@ -177,21 +182,25 @@ class Namespaces:
             journal = folder / "queue.jsonl"
             check_alive: Callable[[], None] = _nothing_to_check
             look: Look = no_look
+            begin: Callable[[int], object]
             if shaper is Shaper.FERRY:
                 order = FerryOrder(link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=ask)
+                begin = _as_step(partial(tell_begin, order.begin))
                 check_alive = stack.enter_context(self._start_ferry(order, folder)).check_alive
             else:
                 with self._link.entered():
-                    queues = QueueJournal(link, TO_CLIENT, TO_FRONT, journal, interval_ns)
-                look = stack.enter_context(queues).look
+                    queues = stack.enter_context(QueueJournal(link, TO_CLIENT, TO_FRONT, journal, interval_ns))
+                    changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
+                look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(
                 shaper=shaper,
                 commands=made,
                 check_alive=check_alive,
                 counters=lambda: counters.read(
-                    shaper, to_client=TO_CLIENT, to_front=TO_FRONT, ferry=ask, run=self._link.run
+                    shaper, devices=devices(link, TO_CLIENT, TO_FRONT), ferry=ask, run=self._link.run
                 ),
                 look=look,
+                begin=begin,
             )
 
     @contextmanager
@@ -273,9 +282,31 @@ class Namespaces:
                 taps.append(stack.enter_context(tap.listening(process, process.stop)))
             yield taps
 
-    def start_client(self, command: Sequence[str], log: Path) -> Process:
+    def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
         """In the client's namespace."""
-        return self._client.start("the client", command, log, own_stdout=False)
+        return self._client.start("the client", command, log, stdout=stdout)
+
+
+def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
+    """The same; what goes wrong is a StepFailed."""
+
+    def acted(given: _Given) -> _Got:
+        try:
+            return act(given)
+        except (OSError, RuntimeError) as error:
+            raise StepFailed("the steps of the link's rate", str(error)) from error
+
+    return acted
+
+
+def _soonest(*looks: Look) -> Look:
+    """All of them as one."""
+
+    def look(now_ns: int) -> int | None:
+        times_ns = [each(now_ns) for each in looks]
+        return min((at_ns for at_ns in times_ns if at_ns is not None), default=None)
+
+    return look
 
 
 def _nothing_to_check() -> None:

@@ -61,8 +61,10 @@ Look = Callable[[int], int | None]
 class ActiveLink:
     """The link at work. shaper is what it is made of; commands is what made it.
 
-    check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look notes down its
-    queue if it is time and nobody else does; when it is the next time.
+    check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look does what is due
+    and nobody else does: notes down its queue, makes its rate steps; when it is the next time. begin tells it when the
+    measured load began, from when these count; what was made is in changes.jsonl when the link has ended. Both raise
+    StepFailed if it cannot.
     """
 
     shaper: Shaper
@@ -70,6 +72,7 @@ class ActiveLink:
     check_alive: Callable[[], None]
     counters: Callable[[], Mapping[str, Any]]
     look: Look
+    begin: Callable[[int], object]
 
 
 def no_look(now_ns: int) -> None:
@@ -136,5 +139,5 @@ class Places(Protocol):
         program: tcpdump, where it is one of this machine. Raises InvalidRun, too, if packets were missed.
         """
 
-    def start_client(self, command: Sequence[str], log: Path) -> AbstractContextManager[Process]:
-        """A program in the client's place; its standard output is this process's."""
+    def start_client(self, command: Sequence[str], log: Path, stdout: int) -> AbstractContextManager[Process]:
+        """A program in the client's place; its standard output goes to that descriptor."""

@@ -5,7 +5,8 @@ Rules:
 2. A packet never overtakes another. It enters the bottleneck at
        entry = max(entry of the one before, arrival + delay + jitter)
    and leaves at
-       departure = max(entry, departure of the one before) + its transmission time.
+       departure = begin + its transmission time, where begin = max(entry, departure of the one before),
+   at the rate that holds at its begin: the packet being sent when the rate changes is finished at the old one.
 3. The bottleneck holds a packet from its entry until its departure: the one being sent counts, one that leaves at the
    very nanosecond another enters does not. One that would exceed a limit when it enters is dropped then.
 4. Sizes are those of whole Ethernet frames, as tc counts them.
@@ -65,6 +66,7 @@ class Direction:
     ) -> None:
         """None: unlimited. Without a rate the bottleneck holds nothing and the limits do not matter."""
         self._rate_bit_s = rate_bit_s
+        self._steps: deque[tuple[int, int]] = deque()  # (from when, rate)
         self._delay_ns = delay_ns
         self._jitter_ns = jitter_ns
         self._loss = loss
@@ -72,12 +74,12 @@ class Direction:
         self._limit_bytes = limit_bytes
         self._random = Random(seed)
         self._delay_line: deque[tuple[int, bytes]] = deque()  # by time of entry into the bottleneck
-        self._bottleneck: deque[tuple[int, bytes]] = deque()  # by time of departure
+        self._bottleneck: deque[bytes] = deque()  # the first is being sent
+        self._sent_ns = 0  # when that one departs
         self._departed: deque[tuple[int, bytes]] = deque()  # gone from the model, not yet fetched
         self._bottleneck_bytes = 0
         self._delay_line_bytes = 0
         self._last_entry_ns = 0
-        self._last_departure_ns = 0
         self.counters = Counters()
 
     @classmethod
@@ -116,6 +118,10 @@ class Direction:
         self._delay_line.append((self._last_entry_ns, packet))
         self._delay_line_bytes += size
 
+    def change(self, at_ns: int, rate_bit_s: int) -> None:
+        """Have another rate from then on; changes are told in order of time, and beforehand if they are to be exact."""
+        self._steps.append((at_ns, rate_bit_s))
+
     def due(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
         """Departure time and packet of all that have left by now, in order. What is not fetched comes the next time."""
         self._advance(now_ns)
@@ -129,14 +135,15 @@ class Direction:
     @property
     def next_ns(self) -> int | None:
         """Departure time of the next packet; None if there is none. Early, if it is too large for limit_bytes."""
-        for leaving in (self._departed, self._bottleneck):
-            if leaving:
-                return leaving[0][0]
+        if self._departed:
+            return self._departed[0][0]
+        if self._bottleneck:
+            return self._sent_ns
         if not self._delay_line:
             return None
         # The bottleneck is empty: the next to enter it is sent at once.
         entry_ns, packet = self._delay_line[0]
-        return max(entry_ns, self._last_departure_ns) + self._transmission_ns(len(packet))
+        return entry_ns + self._transmission_ns(len(packet), entry_ns)
 
     def queue(self, now_ns: int) -> Queue:
         """What the direction holds."""
@@ -148,8 +155,13 @@ class Direction:
             delay_line_bytes=self._delay_line_bytes,
         )
 
-    def _transmission_ns(self, size: int) -> int:
-        return size * 8 * 10**9 // self._rate_bit_s if self._rate_bit_s else 0
+    def _transmission_ns(self, size: int, begin_ns: int) -> int:
+        rate_bit_s = self._rate_bit_s
+        for at_ns, changed_bit_s in self._steps:
+            if at_ns > begin_ns:
+                break
+            rate_bit_s = changed_bit_s
+        return size * 8 * 10**9 // rate_bit_s if rate_bit_s else 0
 
     def _advance(self, now_ns: int) -> None:
         delay_line = self._delay_line
@@ -162,9 +174,18 @@ class Direction:
 
     def _depart(self, now_ns: int) -> None:
         bottleneck = self._bottleneck
-        while bottleneck and bottleneck[0][0] <= now_ns:
-            self._bottleneck_bytes -= len(bottleneck[0][1])
-            self._departed.append(bottleneck.popleft())
+        while bottleneck and self._sent_ns <= now_ns:
+            packet = bottleneck.popleft()
+            self._bottleneck_bytes -= len(packet)
+            self._departed.append((self._sent_ns, packet))
+            if bottleneck:
+                self._begin(self._sent_ns)
+
+    def _begin(self, begin_ns: int) -> None:
+        """Begin to send the first."""
+        self._sent_ns = begin_ns + self._transmission_ns(len(self._bottleneck[0]), begin_ns)
+        while self._steps and self._steps[0][0] <= begin_ns:
+            _, self._rate_bit_s = self._steps.popleft()
 
     def _enter(self, entry_ns: int, packet: bytes) -> None:
         if self._rate_bit_s is None:
@@ -177,8 +198,9 @@ class Direction:
         ):
             counters.dropped += 1
             return
-        self._last_departure_ns = max(entry_ns, self._last_departure_ns) + self._transmission_ns(len(packet))
-        self._bottleneck.append((self._last_departure_ns, packet))
+        self._bottleneck.append(packet)
         self._bottleneck_bytes = size
+        if packets == 1:
+            self._begin(entry_ns)
         counters.longest_queue_packets = max(counters.longest_queue_packets, packets)
         counters.longest_queue_bytes = max(counters.longest_queue_bytes, size)

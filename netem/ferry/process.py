@@ -9,17 +9,18 @@ import gc
 import json
 import os
 import select
-import signal
 import socket
 import time
 from array import array
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TextIO
 
+from netem import control
+from netem.changes import RateChanges, beside
+from netem.control import BEGIN
 from netem.ferry import loops
 from netem.ferry.direction import Direction
 from netem.ferry.ring import Ring
@@ -37,7 +38,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Order:
     """What a ferry is told to do. socket: where it answers `ask`.
 
-    journal: the file of queue lengths, written every interval_ns at most; None leaves it empty.
+    journal: the file of queue lengths, written every interval_ns at most; None leaves it empty. Rate steps have a file
+    of their own beside it.
     """
 
     link: Link
@@ -46,13 +48,18 @@ class Order:
     interval_ns: int | None
     socket: Path
 
+    @property
+    def begin(self) -> Path:
+        """Where it is told from when rate steps count (netem/control.py)."""
+        return self.socket.with_name(BEGIN.name)
+
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Raises ValueError if it is not an order."""
         try:
             document = json.loads(text)
             return cls(
-                link=Link(**document["link"]),
+                link=Link.from_document(document["link"]),
                 seed=int(document["seed"]),
                 journal=Path(document["journal"]),
                 interval_ns=document["interval_ns"],
@@ -77,7 +84,7 @@ def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, in
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout_s)
-        with _short(path) as name:
+        with control.short(path) as name:
             connection.connect(name)
         with connection.makefile("rb") as stream:
             answer: dict[str, dict[str, int]] = json.load(stream)
@@ -170,7 +177,8 @@ class _Lane:
 def run(order: Order) -> None:
     """Be the ferry of this place until SIGTERM or SIGINT. Raises OSError and NotSetUp."""
     with ExitStack() as stack:
-        signals = stack.enter_context(_signals())
+        signals = stack.enter_context(control.signals())
+        begin = stack.enter_context(control.bound(socket.SOCK_DGRAM, order.begin))
         journal = stack.enter_context(order.journal.open("w", encoding="utf-8"))
         models = {loops.DOWN: Direction.down(order.link, order.seed), loops.UP: Direction.up(order.link, order.seed)}
         lanes = {
@@ -179,25 +187,44 @@ def run(order: Order) -> None:
             )
             for loop in loops.needed(order.link)
         }
+        # The model makes them itself; what is left to do is to note that they were.
+        changes = stack.enter_context(RateChanges(order.link.rate_steps, None, beside(order.journal)))
         _prepare(order.link)
-        listener = stack.enter_context(_listening(order.socket))
-        _carry(lanes, journal, listener, signals)
+        listener = stack.enter_context(control.bound(socket.SOCK_STREAM, order.socket))
+        inputs = _Inputs(signals=signals, begin=begin, listener=listener)
+        _carry(lanes, journal, inputs, models[loops.DOWN], changes)
 
 
-def _carry(lanes: dict[str, _Lane], journal: TextIO, listener: socket.socket, signals: socket.socket) -> None:
-    inputs = [signals.fileno(), listener.fileno(), *(lane.ring.socket.fileno() for lane in lanes.values())]
+@dataclass(frozen=True, kw_only=True)
+class _Inputs:
+    """signals: it is to end. begin: rate steps count from then. listener: somebody asks."""
+
+    signals: socket.socket
+    begin: socket.socket
+    listener: socket.socket
+
+
+def _carry(
+    lanes: dict[str, _Lane], journal: TextIO, inputs: _Inputs, changing: Direction, changes: RateChanges
+) -> None:
+    waited_for = [*vars(inputs).values(), *(lane.ring.socket for lane in lanes.values())]
     while True:
-        wake_ns = min((lane.wake_ns for lane in lanes.values() if lane.wake_ns is not None), default=None)
+        wakes_ns = [changes.next_ns, *(lane.wake_ns for lane in lanes.values())]
+        wake_ns = min((wake_ns for wake_ns in wakes_ns if wake_ns is not None), default=None)
         patience_s = None if wake_ns is None else max(0, wake_ns - time.monotonic_ns()) / 10**9
-        readable = select.select(inputs, [], [], patience_s)[0]
+        readable = select.select(waited_for, [], [], patience_s)[0]
+        if inputs.begin in readable:
+            for at_ns, rate_bit_s in changes.begin(control.told_begin(inputs.begin)):
+                changing.change(at_ns, rate_bit_s)
+        changes.look(time.monotonic_ns())
         for lane in lanes.values():
-            if not lane.carry() and lane.ring.socket.fileno() in readable:
+            if not lane.carry() and lane.ring.socket in readable:
                 lane.ring.check()
             lane.write_line(time.monotonic_ns())
-        if listener.fileno() in readable:
+        if inputs.listener in readable:
             journal.flush()
-            _answer(listener, {name: lane.report(time.monotonic_ns()) for name, lane in lanes.items()})
-        if signals.fileno() in readable:
+            _answer(inputs.listener, {name: lane.report(time.monotonic_ns()) for name, lane in lanes.items()})
+        if inputs.signals in readable:
             return
 
 
@@ -215,51 +242,9 @@ def _prepare(link: Link) -> None:
     comes before others where it may. Not on fast links, where it would leave them too little of the processor.
     """
     _libc.prctl(_PR_SET_TIMERSLACK, 1)
-    if link.rate_bit_s is not None and link.rate_bit_s <= _SLOW_BIT_S:
+    if link.rates_bit_s and max(link.rates_bit_s) <= _SLOW_BIT_S:
         with suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     gc.collect()
     gc.freeze()
     gc.disable()
-
-
-@contextmanager
-def _short(path: Path) -> Iterator[str]:
-    """A name of the same place: an address of AF_UNIX holds 107 bytes (unix(7)), a temporary folder's path may not."""
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
-
-
-@contextmanager
-def _listening(path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX) as listener:
-        unready = path.with_name(f"{path.name}.unready")
-        try:
-            with _short(unready) as name:
-                listener.bind(name)
-            listener.listen()
-            listener.settimeout(0)
-            unready.rename(path)
-            yield listener
-        finally:
-            unready.unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _signals() -> Iterator[socket.socket]:
-    """A socket that becomes readable when the process is told to end."""
-    reading, writing = socket.socketpair()
-    with reading, writing:
-        writing.settimeout(0)
-        before = signal.set_wakeup_fd(writing.fileno())
-        handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            yield reading
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(before)

@@ -49,8 +49,9 @@ def _container(lab: Lab, service: str) -> str:
 
 @pytest.fixture(scope="module")
 def nginx(captures: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
-    """The Maps case on a faster link, its packets written down."""
-    return make_lab(tmp_path_factory.mktemp("nginx")).run(*_LINK, "RATE=512kbps", "LOWAT=131072", "CAPTURE=yes")
+    """The Maps case on a faster link, which is faster still before it ends, its packets written down."""
+    words = (*_LINK, "RATE=512kbps", "RATE_STEPS=1024kbps@2s", "LOWAT=131072", "CAPTURE=yes")
+    return make_lab(tmp_path_factory.mktemp("nginx")).run(*words)
 
 
 def test_nginx(nginx: Done) -> None:
@@ -81,6 +82,8 @@ def test_every_factor_is_read_back(nginx: Done) -> None:
     assert observed["shaper"] in ("netem", "ferry")
     assert observed["rate_bit_s"] == pytest.approx(4_096_000, rel=0.05)
     assert observed["queue_packets"] == pytest.approx(25, abs=1)
+    (step,) = observed["rate_steps"]
+    assert (step["at_ns"], step["rate_bit_s"], step["reason"]) == (2 * 10**9, 8_192_000, None)
 
 
 def test_the_run_folder_is_the_users_and_complete(nginx: Done) -> None:

@@ -1,6 +1,7 @@
 """The queue model of the ferry, to the nanosecond."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from random import Random
 
@@ -215,6 +216,63 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert model.counters.refused == 2
 
 
+def test_a_change_is_made_at_a_packet_s_edge() -> None:
+    """The packet being sent is finished at the old rate; those that wait have the new one, up as well as down."""
+    model = Direction(rate_bit_s=1_000_000)
+    arrive(model, *((0, FULL) for _ in range(4)))
+    model.change(FULL_NS + 1, 10_000_000)
+    model.change(FULL_NS * 2 + FULL_NS // 20, 1_000_000)
+    tenth_ns = FULL_NS // 10
+    assert departures(model) == [FULL_NS, 2 * FULL_NS, 2 * FULL_NS + tenth_ns, 3 * FULL_NS + tenth_ns]
+
+
+def test_a_packet_on_its_way_has_the_rate_it_will_find() -> None:
+    """What is asked for the next departure knows of a change that is yet to come."""
+    model = Direction(rate_bit_s=1_000_000, delay_ns=10)
+    model.change(10, 10_000_000)
+    arrive(model, (0, FULL))
+    assert model.next_ns == 10 + FULL_NS // 10
+    assert departures(model) == [10 + FULL_NS // 10]
+
+
+def test_a_change_told_too_late_holds_from_the_next_packet() -> None:
+    """What was decided stays: no packet that has left is called back."""
+    model = Direction(rate_bit_s=1_000_000)
+    arrive(model, (0, FULL), (0, FULL), (0, FULL))
+    assert departures(model, FULL_NS) == [FULL_NS]
+    model.change(5, 10_000_000)
+    assert departures(model) == [2 * FULL_NS, 2 * FULL_NS + FULL_NS // 10]
+
+
+@given(
+    sizes=st.lists(st.integers(64, 1514), min_size=60, max_size=60),
+    rates=st.lists(st.integers(10**6, 10**7), min_size=4, max_size=4),
+    gaps_ns=st.lists(st.integers(1, 60 * MS), min_size=3, max_size=3),
+    between_ns=st.tuples(st.integers(0, 100 * MS), st.integers(0, 100 * MS)).map(sorted),
+)
+def test_what_it_carries_is_the_integral_of_its_rate(
+    sizes: list[int], rates: list[int], gaps_ns: list[int], between_ns: list[int]
+) -> None:
+    """While packets wait: between any two instants, but for the packet in transmission at either, and at each change,
+    which is finished at the old rate."""
+    changes = [(sum(gaps_ns[: index + 1]), rate) for index, rate in enumerate(rates[1:])]
+    model = Direction(rate_bit_s=rates[0])
+    for at_ns, rate in changes:
+        model.change(at_ns, rate)
+    arrive(model, *((0, bytes(size)) for size in sizes))
+    left = [(departure_ns, len(packet)) for departure_ns, packet in model.due(FOREVER)]
+    from_ns, until_ns = (min(at_ns, left[-1][0]) for at_ns in between_ns)
+    edges = [(0, rates[0]), *changes, (FOREVER, 0)]
+    integral = sum(
+        rate * max(0, min(until_ns, end_ns) - max(from_ns, start_ns)) / (8 * 10**9)
+        for (start_ns, rate), (end_ns, _) in pairwise(edges)
+    )
+    carried = sum(size for departure_ns, size in left if from_ns < departure_ns <= until_ns)
+    # In the rest of a packet's time at the old rate the new one would have carried so much more, or less.
+    finished = sum(1514 * max(1.0, new / old) for (_, old), (_, new) in pairwise(edges[:-1]))
+    assert abs(carried - integral) <= 1514 + finished
+
+
 @dataclass(frozen=True)
 class Fate:
     """What became of a packet, by the book: departure_ns is None if it was dropped."""
@@ -236,6 +294,7 @@ def by_the_book(
     limit_packets: int | None,
     limit_bytes: int | None,
     seed: int,
+    changes: list[tuple[int, int]],
 ) -> list[Fate]:
     """The rules, word by word: every packet looks at all before it."""
     chance = Random(seed)
@@ -248,7 +307,8 @@ def by_the_book(
             limit_bytes is not None and sum(waiting) + size > limit_bytes
         )
         begins_ns = max([entry_ns, *(fate.departure_ns for fate in fates if fate.departure_ns is not None)])
-        fates.append(Fate(size, entry_ns, None if full else begins_ns + size * 8 * 10**9 // rate_bit_s))
+        rate_then = [rate_bit_s, *(changed for at_ns, changed in changes if at_ns <= begins_ns)][-1]
+        fates.append(Fate(size, entry_ns, None if full else begins_ns + size * 8 * 10**9 // rate_then))
     return fates
 
 
@@ -256,6 +316,7 @@ ARRIVALS = st.lists(st.tuples(st.integers(0, 3000), st.integers(1, 1514)), max_s
     lambda steps: [(sum(gap for gap, _ in steps[: index + 1]), size) for index, (_, size) in enumerate(steps)]
 )
 LIMITS = st.one_of(st.none(), st.integers(1, 6))
+CHANGES = st.lists(st.tuples(st.integers(0, 100_000), st.integers(10**9, 10**11)), max_size=4).map(sorted)
 LOOKS = st.lists(st.integers(0, 200_000), max_size=10)
 
 
@@ -268,6 +329,7 @@ LOOKS = st.lists(st.integers(0, 200_000), max_size=10)
     limit_packets=LIMITS,
     limit_kilobytes=LIMITS,
     seed=st.integers(0, 3),
+    changes=CHANGES,
 )
 def test_agrees_with_the_book(
     *,
@@ -279,6 +341,7 @@ def test_agrees_with_the_book(
     limit_packets: int | None,
     limit_kilobytes: int | None,
     seed: int,
+    changes: list[tuple[int, int]],
 ) -> None:
     """Departures, drops and queue lengths are those of a reference that follows the rules word by word, and looking
     at a model in between changes nothing. next_ns is the next departure, whenever it is asked."""
@@ -299,7 +362,10 @@ def test_agrees_with_the_book(
         limit_packets=limit_packets,
         limit_bytes=limit_bytes,
         seed=seed,
+        changes=changes,
     )
+    for at_ns, changed in changes:
+        model.change(at_ns, changed)
     left: list[tuple[int, int]] = []
     steps = [(now_ns, False, size) for now_ns, size in arrivals] + [(now_ns, True, 0) for now_ns in looks]
     for now_ns, look, size in sorted(steps, key=itemgetter(0, 1)):

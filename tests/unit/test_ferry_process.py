@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 from netem.ferry.process import Lateness, Order
-from netem.link import Link
+from netem.link import Link, RateStep
 
 ORDER = Order(
-    link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, loss=0.01),
+    link=Link(
+        rate_bit_s=1_024_000,
+        delay_ns=300_000_000,
+        loss=0.01,
+        rate_steps=(RateStep(at_ns=2 * 10**9, rate_bit_s=10_240_000),),
+    ),
     seed=7,
     journal=Path("/run/queue.jsonl"),
     interval_ns=10**7,

@@ -5,10 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.figures.lanes import Step, lanes
+from analysis.rate import Rate
 from tests.unit.builders import Pieces, page_load
 
 STEP_S = 0.1
 RATE_BIT_S = 1_514_000  # 180,000 bytes of payload per second, 18,000 in a step
+
+
+def a_rate(rate_bit_s: int | None, rate_steps: str | None = None) -> Rate | None:
+    return Rate.of({"rate_bit_s": rate_bit_s, "rate_steps": rate_steps})
 
 
 def heights(steps: list[Step]) -> list[float]:
@@ -19,7 +24,7 @@ def heights(steps: list[Step]) -> list[float]:
 def test_a_lane_begins_and_ends_with_its_bytes(rate_bit_s: int | None) -> None:
     """Steps fill the time between first and last byte exactly, and each begins where the one before ended."""
     image = [(333, 1000), (700, 18_000), (1777, 18_000)]
-    steps = lanes(page_load(image, [(2000, 10), (2500, 10)]), rate_bit_s, STEP_S)["image"]
+    steps = lanes(page_load(image, [(2000, 10), (2500, 10)]), a_rate(rate_bit_s), STEP_S)["image"]
     assert (steps[0].start_s, steps[-1].end_s) == pytest.approx((0.333, 1.777))
     assert [step.end_s for step in steps[:-1]] == [step.start_s for step in steps[1:]]
     assert len(steps) == 14
@@ -28,20 +33,28 @@ def test_a_lane_begins_and_ends_with_its_bytes(rate_bit_s: int | None) -> None:
 def test_payload_is_drawn_where_it_crossed() -> None:
     """A record crossed the link before it was readable; the one that makes the first byte is not drawn twice."""
     image = [(1000, 18_000), (1100, 18_000), (1500, 36_000)]
-    steps = lanes(page_load(image, [(3000, 10)]), RATE_BIT_S, STEP_S)["image"]
+    steps = lanes(page_load(image, [(3000, 10)]), a_rate(RATE_BIT_S), STEP_S)["image"]
     assert heights(steps) == [1.0, 0.0, 0.0, 1.0, 1.0]
+
+
+def test_a_part_is_of_what_the_link_could_carry_then() -> None:
+    """Ten times the rate from 1.5 s on: what filled the link before is a tenth of it now, and crosses in a tenth."""
+    rate = a_rate(RATE_BIT_S, f"{10 * RATE_BIT_S}bit@1500000000ns")
+    image = [(1000, 1000), (1100, 18_000), (1900, 18_000), (2000, 18_000)]
+    steps = lanes(page_load(image, [(3000, 10)]), rate, STEP_S)["image"]
+    assert heights(steps) == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.1]
 
 
 def test_the_link_is_shared() -> None:
     """What became readable together crossed together."""
     image, script = [(900, 10), (2000, 9000)], [(1000, 10), (2000, 9000)]
-    found = lanes(page_load(image, script), RATE_BIT_S, STEP_S)
+    found = lanes(page_load(image, script), a_rate(RATE_BIT_S), STEP_S)
     assert (found["image"][-1].height, found["script"][-1].height) == (0.5, 0.5)
 
 
 def test_a_first_record_that_nothing_follows_is_seen() -> None:
     """A first byte after which the link was idle still shows."""
-    steps = lanes(page_load([(1000, 9000), (1500, 9000)], [(3000, 10)]), RATE_BIT_S, STEP_S)["image"]
+    steps = lanes(page_load([(1000, 9000), (1500, 9000)], [(3000, 10)]), a_rate(RATE_BIT_S), STEP_S)["image"]
     assert heights(steps) == [0.5, 0.0, 0.0, 0.0, 0.5]
 
 
@@ -52,14 +65,14 @@ def test_a_first_record_that_nothing_follows_is_seen() -> None:
 )
 def test_a_resource_shorter_than_a_step_is_seen(image: Pieces, start_s: float, rate_bit_s: int | None) -> None:
     """It is one whole step, which ends with its last byte but never begins before the page."""
-    (step,) = lanes(page_load(image, [(3000, 10), (4000, 10)]), rate_bit_s, STEP_S)["image"]
+    (step,) = lanes(page_load(image, [(3000, 10), (4000, 10)]), a_rate(rate_bit_s), STEP_S)["image"]
     assert (step.start_s, step.end_s, step.height) == pytest.approx((start_s, start_s + STEP_S, 1.0))
 
 
 def test_little_is_thin_but_there() -> None:
     """A byte in a step shows; nothing in a step does not."""
     image = [(1000, 18_000), (1500, 1), (2000, 18_000)]
-    steps = lanes(page_load(image, [(3000, 10)]), RATE_BIT_S, STEP_S)["image"]
+    steps = lanes(page_load(image, [(3000, 10)]), a_rate(RATE_BIT_S), STEP_S)["image"]
     assert [step.height > 0 for step in steps] == [True] + [False] * 3 + [True] + [False] * 4 + [True]
 
 
@@ -70,7 +83,7 @@ def test_little_is_thin_but_there() -> None:
 )
 def test_every_lane_can_be_drawn(image: Pieces, script: Pieces, rate_bit_s: int | None) -> None:
     """Whatever arrived, steps go forward, have no more than the whole link, and begin with something to see."""
-    for steps in lanes(page_load(image, script), rate_bit_s, STEP_S).values():
+    for steps in lanes(page_load(image, script), a_rate(rate_bit_s), STEP_S).values():
         assert all(step.start_s < step.end_s for step in steps)
         assert all(0 <= step.height <= 1 for step in steps)
         assert steps[0].height > 0

@@ -1,11 +1,16 @@
 """The Link as a value: what is valid, and what follows from it."""
 
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netem.link import PACKET_BYTES, Link
+from netem.link import PACKET_BYTES, Link, RateStep
 
+STEP = RateStep(at_ns=1, rate_bit_s=1_000_000)
 MODEM = Link(rate_bit_s=128_000, delay_ns=300_000_000)
 
 
@@ -28,9 +33,14 @@ def test_default_queue() -> None:
         ({"loss": -0.01}, "loss: "),
         ({"loss": float("nan")}, "loss: "),
         ({"jitter_ns": 300_000_001}, "jitter: allowed are 0ms to the delay"),
+        ({"rate_steps": (RateStep(at_ns=1, rate_bit_s=999),)}, "rate_steps: allowed are rates of 1kbit"),
+        ({"rate_steps": (RateStep(at_ns=0, rate_bit_s=1000),)}, "rate_steps: allowed are times above 0s"),
+        ({"rate_steps": (STEP, STEP)}, "rate_steps: allowed are times above 0s up to 3600s, each later"),
+        ({"rate_steps": (STEP,), "rate_bit_s": None}, "rate_steps: allowed are none where the rate is unlimited"),
+        ({"rate_steps": (STEP,), "queue_packets": 1}, "rate_steps: allowed are none where the queue is a single"),
     ],
 )
-def test_invalid(fields: dict[str, int], text: str) -> None:
+def test_invalid(fields: dict[str, Any], text: str) -> None:
     """A value out of range makes no link; the error begins with the field and says what is allowed."""
     with pytest.raises(ValueError, match=f"^{text}"):
         Link(**{"rate_bit_s": 128_000, "delay_ns": 300_000_000} | fields)
@@ -55,6 +65,19 @@ def test_shaped(link: Link, shaped: bool) -> None:  # noqa: FBT001
 def test_round_trip_adds_both_directions() -> None:
     """The round trip is the delay down and the delay up."""
     assert Link(rate_bit_s=None, delay_ns=300, delay_up_ns=20).round_trip_ns == 320
+
+
+def test_rates() -> None:
+    """Every one there is, in order of time."""
+    assert replace(MODEM, rate_steps=(STEP,)).rates_bit_s == (128_000, 1_000_000)
+    assert Link(rate_bit_s=None, delay_ns=0).rates_bit_s == ()
+
+
+def test_a_link_survives_json() -> None:
+    """As orders to other processes hold it; those without steps, too."""
+    link = replace(MODEM, rate_steps=(STEP,))
+    assert Link.from_document(json.loads(json.dumps(asdict(link)))) == link
+    assert Link.from_document({"rate_bit_s": 128_000, "delay_ns": 300_000_000}) == MODEM
 
 
 def test_transmission_time() -> None:

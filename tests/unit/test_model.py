@@ -36,6 +36,12 @@ def test_a_deep_queue_takes_the_knob_away() -> None:
     assert predicted_ms(LOWAT="131072", **deep) == predicted_ms(LOWAT="none", **deep)
 
 
+def test_a_rate_that_changes_is_not_covered() -> None:
+    """Better no number than a wrong one."""
+    with pytest.raises(NoPrediction, match="RATE_STEPS is not covered"):
+        predicted_ms(LOWAT="131072", RATE_STEPS="1280kbps@2s")
+
+
 def test_a_stock_buffer_is_a_limit_of_its_own() -> None:
     """On a fresh connection it is smaller than what LOWAT allows."""
     assert predicted_ms(LOWAT="none", SNDBUF="stock") < predicted_ms(LOWAT="none")

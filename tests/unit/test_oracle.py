@@ -1,5 +1,7 @@
 """The lower bound of the script's first byte."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,8 +10,8 @@ from analysis.oracle import bound, inversion
 from tests.unit import builders
 
 MS = builders.MS
-LINK = {"rate_bit_s": 1_024_000, "delay_ns": 300 * MS, "delay_up_ns": 0, "jitter_ns": 0}
-PAGE = {"page_bytes": 500, "script_delay_ns": 200 * MS, "image_bytes": 716_800}
+LINK: dict[str, Any] = {"rate_bit_s": 1_024_000, "delay_ns": 300 * MS, "delay_up_ns": 0, "jitter_ns": 0}
+PAGE: dict[str, Any] = {"page_bytes": 500, "script_delay_ns": 200 * MS, "image_bytes": 716_800}
 
 
 def test_the_default_link_by_hand() -> None:
@@ -32,11 +34,40 @@ def test_an_unlimited_link_takes_the_delays_alone() -> None:
 )
 def test_a_worse_link_is_never_sooner(rate: int, delay: int, up: int, slower: int) -> None:
     """Less rate, more delay: the bound does not fall."""
-    link = {"rate_bit_s": rate, "delay_ns": delay, "delay_up_ns": up, "jitter_ns": 0}
+    link: dict[str, Any] = {"rate_bit_s": rate, "delay_ns": delay, "delay_up_ns": up, "jitter_ns": 0}
     here = bound(**link, **PAGE).script_first_byte_ns
     assert bound(**(link | {"rate_bit_s": max(1, rate - slower)}), **PAGE).script_first_byte_ns >= here
     assert bound(**(link | {"delay_ns": delay + slower}), **PAGE).script_first_byte_ns >= here
     assert bound(**(link | {"jitter_ns": slower}), **PAGE).script_first_byte_ns <= here
+
+
+def test_a_rate_that_changes_by_hand() -> None:
+    """The page crosses at 300 ms at the old rate; the image for 100 ms at either; the script at the new one."""
+    at_ns = 300 * MS + 597 * 7812.5 // 1 + 300 * MS + 100 * MS
+    limit = bound(**LINK, **PAGE, rate_steps=f"10240000bit@{int(at_ns)}ns")
+    assert limit.script_first_byte_ns == 800 * MS + 597 * 7812.5 // 1 + 98 * 781.25 // 1
+    assert limit.image_bytes == (12_800 + 128_000) * 1448 // 1514
+
+
+def test_a_packet_may_wait_for_a_better_rate() -> None:
+    """On a link of 1 kB/s that soon has 1 MB/s, who begins at once is through later than who waits a moment."""
+    slow = {"rate_bit_s": 8000, "delay_ns": 0, "delay_up_ns": 0, "jitter_ns": 0}
+    limit = bound(**slow, **PAGE, rate_steps=f"8000000bit@{MS}ns")
+    assert limit.script_first_byte_ns == MS + 597 * 1000 + 200 * MS + 98 * 1000
+
+
+@given(
+    rate=st.integers(1000, 10**7),
+    steps=st.lists(st.tuples(st.integers(1, 10**10), st.integers(1000, 10**7)), max_size=4, unique_by=lambda x: x[0]),
+)
+def test_a_rate_that_changes_is_between_its_extremes(rate: int, steps: list[tuple[int, int]]) -> None:
+    """No sooner than at its highest throughout, no later than at its lowest."""
+    text = "+".join(f"{changed}bit@{at_ns}ns" for at_ns, changed in sorted(steps)) or None
+    rates = [rate, *(changed for _, changed in steps)]
+    changing = bound(**LINK | {"rate_bit_s": rate}, **PAGE, rate_steps=text)
+    lowest, highest = (bound(**LINK | {"rate_bit_s": extreme}, **PAGE) for extreme in (min(rates), max(rates)))
+    assert highest.script_first_byte_ns <= changing.script_first_byte_ns <= lowest.script_first_byte_ns
+    assert lowest.image_bytes <= changing.image_bytes <= highest.image_bytes
 
 
 def test_inversion_counts_what_was_avoidable() -> None:

@@ -104,6 +104,9 @@ def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: obje
         ({"JS_DELAY": "0.5ms"}, "JS_DELAY=0.5ms", "whole milliseconds such as 200ms"),
         ({"QUEUE": "1kb"}, "QUEUE=1kb", "at least one packet"),
         ({"RELOADS": "101"}, "RELOADS=101", "0 to 100"),
+        ({"RATE_STEPS": "fast@2s"}, "RATE_STEPS=fast@2s", "up to 16 steps RATE@TIME"),
+        ({"RATE_STEPS": "1mbit@2s", "QUEUE": "1"}, "RATE_STEPS=1mbit@2s", "which it must be with RATE=unlimited"),
+        ({"JITTER": "301ms"}, "JITTER=301ms", "at most DELAY"),
         ({"WINDOW": "2g"}, "WINDOW=2g", "65535 bytes to 2047M"),
     ],
 )
@@ -128,10 +131,11 @@ def test_unknown_knob(name: str) -> None:
 @pytest.mark.parametrize(("lowat", "recorded"), [("131072", 131_072), ("none", None)])
 def test_document_is_flat_json(lowat: str, recorded: int | None) -> None:
     """Results record plain values only: no nesting, `lowat` in bytes or null."""
-    document = as_document(scenario_from({"LOWAT": lowat}))
+    document = as_document(scenario_from({"LOWAT": lowat, "RATE_STEPS": "1mbit@2s"}))
     assert json.loads(json.dumps(document)) == document
     assert all(value is None or isinstance(value, str | int | float) for value in document.values())
     assert document["lowat"] == recorded
+    assert document["rate_steps"] == "1000000bit@2000000000ns"
     assert {"server", "rate_bit_s", "delay_ns", "queue_packets", "congestion_control"} <= set(document)
     assert not {"link", "lowat_bytes"} & set(document)
 

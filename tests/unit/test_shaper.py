@@ -1,11 +1,16 @@
 """What a Link is made of: the commands of either shaper."""
 
-from netem import shaper, tc
+from dataclasses import replace
+
+import pytest
+
+from netem import shaper, stepped, tc
 from netem.ferry import loops
-from netem.link import Link
+from netem.link import Link, RateStep
 from netem.shaper import Shaper
 
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, delay_up_ns=20_000_000)
+STEPPED = replace(LINK, rate_steps=(RateStep(at_ns=2 * 10**9, rate_bit_s=10_240_000),))
 PLAIN = Link(rate_bit_s=None, delay_ns=0)
 
 
@@ -25,6 +30,49 @@ def test_the_ferry_is_led_to() -> None:
 def test_a_link_that_does_nothing_needs_no_command() -> None:
     """Whatever it is made of."""
     assert [shaper.commands(kind, PLAIN, "a", "b") for kind in Shaper] == [[], []]
+
+
+def test_a_rate_that_changes_has_a_queue_of_its_own() -> None:
+    """Behind the delay line a queue that a tbf lets go packet by packet, and beyond a loop a netem that sends it."""
+    made = shaper.commands(Shaper.NETEM, STEPPED, "to-client", "to-front")
+    loop = ("tc", "qdisc", "add", "dev", "rate-down")
+    assert [command for command in made if command[0] == "tc" and "to-front" not in command] == [
+        (*loop, "root", "handle", "1:", "tbf", "rate", "100gbit", "burst", "1514", "limit", "1073741824"),
+        (*loop, "parent", "1:", "handle", "2:", "netem", "limit", "1000000", "delay", "300000us"),
+        (*loop, "parent", "2:", "handle", "3:", "tbf", "rate", "1024000bit", "burst", "1514", "limit", "24"),
+        (*loop, "parent", "3:", "handle", "4:", "pfifo", "limit", "24"),
+        (*loop[:-1], "to-client", "root", "handle", "1:", "netem", "limit", "1000000", "rate", "1024000bit"),
+    ]
+    assert ("ip", "rule", "add", "iif", "to-front", "lookup", "12") in made
+    assert made[-2:] == tc.up(STEPPED, "to-front")
+    assert shaper.sysctls(Shaper.NETEM, STEPPED)["net.ipv4.conf.down-rate.rp_filter"] == "0"
+
+
+def test_the_sender_is_changed_before_the_gate() -> None:
+    """What the gate lets go when it is changed has the new rate."""
+    sender, gate = stepped.change(STEPPED, 10_240_000, "to-client")
+    assert sender[4:] == ("to-client", "root", "handle", "1:", "netem", "limit", "1000000", "rate", "10240000bit")
+    assert gate[4:8] == ("rate-down", "parent", "2:", "handle")
+    assert gate[8:] == ("3:", "tbf", "rate", "10240000bit", "burst", "1514", "limit", "24")
+
+
+@pytest.mark.parametrize(
+    ("link", "delay_line", "bottleneck"),
+    [
+        (LINK, ("to-client", 2), [("to-client", 3)]),
+        (replace(LINK, delay_ns=0), None, [("to-client", 2)]),
+        (replace(LINK, rate_bit_s=None), ("to-client", 2), []),
+        (PLAIN, None, []),
+        (STEPPED, ("rate-down", 2), [("rate-down", 3), ("to-client", 1)]),
+    ],
+)
+def test_where_packets_are_counted(
+    link: Link, delay_line: tuple[str, int] | None, bottleneck: list[tuple[str, int]]
+) -> None:
+    """By device and handle."""
+    down = shaper.stages(link, "to-client", "to-front")["down"]
+    assert (down.delay_line and (down.delay_line.device, down.delay_line.handle)) == delay_line
+    assert [(stage.device, stage.handle) for stage in down.bottleneck] == bottleneck
 
 
 def test_the_trial_undoes_itself() -> None:

@@ -148,3 +148,37 @@ def test_lanes_end_at_their_marks() -> None:
     for name, pieces in (("image", IMAGE), ("script", SCRIPT)):
         times = [row["start"] for row in rows(document, areas) if row["resource"] == name]
         assert (times[0], times[-1]) == (pieces[0][0] / 1000, pieces[-1][0] / 1000)
+
+
+def step(at_s: float, rate_bit_s: int, reason: str | None = None) -> dict[str, Any]:
+    late_ns = None if reason else 0
+    return {"at_ns": round(at_s * 10**9), "rate_bit_s": rate_bit_s, "late_ns": late_ns, "reason": reason}
+
+
+def rate_labels(document: dict[str, Any]) -> list[tuple[float, str]]:
+    """(seconds, text) of each rate that stands in a panel."""
+    return [
+        (row["start"], row["text"])
+        for layer in layers(document)
+        if layer["mark"]["type"] == "text"
+        for row in rows(document, layer)
+        if "kB/s" in row.get("text", "")
+    ]
+
+
+def test_steps_of_the_rate_are_lines_with_labels() -> None:
+    """Where they were made, and as asked in the headline; one that was not made has no line."""
+    steps = [step(2, 10_240_000), step(4, 1_024_000), step(6, 8000, "the load had ended before")]
+    changed = seen(knobs={"RATE_STEPS": "1280kbps@2s+128kbps@4s+1kbps@6s"}, rate_steps=steps)
+    document = declaration(experiment(changed))
+    assert rate_labels(document) == [(2.0, "1,280 kB/s"), (4.0, "128 kB/s")]
+    thin = [layer for layer in layers(document) if layer["mark"].get("strokeWidth") == 1.5 and "x" in layer["encoding"]]
+    assert [{row["start"] for row in rows(document, layer)} for layer in thin] == [{2.0}, {4.0}]
+    assert "1,280 kB/s from 2 s, 128 kB/s from 4 s, 1 kB/s from 6 s" in " ".join(headline(changed))
+
+
+def test_a_label_that_has_no_room_is_left_out() -> None:
+    """Its line stays."""
+    steps = [step(2, 10_240_000), step(2.1, 1_024_000), step(11.5, 8000)]
+    document = declaration(experiment(seen(rate_steps=steps)))
+    assert rate_labels(document) == [(2.0, "1,280 kB/s"), (11.5, "1 kB/s")]

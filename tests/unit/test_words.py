@@ -2,8 +2,8 @@
 
 import pytest
 
-from netem.link import Link
-from netem.words import WORDS, link_from
+from netem.link import Link, RateStep
+from netem.words import WORDS, format_rate_steps, link_from
 
 
 def test_defaults_are_the_maps_link() -> None:
@@ -15,6 +15,7 @@ def test_every_word_is_read() -> None:
     """Each word sets its field; what is no word of the Link is left alone."""
     words = {
         "RATE": "128kbit",
+        "RATE_STEPS": "1mbit@2s+64kbit@2500ms",
         "DELAY": "150ms",
         "DELAY_UP": "20ms",
         "QUEUE": "30kb",
@@ -30,6 +31,10 @@ def test_every_word_is_read() -> None:
         queue_packets=20,
         loss=0.015,
         jitter_ns=10_000_000,
+        rate_steps=(
+            RateStep(at_ns=2 * 10**9, rate_bit_s=1_000_000),
+            RateStep(at_ns=2_500_000_000, rate_bit_s=64_000),
+        ),
     )
 
 
@@ -45,6 +50,47 @@ def test_nonsense_is_named(name: str, text: str) -> None:
     """The word, its value, and what is allowed."""
     with pytest.raises(ValueError, match=rf"^{name}={text} is not allowed; allowed: "):
         link_from({name: text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1mbit",
+        "1mbit@",
+        "@2s",
+        "1mbit@2",
+        "1mbit@0s",
+        "unlimited@2s",
+        "999bit@2s",
+        "1mbit@3601s",
+        "1mbit@2s+",
+        "1mbit@2s+2mbit@2s",
+        "1mbit@2s+2mbit@1s",
+        "1mbit@2s,2mbit@3s",
+        "+".join(f"1mbit@{second}s" for second in range(1, 18)),
+    ],
+)
+def test_steps_that_are_none(text: str) -> None:
+    """A rate and a time each, in order, no more than sixteen."""
+    with pytest.raises(ValueError, match=r"^RATE_STEPS=.* is not allowed; allowed: up to 16 steps RATE@TIME"):
+        link_from({"RATE_STEPS": text})
+
+
+@pytest.mark.parametrize("words", [{"RATE": "unlimited"}, {"QUEUE": "1"}])
+def test_steps_that_the_link_cannot_make(words: dict[str, str]) -> None:
+    """It needs a rate, and a queue beside the packet being sent."""
+    with pytest.raises(ValueError, match=r"^rate_steps: allowed are none where"):
+        link_from({"RATE_STEPS": "1mbit@2s", **words})
+
+
+def test_steps_are_written_as_they_are_read() -> None:
+    """In bits and nanoseconds, whatever the notation was; none is nothing."""
+    link = link_from({"RATE_STEPS": "1280kbps@2s+128kbps@6s"})
+    text = format_rate_steps(link.rate_steps)
+    assert text == "10240000bit@2000000000ns+1024000bit@6000000000ns"
+    assert link_from({"RATE_STEPS": text}) == link
+    assert format_rate_steps(()) is None
 
 
 def test_jitter_beyond_the_delay() -> None:

@@ -1,0 +1,56 @@
+"""Where the link's rate changed: thin lines through a panel, each with the new rate beside it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from analysis.figures import lettering
+from analysis.figures.lettering import Label
+from analysis.figures.palette import QUIET
+from analysis.figures.sheet import SMALL, WIDTH, Chart, Panel
+from analysis.figures.words import kilobytes
+
+_LINE_PX = 1.5
+_MARGIN_PX = 8
+
+
+def steps_made(observed: Mapping[str, Any], until_s: float) -> list[tuple[float, int]]:
+    """(seconds after the measured load began, bits per second) of the steps that were made by then."""
+    steps = observed.get("rate_steps", [])  # older folders are without
+    made = [((step["at_ns"] + step["late_ns"]) / 10**9, step["rate_bit_s"]) for step in steps if not step["reason"]]
+    return [(at_s, rate_bit_s) for at_s, rate_bit_s in made if at_s <= until_s]
+
+
+def rate_lines(
+    steps: Iterable[tuple[float, int]], panel: Panel, row: float, rows: Mapping[float, Sequence[Label]], half: float
+) -> list[Chart]:
+    """Lines from the panel's bottom to that row. rows: labels that stand in the way, by their height; half: of one."""
+    made: list[Chart] = []
+    placed = list(_placed(steps, panel))
+    for at_s, label in placed:
+        at_px = panel.axis.pixels(at_s)
+        # Its own label stands beside it; another's may reach across.
+        others = [other for _, other in placed if other is not None and other is not label]
+        in_the_way = [
+            height
+            for height, labels in sorted({**rows, row: others}.items())
+            if any(each.covers(at_px, _MARGIN_PX) for each in labels)
+        ]
+        made.append(panel.instant(at_s, lettering.spans(panel.bottom, row, in_the_way, half), QUIET, width_px=_LINE_PX))
+        if label is not None:
+            made.append(panel.text(label, row, QUIET))
+    return made
+
+
+def _placed(steps: Iterable[tuple[float, int]], panel: Panel) -> Iterator[tuple[float, Label | None]]:
+    """Each step with its label; without one where it would run into the label before."""
+    free_from_px = 0.0
+    for at_s, rate_bit_s in steps:
+        at_px = panel.axis.pixels(at_s)
+        label = lettering.beside(kilobytes(rate_bit_s), at_px, SMALL, WIDTH)
+        width_px = lettering.text_px(label.text, label.font_px) + _MARGIN_PX
+        starts_px = at_px if label.side > 0 else at_px - width_px
+        if starts_px < free_from_px:
+            yield at_s, None
+            continue
+        free_from_px = starts_px + width_px + _MARGIN_PX
+        yield at_s, label

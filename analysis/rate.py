@@ -1,0 +1,87 @@
+"""The rate of a run's link over time, as its scenario tells it. Pure.
+
+`rate_bit_s` holds until the first of `rate_steps`, a text such as `10240000bit@2000000000ns+1024000bit@6000000000ns`;
+times count from the start of the measured load. What is computed here is a link that changes its rate at that very
+instant. The real one finishes the packet that it is sending first, so an instant is off by one packet at most.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
+"""What rate_steps looks like where there are any."""
+
+_STEP = re.compile(r"(\d+)bit@(\d+)ns")
+_NS = 10**9
+_BYTE_BITS = 8
+_EVER_NS = 2**63
+
+
+def steps_of(scenario: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """(nanoseconds after the measured load began, bits per second) of each step; folders before them have none."""
+    return [(int(at_ns), int(rate)) for rate, at_ns in _STEP.findall(scenario.get("rate_steps") or "")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """pieces: (from when, bits per second), in order of time; the first holds from ever on."""
+
+    pieces: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, scenario: Mapping[str, Any], began_ns: int = 0) -> Self | None:
+        """That of a scenario, None if it is unlimited. began_ns: when the measured load began."""
+        if scenario["rate_bit_s"] is None:
+            return None
+        steps = ((began_ns + at_ns, rate_bit_s) for at_ns, rate_bit_s in steps_of(scenario))
+        return cls(pieces=((-_EVER_NS, scenario["rate_bit_s"]), *steps))
+
+    @property
+    def slowest_bit_s(self) -> int:
+        """The lowest it ever is."""
+        return min(rate_bit_s for _, rate_bit_s in self.pieces)
+
+    def at_bit_s(self, t_ns: float) -> int:
+        """The rate at an instant."""
+        return self.pieces[max(0, bisect_right(self.pieces, t_ns, key=lambda piece: piece[0]) - 1)][1]
+
+    def carried_bytes(self, from_ns: float, until_ns: float) -> float:
+        """What it carries between two instants."""
+        edges = [*self.pieces, (_EVER_NS, 0)]
+        bits = sum(
+            rate_bit_s * max(0.0, min(until_ns, end_ns) - max(from_ns, start_ns))
+            for (start_ns, rate_bit_s), (end_ns, _) in pairwise(edges)
+        )
+        return bits / (_BYTE_BITS * _NS)
+
+    def through_ns(self, begins_ns: float, size_bytes: float) -> float:
+        """When so many bytes are through, if the first begins then."""
+        left = size_bytes * _BYTE_BITS * _NS
+        at_ns = begins_ns
+        for (start_ns, rate_bit_s), (end_ns, _) in pairwise([*self.pieces, (_EVER_NS, 0)]):
+            room = rate_bit_s * (end_ns - max(at_ns, start_ns))
+            if end_ns <= at_ns:
+                continue
+            if left <= room:
+                return at_ns + left / rate_bit_s
+            left -= room
+            at_ns = end_ns
+        return at_ns
+
+    def begun_ns(self, through_ns: float, size_bytes: float) -> float:
+        """When the first of so many bytes began, if they are through then."""
+        left = size_bytes * _BYTE_BITS * _NS
+        at_ns = through_ns
+        for start_ns, rate_bit_s in reversed(self.pieces):
+            if start_ns >= at_ns:
+                continue
+            room = rate_bit_s * (at_ns - start_ns)
+            if left <= room:
+                return at_ns - left / rate_bit_s
+            left -= room
+            at_ns = start_ns
+        return at_ns

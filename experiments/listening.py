@@ -1,0 +1,61 @@
+"""What the client says while it runs: progress, which is passed on, and when each load began.
+
+`client/__main__.py` says how: lines that begin with "@ " are progress, and `began N T` is the time of load N.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from typing import Self
+
+_READ_BYTES = 65536
+_BEGAN = re.compile(rb"began (\d+) (\d+)", re.ASCII)
+
+
+class Listening:
+    """A pipe for a program to write to. A context."""
+
+    def __init__(self, pass_on: Callable[[str], None], began: Callable[[int, int], None]) -> None:
+        """pass_on gets every other line. began gets number and time (CLOCK_MONOTONIC) of a load."""
+        self._pass_on = pass_on
+        self._began = began
+        self._rest = b""
+        self._ended = False
+
+    def __enter__(self) -> Self:
+        self._reading, self.writing = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._reading, False)
+        self._open = [self._reading, self.writing]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._open:
+            os.close(descriptor)
+
+    def started(self) -> None:
+        """The program has its end of the pipe: this one is let go."""
+        self._open.remove(self.writing)
+        os.close(self.writing)
+
+    @property
+    def waited_for(self) -> list[int]:
+        """What becomes readable when something is said; nothing once there is nobody to say it."""
+        return [] if self._ended else [self._reading]
+
+    def hear(self) -> bool:
+        """Take in what was said so far; whether it was anything."""
+        heard = False
+        while not self._ended:
+            try:
+                data = os.read(self._reading, _READ_BYTES)
+            except BlockingIOError:
+                break
+            self._ended = not data
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                heard = True
+                if told := _BEGAN.fullmatch(line):
+                    self._began(int(told[1]), int(told[2]))
+                else:
+                    self._pass_on(line.decode(errors="replace"))
+        return heard

@@ -1,0 +1,44 @@
+"""A tc that is kept, in a network namespace of its own."""
+
+import pytest
+
+from experiments.places.namespace import Namespace
+from netem.batch import KeptTc
+
+pytestmark = pytest.mark.usefixtures("netns")
+
+_ADD = (
+    "tc",
+    "qdisc",
+    "add",
+    "dev",
+    "lo",
+    "root",
+    "handle",
+    "1:",
+    "tbf",
+    "rate",
+    "8mbit",
+    "burst",
+    "1514",
+    "limit",
+    "5",
+)
+
+
+def test_it_does_one_thing_after_another() -> None:
+    """And says each time what the device has then."""
+    with Namespace("link") as place, place.entered(), KeptTc("lo") as kept:
+        assert kept.tell([]) == []
+        assert [qdisc["options"]["rate"] for qdisc in kept.tell([_ADD])] == [1_000_000]
+        change = tuple("change" if word == "add" else "16mbit" if word == "8mbit" else word for word in _ADD)
+        assert [qdisc["options"]["rate"] for qdisc in kept.tell([change])] == [2_000_000]
+
+
+def test_it_says_what_was_wrong() -> None:
+    """In tc's own words; it has ended then, and says that, too."""
+    with Namespace("link") as place, place.entered(), KeptTc("lo") as kept:
+        with pytest.raises(RuntimeError, match=r"tc: Error: (?s:.)*Command failed -:1"):
+            kept.tell([("tc", "qdisc", "delete", "dev", "lo", "root")])
+        with pytest.raises(RuntimeError, match=r"^tc: "):
+            kept.tell([])

@@ -1,0 +1,37 @@
+"""How a link is told."""
+
+import os
+import select
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from netem import control
+
+
+def test_what_is_told_is_heard(tmp_path: Path) -> None:
+    """Also in a folder whose path is longer than an address may be; the name is there as long as it listens."""
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    path = folder / "begin"
+    with control.bound(socket.SOCK_DGRAM, path) as listener:
+        control.tell_begin(path, 1_234_567_890)
+        assert control.told_begin(listener) == 1_234_567_890
+    assert not path.exists()
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    """That is an error, not a silence."""
+    with pytest.raises(OSError, match="No such file"):
+        control.tell_begin(tmp_path / "begin", 1)
+
+
+def test_a_signal_can_be_waited_for() -> None:
+    """Within, SIGTERM makes a socket readable and ends nothing; afterwards it is as before."""
+    before = signal.getsignal(signal.SIGTERM)
+    with control.signals() as told:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert select.select([told], [], [], 5)[0] == [told]
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -1,0 +1,45 @@
+"""What the client says while it runs."""
+
+import os
+
+import pytest
+
+from experiments.listening import Listening
+
+
+class Heard:
+    """Who hears it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.loads: list[tuple[int, int]] = []
+
+    def began(self, number: int, t_ns: int) -> None:
+        self.loads.append((number, t_ns))
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+def test_loads_are_told_and_the_rest_is_passed_on(heard: Heard) -> None:
+    """In order, also in pieces; what is not said yet is not waited for."""
+    with Listening(pass_on=heard.lines.append, began=heard.began) as listening:
+        assert not listening.hear()
+        os.write(listening.writing, b"@ load 1 of 2\nbegan 1 12345\n@ load 2 of 2\nbeg")
+        assert listening.hear()
+        assert (heard.lines, heard.loads) == (["@ load 1 of 2", "@ load 2 of 2"], [(1, 12345)])
+        os.write(listening.writing, b"an 2 67890\nbegan later\n")
+        assert listening.hear()
+        assert (heard.lines[2:], heard.loads[1:]) == (["began later"], [(2, 67890)])
+
+
+def test_nobody_is_waited_for_who_has_ended(heard: Heard) -> None:
+    """Once the last writer is gone there is nothing to wait for."""
+    with Listening(pass_on=heard.lines.append, began=heard.began) as listening:
+        assert len(listening.waited_for) == 1
+        listening.started()
+        assert not listening.hear()
+        assert listening.waited_for == []
+        assert not listening.hear()

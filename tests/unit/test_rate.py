@@ -1,0 +1,50 @@
+"""A rate over time."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.rate import STEPS_PATTERN, Rate, steps_of
+from experiments.scenario import as_document, scenario_from
+
+S = 10**9
+RATE = Rate.of({"rate_bit_s": 8000, "rate_steps": f"80000bit@{2 * S}ns+8000bit@{6 * S}ns"}, began_ns=S)
+
+RATES = st.builds(
+    lambda rates, gaps_ns: Rate(
+        pieces=((-(2**63), rates[0]), *((sum(gaps_ns[: i + 1]), rate) for i, rate in enumerate(rates[1:])))
+    ),
+    st.lists(st.integers(1000, 10**9), min_size=4, max_size=4),
+    st.lists(st.integers(1, 10 * S), min_size=3, max_size=3),
+)
+
+
+def test_it_is_read_from_a_scenario() -> None:
+    """As the hub writes it, and as it is in folders from before there were steps."""
+    scenario = as_document(scenario_from({"RATE_STEPS": "1280kbps@2s+128kbps@6s"}))
+    assert re.search(STEPS_PATTERN, scenario["rate_steps"])
+    assert steps_of(scenario) == [(2 * S, 10_240_000), (6 * S, 1_024_000)]
+    assert steps_of({"rate_bit_s": 8000}) == steps_of({"rate_bit_s": 8000, "rate_steps": None}) == []
+    assert Rate.of({"rate_bit_s": None}) is None
+
+
+def test_by_hand() -> None:
+    """A kilobyte a second, ten from second 3 to second 7 of the clock."""
+    assert RATE is not None
+    assert [RATE.at_bit_s(at_s * S) for at_s in (0, 2.9, 3, 6.9, 7, 99)] == [8000, 8000, 80_000, 80_000, 8000, 8000]
+    assert RATE.slowest_bit_s == 8000
+    assert RATE.carried_bytes(2 * S, 8 * S) == 1000 + 40_000 + 1000
+    assert RATE.carried_bytes(8 * S, 8 * S) == 0
+    assert RATE.through_ns(2 * S, 21_000) == 5 * S
+    assert RATE.begun_ns(5 * S, 21_000) == 2 * S
+
+
+@given(rate=RATES, begins_ns=st.integers(0, 40 * S), size_bytes=st.integers(1, 10**8))
+def test_what_is_through_was_carried(rate: Rate, begins_ns: int, size_bytes: int) -> None:
+    """Between the first byte's begin and the last byte's end it carried just that, reckoned either way."""
+    through_ns = rate.through_ns(begins_ns, size_bytes)
+    assert rate.carried_bytes(begins_ns, through_ns) == pytest.approx(size_bytes, rel=1e-6, abs=1)
+    begun_ns = rate.begun_ns(through_ns, size_bytes)
+    assert rate.carried_bytes(begun_ns, through_ns) == pytest.approx(size_bytes, rel=1e-6, abs=1)
