@@ -101,6 +101,7 @@ def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
         ("JITTER", not scenario["jitter_ns"]),
         ("a WINDOW smaller than the image", scenario["window_bytes"] >= scenario["size_bytes"]),
         ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),
+        ("LOWAT=auto", scenario["lowat"] != "auto"),
         ("BUFFERING=off", scenario.get("buffering", "on") == "on"),
     ):
         if not covered:

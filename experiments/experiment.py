@@ -22,7 +22,8 @@ from experiments.processes import in_utc, tail
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, read_json, write_json
 from experiments.request import Arm, Request
 from experiments.run import SERVER_NAME
-from experiments.scenario import Scenario, as_document
+from experiments.scenario import LOWAT_AUTO, Scenario, as_document
+from experiments.tuners import TunerOrder, prepare
 from proxy.certificates import issue
 from proxy.server import catalogue
 
@@ -67,6 +68,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     if request.reuse and (found := reuse.newest(request.results.resolve(), fingerprint)):
         progress.reused(found)
         return found
+    tuner = prepare(scenarios, request.tuner)
     started = datetime.now(UTC)
     final = _results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     with PartialFolder(final) as partial_folder:
@@ -78,7 +80,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
             if request.capture:
                 folder.wire.mkdir()
             issue(folder.asked, SERVER_NAME)
-            order = _order(arm, repetition, request, tools)
+            order = _order(arm, repetition, request, tools, tuner)
             order.write(folder)
             ended = partial(_end_run, folder, arm, repetition, request, progress, partial_folder)
             tasks.append(
@@ -128,7 +130,7 @@ def _results_folder(results: Path) -> Path:
     return results.resolve()
 
 
-def _order(arm: Arm, repetition: int, request: Request, tools: Tools) -> Order:
+def _order(arm: Arm, repetition: int, request: Request, tools: Tools, tuner: TunerOrder) -> Order:
     return Order(
         knobs=arm.knobs,
         fabric=request.fabric.name,
@@ -141,6 +143,7 @@ def _order(arm: Arm, repetition: int, request: Request, tools: Tools) -> Order:
         programs=tools.programs,
         versions=tools.versions,
         node_route=asdict(tools.node_route) if tools.node_route else None,
+        tuner=asdict(tuner) if arm.scenario.lowat == LOWAT_AUTO else None,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 from clock.route import Finding
 from experiments.record import RunFolder, read_json, write_json
 from experiments.scenario import Scenario, scenario_from
+from experiments.tuners import TunerOrder
 from netem.shaper import Shaper
 
 
@@ -28,7 +29,7 @@ class Order:
 
     seed: of what is random in the link. sample_ns: how often socket and queue are looked at, None for hardly at all.
     load_deadline_ns: longest page load. capture: whether packets are written down. programs, versions, node_route: see
-    Tools.
+    Tools. tuner: with LOWAT=auto, see TunerOrder.
     """
 
     knobs: Mapping[str, str]
@@ -41,6 +42,7 @@ class Order:
     programs: Mapping[str, str]
     versions: Mapping[str, str]
     node_route: Mapping[str, Any] | None = None
+    tuner: Mapping[str, Any] | None = None
 
     @property
     def scenario(self) -> Scenario:
@@ -57,6 +59,11 @@ class Order:
     def asked_shaper(self) -> Shaper | None:
         """The shaper, if one was asked for."""
         return Shaper(self.shaper) if self.shaper else None
+
+    @property
+    def asked_tuner(self) -> TunerOrder:
+        """What is to tune, if something is."""
+        return TunerOrder(**(self.tuner or {}))
 
     def write(self, folder: RunFolder) -> None:
         """Leave it in the run folder."""

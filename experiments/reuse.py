@@ -28,6 +28,7 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
         "repeat": request.repeat,
         "fabric": request.fabric.name,
         "shaper": request.shaper,
+        "tuner": request.tuner,
         "sample_ns": request.sample_ns,
         "load_deadline_ns": request.load_deadline_ns,
         "capture": request.capture,

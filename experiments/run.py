@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,11 +11,20 @@ from experiments.capture import capturing
 from experiments.environment import Environment
 from experiments.errors import InvalidRun
 from experiments.order import Tools
-from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, Look, OriginSettings, Places
+from experiments.places.places import (
+    FRONT_PORT,
+    ORIGIN_PORT,
+    ActiveLink,
+    ActiveTuner,
+    Look,
+    OriginSettings,
+    Places,
+    no_look,
+)
 from experiments.processes import Process
 from experiments.record import RunFolder, write_json
-from experiments.scenario import Scenario
-from experiments.tuning import check_ferry, check_live_socket, check_settings, live_socket_state
+from experiments.scenario import LOWAT_AUTO, Scenario
+from experiments.tuning import check_ferry, check_live_socket, check_settings, check_tuned, live_socket_state
 from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
@@ -24,6 +33,7 @@ from proxy.front import Front, FrontSettings
 from proxy.sampler import read_process_samples
 from proxy.server import catalogue
 from proxy.socket_diag import read_samples
+from proxy.tuner.journal import NAME, read_decisions
 
 SERVER_NAME = "maps.test"
 _CHECK_NS = 10**8
@@ -89,16 +99,28 @@ def run_arm(
         observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
 
         with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
-            _load_pages(places, scenario, folder, (server, origin.process, *taps), link, conditions)
+            servers = (server, origin.process, *taps)
+            with _tuning(places, scenario, server, folder) as tuner:
+                observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
+                _load_pages(places, scenario, folder, servers, (link, tuner), conditions)
         sockets = read_samples(folder.front / "sockets.jsonl")
-        observed |= live_socket_state(sockets, read_process_samples(folder.front / "process.jsonl"))
+        processes = read_process_samples(folder.front / "process.jsonl")
+        observed |= live_socket_state(sockets, processes)
         check_live_socket(scenario, observed)
+        if scenario.lowat == LOWAT_AUTO:
+            check_tuned(scenario, processes, read_decisions(folder.front / NAME), places.addresses.client)
 
         tell("counters")
         counters = link.counters()
         write_json(folder.link / "counters.json", counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
+
+
+def _tuning(
+    places: Places, scenario: Scenario, server: Process, folder: RunFolder
+) -> AbstractContextManager[ActiveTuner | None]:
+    return places.tuning(server, scenario, folder.front) if scenario.lowat == LOWAT_AUTO else nullcontext()
 
 
 def _origin_settings(scenario: Scenario, folder: RunFolder, tools: Tools) -> OriginSettings:
@@ -147,9 +169,10 @@ def _load_pages(
     scenario: Scenario,
     folder: RunFolder,
     servers: Sequence[Process],
-    link: ActiveLink,
+    at_work: tuple[ActiveLink, ActiveTuner | None],
     conditions: Conditions,
 ) -> None:
+    link, tuner = at_work
     plan = maps_plan(
         address=places.addresses.front,
         port=FRONT_PORT,
@@ -173,7 +196,8 @@ def _load_pages(
         places.sampling(servers[0], folder.front, conditions.sample_ns) as look,
         places.start_client(command, folder.client / "output.log") as client,
     ):
-        _watch(client, (look, link.look, _every(_CHECK_NS, check_alive)))
+        tune = no_look if tuner is None else tuner.look
+        _watch(client, (look, link.look, tune, _every(_CHECK_NS, check_alive)))
         # A front that died is the reason, the client's broken connection only the consequence.
         check_alive()
         look(time.monotonic_ns())

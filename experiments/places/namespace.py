@@ -86,10 +86,11 @@ class Namespace:
         *,
         environment: Mapping[str, str] | None = None,
         own_stdout: bool = True,
+        cgroup: Path | None = None,
     ) -> Process:
         """Start a long-lived program in the place; its context stops it. See Process."""
         with self.entered():
-            return Process(name, command, log, environment=environment, own_stdout=own_stdout)
+            return Process(name, command, log, environment=environment, own_stdout=own_stdout, cgroup=cgroup)
 
     def write_sysctl(self, name: str, value: str) -> None:
         """Set a sysctl of the place. Raises StepFailed."""
