@@ -183,7 +183,7 @@ _KNOBS = (
         default="131072",
         field="lowat",
         parse=_lowat,
-        allowed=f"1 to {LOWAT_MOST} bytes, auto, or none",
+        allowed=f"1 to {LOWAT_MOST} bytes, or none, or auto",
         meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place; auto: a"
         " tuner sets it per connection; several values, with commas between, are an arm each",
     ),

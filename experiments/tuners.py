@@ -7,6 +7,7 @@ from experiments.errors import Unavailable
 from experiments.guest.kernel import cache_folder
 from experiments.scenario import LOWAT_AUTO, Scenario
 from proxy.tuner import compiler
+from proxy.tuner.libbpf import Loaded
 from proxy.tuner.tuner import CannotTune, Kind
 
 
@@ -22,6 +23,24 @@ class TunerOrder:
     def must_be_bpf(self) -> bool:
         """Whether nothing else will do."""
         return self.kind == Kind.BPF
+
+
+def lack_of_compiler() -> str | None:
+    """Why the kernel's program cannot be had on this machine; None if it can."""
+    try:
+        compiler.compiled(cache_folder())
+    except CannotTune as error:
+        return str(error)
+    return None
+
+
+def lack_on_host() -> str | None:
+    """Why this machine's kernel would not take it from this user; None if it does."""
+    try:
+        with Loaded(compiler.compiled(cache_folder())):
+            return None
+    except CannotTune as error:
+        return str(error)
 
 
 def prepare(scenarios: Iterable[Scenario], kind: Kind | None) -> TunerOrder:

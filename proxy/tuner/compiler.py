@@ -25,22 +25,23 @@ _DEADLINE_S = 60.0
 
 def compiled(folder: Path) -> Path:
     """The program, in the folder; compiled if it is not there. Raises CannotTune."""
-    command = _command()
-    target = folder / f"sock_ops-{_recipe(command)}.o"
+    compiler = command()
+    target = folder / f"sock_ops-{_recipe(compiler)}.o"
     if target.exists():
         return target
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".sock_ops-", dir=folder) as scratch:
             made = Path(scratch) / target.name
-            _run([*command, "-c", str(_SOURCES[0]), "-o", str(made)])
+            _run([*compiler, "-c", str(_SOURCES[0]), "-o", str(made)])
             made.replace(target)
     except OSError as error:
         raise CannotTune(f"{target} cannot be written: {error.strerror}") from error
     return target
 
 
-def _command() -> list[str]:
+def command() -> list[str]:
+    """The compiler, and how it is told to compile for BPF. Raises CannotTune."""
     installed = [[program, *words] for name, *words in _COMPILERS if (program := shutil.which(name))]
     if not installed:
         raise CannotTune("no compiler for BPF is installed")
@@ -50,9 +51,9 @@ def _command() -> list[str]:
     return [*installed[0], *_WORDS]
 
 
-def _recipe(command: list[str]) -> str:
-    digest = hashlib.sha256(" ".join(command).encode())
-    digest.update(_run([command[0], "--version"]))
+def _recipe(compiler: list[str]) -> str:
+    digest = hashlib.sha256(" ".join(compiler).encode())
+    digest.update(_run([compiler[0], "--version"]))
     for source in _SOURCES:
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
