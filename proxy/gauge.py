@@ -21,6 +21,9 @@ from proxy.tuner.userland import Userland
 ENDED = "has lost the process that served the client"
 """What it says when there is nothing left to look at."""
 
+TUNING = "is tuning"
+"""What it says when from now on connections are."""
+
 _FRONT_PID = 1
 
 
@@ -33,6 +36,7 @@ def _look(peer: str, port: int, folder: Path, interval_ns: int) -> None:
 
 def _tune(port: int, folder: Path, target_us: int) -> None:
     with writing(folder / NAME) as note, Userland(_FRONT_PID, Aim(target_us=target_us), note, port=port) as tuner:
+        print(TUNING, flush=True)
         while True:
             next_ns = tuner.look(time.monotonic_ns())
             time.sleep(max(0, next_ns - time.monotonic_ns()) / 10**9)

@@ -42,7 +42,7 @@ from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper import Shaper
 from proxy.front import Front
-from proxy.gauge import ENDED
+from proxy.gauge import ENDED, TUNING
 from proxy.tuner.tuner import Kind
 
 NOBODY = (65534, 65534)
@@ -249,6 +249,7 @@ class Containers:
         command = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
         log = self._folder.front / "tuner.log"
         with Process("the tuner", engine.exec_in(self._ids["gauge"], command), log) as tuner:
+            processes.wait_until(lambda: TUNING in tail(log), _STEP_S, tuner.check_alive, "starting the tuner")
 
             def look(now_ns: int) -> int:
                 if not tuner.running:

@@ -1,6 +1,6 @@
 """sock_ops.c compiled, once: the file is named for what it was made of, and kept in a folder of the caller's.
 
-gcc-bpf is a tenth of what clang is to install; either will do.
+gcc-bpf is a quarter of what clang is to install; either will do.
 """
 
 import hashlib

@@ -35,7 +35,11 @@ struct verdict {
 /* a * b / c, or all ones where that or a * b does not fit, or c is 0. */
 static inline __attribute__((always_inline)) __u64 scaled(__u64 a, __u64 b, __u64 c)
 {
-	if (c == 0 || (b != 0 && a > ~0ULL / b))
+	__u64 most = b == 0 ? ~0ULL : ~0ULL / b;
+
+	/* Lest clang make of this a multiplication of 128 bits, which BPF has not. */
+	__asm__ volatile("" : "+r"(most));
+	if (c == 0 || a > most)
 		return ~0ULL;
 	return a * b / c;
 }
