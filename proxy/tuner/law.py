@@ -11,10 +11,11 @@ LOWAT / 2 are left. So between `LOWAT / 2` and `LOWAT + 64 KiB` bytes stand befo
 2. The goal is that nothing stands unsent for longer than the target: rate x target for all of it, the packet buffer
    included, so LOWAT = rate x target - 64 KiB. Links slower than 64 KiB in the target's time come out below nothing.
 3. The floor. LOWAT / 2 is what the connection lives on from the moment it wakes the server until that has written. It
-   must last through what the kernel sends before it can wake it: an acknowledgment, of two segments usually, lets slow
-   start send four, and BBR, which paces between two of them, 2.89 times as many as were acknowledged, so six; and
-   through the server's reaction, one millisecond at the rate. Running dry costs more than the moment: the kernel then
-   takes the connection for one whose application has no more, and neither the window nor BBR's estimate grows.
+   must last through what the kernel sends in one go, before the server can run: an acknowledgment of two segments lets
+   slow start send four, and one must be left, or the kernel takes the connection for one whose application has no more,
+   and neither the window nor BBR's estimate grows. Kernels that wake the server with acknowledgments alone (until
+   commit 4bfe744ff164 of 2022) send six between two of them when BBR begins and paces 2.89 times what it measures: so
+   six. And it must last through the server's reaction, one millisecond at the rate.
    LOWAT >= 2 x (6 segments + rate x 1 ms), and not below `floor_bytes`.
 4. The ceiling bounds what a nonsensical rate, such as loopback's, may lead to.
 5. A value is changed when the new one differs by more than an eighth of the old one.

@@ -71,6 +71,17 @@ def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: obje
     assert {name for name in document if document[name] != defaults[name]} == {field} | others
 
 
+def test_the_target_is_autos() -> None:
+    """It is recorded where something aims at it, and says nothing elsewhere."""
+    document = as_document(scenario_from({"LOWAT": "auto", "TARGET_DELAY": "20ms"}))
+    assert (document["lowat"], document["target_delay_ns"]) == ("auto", 20_000_000)
+    assert scenario_from({"LOWAT": "auto"}).lowat_bytes is None
+    assert as_document(scenario_from({"TARGET_DELAY": "20ms"}))["target_delay_ns"] is None
+    for wrong in ("0ms", "11s", "50", "auto"):
+        with pytest.raises(ScenarioError, match="TARGET_DELAY"):
+            scenario_from({"TARGET_DELAY": wrong})
+
+
 @pytest.mark.parametrize(
     ("knobs", "culprit", "allowed"),
     [
