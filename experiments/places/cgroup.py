@@ -48,6 +48,8 @@ def _remove(group: Path) -> None:
     while True:
         try:
             group.rmdir()
+        except FileNotFoundError:
+            return
         except OSError:
             if time.monotonic() > end:
                 raise
@@ -58,5 +60,5 @@ def _remove(group: Path) -> None:
 
 def removal(name: str, scratch: Path) -> str:
     """A shell script that removes the cgroup if it is still there, whoever made it having gone."""
-    remove = 'mount -t cgroup2 none "$1" && cd "$1" && { [ ! -d "$2" ] || rmdir "$2"; }'
+    remove = 'mount -t cgroup2 none "$1" 2>/dev/null && cd "$1" && { [ ! -d "$2" ] || rmdir "$2"; }'
     return f"#!/bin/sh\nexec unshare --mount sh -c {shlex.quote(remove)} - {shlex.join([str(scratch), name])}\n"

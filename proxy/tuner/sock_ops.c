@@ -137,12 +137,10 @@ int tune(struct bpf_sock_ops *socket)
 	__u32 first = 0;
 	const struct order *order = bpf_map_lookup_elem(&orders, &first);
 
-	if (!order)
+	if (!order || (order->port != 0 && socket->local_port != order->port))
 		return 1;
 	switch (socket->op) {
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		if (order->port != 0 && socket->local_port != order->port)
-			break;
 		bpf_sock_ops_cb_flags_set(socket, socket->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG |
 							  BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_RTO_CB_FLAG);
 		look(socket, order);

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from experiments.guest.kernel import cache_folder
-from experiments.places.cgroup import own_group
+from experiments.places.cgroup import own_group, removal
 from experiments.processes import Process
 from proxy.tuner import compiler
 from proxy.tuner.in_kernel import InKernel
@@ -102,6 +102,33 @@ def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
             _talk(client)
             assert _lowat(client) == 0, "it is detached"
     assert told == []
+
+
+def test_in_the_kernel_by_way_of_trial(tmp_path: Path, group: Path) -> None:
+    """A dry run tells and sets nothing, and of another port it tells nothing."""
+    told: list[Decision] = []
+    program = compiler.compiled(cache_folder())
+    with _server(tmp_path, group) as (_, port):
+        for only in (port, port + 1):
+            with (
+                InKernel(program, group, Aim(), told.append, port=only, dry_run=True),
+                socket.create_connection(("127.0.0.1", port)) as client,
+            ):
+                _talk(client)
+                assert _lowat(client) == 0
+            assert {decision.outcome for decision in told} == ({DRY_RUN} if only == port else set())
+            told.clear()
+
+
+@pytest.mark.usefixtures("bpf")
+def test_a_cgroup_left_behind(tmp_path: Path) -> None:
+    """Whoever outlives the arm removes it by its name."""
+    name, script = f"priolab-test-left-{os.getpid()}", tmp_path / "afterwards"
+    with own_group(name) as path:
+        script.write_text(removal(name, tmp_path))
+        for _ in range(2):
+            subprocess.run(["sh", script], check=True)
+            assert not path.exists()
 
 
 def test_from_beside(tmp_path: Path) -> None:
