@@ -98,18 +98,13 @@ def _tuner(options: argparse.Namespace, aim: Aim, note: Note) -> Tuner:
     try:
         if options.pid is not None:
             return Userland(options.pid, aim, note, port=options.port, dry_run=options.dry_run)
-        _check_cgroup(options.cgroup)
+        if not (options.cgroup / "cgroup.controllers").exists():
+            allowed = "a folder of a cgroup2 hierarchy, as `find / -name cgroup.controllers` shows them"
+            raise ScenarioError("--cgroup", str(options.cgroup), allowed)
         program = compiler.compiled(cache_folder())
         return InKernel(program, options.cgroup, aim, note, port=options.port, dry_run=options.dry_run)
     except CannotTune as error:
         raise Unavailable(_WHAT, str(error), _remedy(options)) from error
-
-
-def _check_cgroup(path: Path) -> None:
-    if not path.is_dir():
-        raise CannotTune(f"there is no cgroup {path}")
-    if not (path / "cgroup.controllers").exists():
-        raise CannotTune(f"{path} is not in a cgroup2 hierarchy")
 
 
 def _remedy(options: argparse.Namespace) -> str:
@@ -117,4 +112,4 @@ def _remedy(options: argparse.Namespace) -> str:
         return "run as root" + ("" if options.pid else ", or use --pid for a server of your own")
     if options.pid is not None:
         return "name the server's first process"
-    return f"{compiler.REMEDY}, or name one of those that `find / -name cgroup.controllers` shows, or use --pid"
+    return f"{compiler.REMEDY}, or use --pid"

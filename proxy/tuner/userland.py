@@ -78,7 +78,7 @@ class Userland:
         found: dict[int, tuple[int, int]] = {}
         fields = stat(self._pid)
         if fields is None or fields[0] in "ZX":
-            raise CannotTune(f"process {self._pid} has ended")
+            raise CannotTune(f"there is no process {self._pid}")
         try:
             for pid in with_descendants(self._pid):
                 found |= {inode: (pid, descriptor) for descriptor, inode in sockets_of(pid).items()}

@@ -201,7 +201,7 @@ def test_when_the_server_ends(tmp_path: Path) -> None:
     """There is nothing left to tune, and that is said."""
     with _server(tmp_path) as (pid, _):
         tuner: Tuner = Userland(pid, Aim(), lambda _: None)
-    with pytest.raises(CannotTune, match=f"process {pid} has ended"):
+    with pytest.raises(CannotTune, match=f"there is no process {pid}"):
         tuner.look(time.monotonic_ns())
 
 
