@@ -154,4 +154,4 @@ int tune(struct bpf_sock_ops *socket)
 	return 1;
 }
 
-char licence[] SEC("license") = "GPL";
+char licence[] SEC("license") = "Dual MIT/GPL";

@@ -221,7 +221,7 @@ SEC("syscall") int law(struct numbers *n)
     n->verdict.why = verdict.why;
     return 0;
 }
-char licence[] SEC("license") = "GPL";
+char licence[] SEC("license") = "Dual MIT/GPL";
 """
 
 
