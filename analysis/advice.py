@@ -8,6 +8,7 @@ from typing import Any
 
 from analysis.packets import PACKET_BYTES
 from analysis.rate import Rate
+from analysis.shape import AUTO
 
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
@@ -23,9 +24,15 @@ def advice(run: Document) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
+def _fixed(scenario: Document) -> int | None:
+    """LOWAT, where it is one number for all of the run."""
+    lowat = scenario["lowat"]
+    return lowat if isinstance(lowat, int) else None
+
+
 def _can_bind(scenario: Document) -> bool:
     """Whether LOWAT is a limit that the image could meet; if it is not, one sentence says so, and no other."""
-    lowat = scenario["lowat"]
+    lowat = _fixed(scenario)
     return lowat is not None and lowat < min(_NO_LIMIT, scenario["size_bytes"])
 
 
@@ -41,7 +48,7 @@ def _no_limit(scenario: Document, observed: Document) -> str | None:
 
 def _larger_than_image(scenario: Document, observed: Document) -> str | None:
     del observed
-    lowat, size = scenario["lowat"], scenario["size_bytes"]
+    lowat, size = _fixed(scenario), scenario["size_bytes"]
     if lowat is None or not size <= lowat < _NO_LIMIT:
         return None
     return (
@@ -51,8 +58,8 @@ def _larger_than_image(scenario: Document, observed: Document) -> str | None:
 
 
 def _stock_send_buffer(scenario: Document, observed: Document) -> str | None:
-    lowat = scenario["lowat"]
-    if scenario["sndbuf_bytes"] is not None or not _can_bind(scenario):
+    lowat = _fixed(scenario)
+    if lowat is None or scenario["sndbuf_bytes"] is not None or not _can_bind(scenario):
         return None
     most = observed["sndbuf_most_bytes"]
     if most >= 4 * lowat:
@@ -74,7 +81,7 @@ def _grown_send_buffer(scenario: Document, observed: Document) -> str | None:
 
 
 def _one_offload_packet(scenario: Document, observed: Document) -> str | None:
-    lowat, most = scenario["lowat"], observed["notsent_most_bytes"]
+    lowat, most = _fixed(scenario), observed["notsent_most_bytes"]
     if lowat is None or lowat >= _GSO_BYTES or most <= lowat or scenario["gso_segments"] is not None:
         return None
     if any(observed["socket_lowat"]):
@@ -86,8 +93,8 @@ def _one_offload_packet(scenario: Document, observed: Document) -> str | None:
 
 
 def _larger_than_buffer(scenario: Document, observed: Document) -> str | None:
-    lowat, buffer = scenario["lowat"], observed["sndbuf_most_bytes"]
-    if not _can_bind(scenario) or scenario["sndbuf_bytes"] is None or lowat < buffer:
+    lowat, buffer = _fixed(scenario), observed["sndbuf_most_bytes"]
+    if lowat is None or not _can_bind(scenario) or scenario["sndbuf_bytes"] is None or lowat < buffer:
         return None
     return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes is full before. SNDBUF makes it larger."
 
@@ -118,13 +125,22 @@ def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
 
 
 def _own_mechanism(scenario: Document, observed: Document) -> str | None:
-    del scenario
-    if not any(observed["socket_lowat"]):
+    if not any(observed["socket_lowat"]) or scenario["lowat"] == AUTO:
         return None
     seen = ", ".join(str(value) for value in observed["socket_lowat"])
     return (
         f"NATIVE=on: the server set the socket's own TCP_NOTSENT_LOWAT (seen: {seen}); LOWAT, the sysctl, rules only "
         f"while that is 0. Compare load by load."
+    )
+
+
+def _fallback(scenario: Document, observed: Document) -> str | None:
+    del scenario
+    if observed.get("tuner") != "userland" or observed["tuner_reason"] == "as asked":  # not in older folders
+        return None
+    return (
+        f"LOWAT=auto was done by a process beside the front, and not in the kernel: {observed['tuner_reason']}. "
+        f"TUNER=userland asks for that."
     )
 
 
@@ -161,6 +177,7 @@ _RULES: tuple[Callable[[Document, Document], str | None], ...] = (
     _small_window,
     _deep_bottleneck,
     _own_mechanism,
+    _fallback,
     _random,
     _coarse_clock,
 )

@@ -35,6 +35,7 @@ from typing import Any, Self
 
 from analysis.oracle import bound
 from analysis.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
+from analysis.shape import AUTO
 
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
 _IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / RECORD_BYTES  # of one TLS record and its two frames
@@ -102,6 +103,7 @@ def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
         ("JITTER", not scenario["jitter_ns"]),
         ("a WINDOW smaller than the image", scenario["window_bytes"] >= scenario["size_bytes"]),
         ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),
+        ("LOWAT=auto", scenario["lowat"] != AUTO),
         ("BUFFERING=off", scenario.get("buffering", "on") == "on"),
         ("RATE_STEPS", not scenario.get("rate_steps")),
     ):

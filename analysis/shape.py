@@ -34,11 +34,14 @@ _LOAD = _object(
     }
 )
 
+AUTO = "auto"
+"""`lowat` where a tuner set it for each connection."""
+
 _SCENARIO = _object(
     {
         "server": _TEXT,
         "native": _TEXT,
-        "lowat": _MAYBE_WHOLE,
+        "lowat": {"anyOf": [_MAYBE_WHOLE, {"const": AUTO}]},
         "sndbuf_bytes": _MAYBE_WHOLE,
         "congestion_control": _TEXT,
         "gso_segments": _MAYBE_WHOLE,

@@ -9,7 +9,9 @@ from experiments.fabrics.virtual import no_netem
 from experiments.guest import kernel
 from experiments.programs import find, server_version, version
 from experiments.scenario import scenario_from
+from experiments.tuners import lack_of_compiler, lack_on_host
 from proxy.server import catalogue
+from proxy.tuner.compiler import REMEDY
 
 _CAPTURING = {"tcpdump": "tcpdump", "editcap": "wireshark-common", "tshark": "tshark"}
 """Programs that CAPTURE=yes needs, and the last one its tests, with their packages."""
@@ -53,7 +55,18 @@ def examine() -> list[Finding]:
         )
     for name, package in _CAPTURING.items():
         findings.append(_program(name, package, "--version"))
-    return findings + _guest()
+    return findings + _tuner() + _guest()
+
+
+def _tuner() -> list[Finding]:
+    """What LOWAT=auto is done by; the guest's kernel takes what can be compiled, this machine's asks who comes."""
+    lack = lack_of_compiler()
+    compiled = Finding(
+        name="bpf compiler", present=lack is None, detail=lack or "it compiles", remedy="" if lack is None else REMEDY
+    )
+    lack = lack_on_host()
+    remedy = "" if lack is None else "run as root; in the guest, and with TUNER=userland, it is not needed"
+    return [compiled, Finding(name="bpf", present=lack is None, detail=lack or "this kernel takes it", remedy=remedy)]
 
 
 def _guest() -> list[Finding]:

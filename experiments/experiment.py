@@ -4,12 +4,12 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from experiments import capture, jobs, reuse
+from experiments import capture, jobs, reuse, tuners
 from experiments.errors import StepFailed
 from experiments.making import Run, conclude, lay_out, wall_limit_s
 from experiments.order import Tools
@@ -88,7 +88,8 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
     if manner.capture:
         capture.check(own_tcpdump=manner.fabric.own_programs)
     manner.fabric.prepare(scenarios, tell)
-    return manner.fabric.tools(scenarios[0], capture=manner.capture)
+    tools = manner.fabric.tools(scenarios[0], capture=manner.capture)
+    return replace(tools, tuner=tuners.prepare(scenarios, manner.tuner))
 
 
 def _runs(request: Request) -> list[Run]:

@@ -17,6 +17,7 @@ from experiments.scenario import KNOBS, scenario_from
 from netem import units
 from netem.shaper import Shaper
 from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
+from proxy.tuner.tuner import Kind
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _MOST_REPETITIONS = 1000
@@ -75,6 +76,10 @@ def _shaper(text: str) -> Shaper | None:
     return None if text == AUTO else Shaper(text)
 
 
+def _tuner(text: str) -> Kind | None:
+    return None if text == AUTO else Kind(text)
+
+
 def _path(text: str) -> Path:
     if not text:
         raise ValueError("empty")
@@ -129,6 +134,14 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 allowed=", ".join([AUTO, *Shaper]),
                 meaning="what the link is made of: the kernel's netem, or the lab's own ferry; auto takes netem where"
                 " the kernel has it",
+            ),
+            RunKnob(
+                name="TUNER",
+                default=AUTO,
+                parse=_tuner,
+                allowed=", ".join([AUTO, *Kind]),
+                meaning="what LOWAT=auto is done by: a program in the kernel (bpf), or a process beside the front"
+                " (userland); auto takes the first where it can be used",
             ),
             RunKnob(
                 name="SAMPLE",
@@ -250,6 +263,7 @@ def request_from(words: Mapping[str, str]) -> Request:
             shaper=run["SHAPER"],
             sample_ns=run["SAMPLE"],
             load_deadline_ns=run["DEADLINE"],
+            tuner=run["TUNER"],
             capture=run["CAPTURE"],
         ),
         results=run["RESULTS"],

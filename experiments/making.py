@@ -20,7 +20,7 @@ from experiments.processes import tail
 from experiments.record import RUN_FORMAT, RunFolder, read_json, write_json
 from experiments.request import Arm, Manner
 from experiments.run import SERVER_NAME
-from experiments.scenario import Scenario, as_document
+from experiments.scenario import LOWAT_AUTO, Scenario, as_document
 from proxy.certificates import issue
 from proxy.server import catalogue
 
@@ -140,6 +140,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
         programs=tools.programs,
         versions=tools.versions,
         node_route=asdict(tools.node_route) if tools.node_route else None,
+        tuner=asdict(tools.tuner) if run.arm.scenario.lowat == LOWAT_AUTO else None,
     )
 
 

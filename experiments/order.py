@@ -7,6 +7,7 @@ from typing import Any, Self
 from clock.route import Finding
 from experiments.record import RunFolder, read_json, write_json
 from experiments.scenario import Scenario, scenario_from
+from experiments.tuners import NO_TUNER, TunerOrder
 from netem.shaper import Shaper
 
 
@@ -14,12 +15,13 @@ from netem.shaper import Shaper
 class Tools:
     """Programs by name, as the places call them (absolute paths on this machine), and their versions.
 
-    node_route: which way Node reads the clock, where that was found out beforehand.
+    node_route: which way Node reads the clock, where that was found out beforehand. tuner: what LOWAT=auto is done by.
     """
 
     programs: Mapping[str, str]
     versions: Mapping[str, str]
     node_route: Finding | None = None
+    tuner: TunerOrder = NO_TUNER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,7 @@ class Order:
 
     seed: of what is random in the link. sample_ns: how often socket and queue are looked at, None for hardly at all.
     load_deadline_ns: longest page load. capture: whether packets are written down. programs, versions, node_route: see
-    Tools.
+    Tools. tuner: with LOWAT=auto, see TunerOrder.
     """
 
     knobs: Mapping[str, str]
@@ -41,6 +43,7 @@ class Order:
     programs: Mapping[str, str]
     versions: Mapping[str, str]
     node_route: Mapping[str, Any] | None = None
+    tuner: Mapping[str, Any] | None = None
 
     @property
     def scenario(self) -> Scenario:
@@ -51,12 +54,17 @@ class Order:
     def tools(self) -> Tools:
         """Programs, their versions, and what is known of them."""
         route = Finding(**self.node_route) if self.node_route else None
-        return Tools(programs=self.programs, versions=self.versions, node_route=route)
+        return Tools(programs=self.programs, versions=self.versions, node_route=route, tuner=self.asked_tuner)
 
     @property
     def asked_shaper(self) -> Shaper | None:
         """The shaper, if one was asked for."""
         return Shaper(self.shaper) if self.shaper else None
+
+    @property
+    def asked_tuner(self) -> TunerOrder:
+        """What is to tune, if something is."""
+        return TunerOrder(**(self.tuner or {}))
 
     def write(self, folder: RunFolder) -> None:
         """Leave it in the run folder."""

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -34,6 +35,11 @@ def in_utc(environment: Mapping[str, str] | None = None) -> dict[str, str]:
 def die_with_parent() -> None:
     """In a child: be killed when the parent's thread ends, so that kill -9 of the lab leaves nothing running."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _begin_in(cgroup: Path) -> None:
+    die_with_parent()
+    (cgroup / "cgroup.procs").write_text("0")
 
 
 def tail(log: Path, lines: int = _TAIL_LINES) -> str:
@@ -94,8 +100,12 @@ class Process:
         *,
         environment: Mapping[str, str] | None = None,
         stdout: int | None = None,
+        cgroup: Path | None = None,
     ) -> None:
-        """Start it, output into the log; with stdout, a descriptor, its standard output goes there."""
+        """Start it, output into the log; with stdout, a descriptor, its standard output goes there.
+
+        cgroup: the one it begins in, and all it makes.
+        """
         self.name = name
         self.log = log
         self._sent: set[int] = set()
@@ -108,7 +118,7 @@ class Process:
                     stderr=output,
                     env=in_utc(environment),
                     start_new_session=True,
-                    preexec_fn=die_with_parent,
+                    preexec_fn=die_with_parent if cgroup is None else partial(_begin_in, cgroup),
                 )
             except OSError as error:
                 raise StepFailed(f"starting {name}", f"{command[0]}: {error.strerror}") from error

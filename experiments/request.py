@@ -7,6 +7,7 @@ from pathlib import Path
 from experiments.fabrics.fabric import Fabric
 from experiments.scenario import KNOBS, Scenario, scenario_from
 from netem.shaper import Shaper
+from proxy.tuner.tuner import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +30,14 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
     """
     complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
     values = [value.strip() for value in complete["LOWAT"].split(",")]
-    treatments = {scenario_from(complete | {"LOWAT": value}).lowat_bytes: value for value in values}
+    treatments = {scenario_from(complete | {"LOWAT": value}).lowat: value for value in values}
     arms = []
     if control or None in treatments:
         arms.append(Arm(name="control", knobs=complete | {"LOWAT": "none"}))
     arms += [
-        Arm(name=f"lowat-{lowat_bytes}", knobs=complete | {"LOWAT": value})
-        for lowat_bytes, value in treatments.items()
-        if lowat_bytes is not None
+        Arm(name=f"lowat-{lowat}", knobs=complete | {"LOWAT": value})
+        for lowat, value in treatments.items()
+        if lowat is not None
     ]
     return arms
 
@@ -48,6 +49,7 @@ class Manner:
     shaper: what the link is to be made of; None leaves it to the fabric.
     sample_ns: how often the front's socket and the link's queue are looked at, None for hardly at all.
     load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
+    tuner: what LOWAT=auto is to be done by; None leaves it to what can be used.
     capture: whether packets are written down.
     """
 
@@ -56,6 +58,7 @@ class Manner:
     shaper: Shaper | None
     sample_ns: int | None
     load_deadline_ns: int | None
+    tuner: Kind | None = None
     capture: bool = False
 
 

@@ -29,6 +29,7 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
         "seed": request.seed,
         "fabric": request.manner.fabric.name,
         "shaper": request.manner.shaper,
+        "tuner": request.manner.tuner,
         "sample_ns": request.manner.sample_ns,
         "load_deadline_ns": request.manner.load_deadline_ns,
         "capture": request.manner.capture,

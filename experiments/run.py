@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,12 +12,21 @@ from experiments.environment import Environment
 from experiments.errors import InvalidRun
 from experiments.listening import Listening
 from experiments.order import Tools
-from experiments.places.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, Look, OriginSettings, Places
+from experiments.places.places import (
+    FRONT_PORT,
+    ORIGIN_PORT,
+    ActiveLink,
+    ActiveTuner,
+    Look,
+    OriginSettings,
+    Places,
+    no_look,
+)
 from experiments.processes import Process
 from experiments.rate_steps import Span, check_steps, observed_steps
 from experiments.record import RunFolder, write_json
-from experiments.scenario import Scenario
-from experiments.tuning import check_ferry, check_live_socket, check_settings, live_socket_state
+from experiments.scenario import LOWAT_AUTO, Scenario
+from experiments.tuning import check_ferry, check_live_socket, check_settings, check_tuned, live_socket_state
 from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
@@ -26,6 +35,7 @@ from proxy.front import Front, FrontSettings
 from proxy.sampler import read_process_samples
 from proxy.server import catalogue
 from proxy.socket_diag import read_samples
+from proxy.tuner.journal import NAME, read_decisions
 
 SERVER_NAME = "maps.test"
 _CHECK_NS = 10**8
@@ -91,10 +101,16 @@ def run_arm(
         observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
 
         with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
-            span = _load_pages(places, scenario, folder, (server, origin.process, *taps), link, conditions)
+            servers = (server, origin.process, *taps)
+            with _tuning(places, scenario, server, folder) as tuner:
+                observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
+                span = _load_pages(places, scenario, folder, servers, (link, tuner), conditions)
         sockets = read_samples(folder.front / "sockets.jsonl")
-        observed |= live_socket_state(sockets, read_process_samples(folder.front / "process.jsonl"))
+        processes = read_process_samples(folder.front / "process.jsonl")
+        observed |= live_socket_state(sockets, processes)
         check_live_socket(scenario, observed)
+        if scenario.lowat == LOWAT_AUTO:
+            check_tuned(scenario, processes, read_decisions(folder.front / NAME), places.addresses.client)
 
         tell("counters")
         counters = link.counters()
@@ -104,6 +120,12 @@ def run_arm(
     # The link's record of them is complete when it has ended.
     observed |= {"rate_steps": observed_steps(scenario.link, folder.link, span)}
     check_steps(observed["rate_steps"], conditions.tolerance)
+
+
+def _tuning(
+    places: Places, scenario: Scenario, server: Process, folder: RunFolder
+) -> AbstractContextManager[ActiveTuner | None]:
+    return places.tuning(server, scenario, folder.front) if scenario.lowat == LOWAT_AUTO else nullcontext()
 
 
 def _origin_settings(scenario: Scenario, folder: RunFolder, tools: Tools) -> OriginSettings:
@@ -152,10 +174,11 @@ def _load_pages(
     scenario: Scenario,
     folder: RunFolder,
     servers: Sequence[Process],
-    link: ActiveLink,
+    at_work: tuple[ActiveLink, ActiveTuner | None],
     conditions: Conditions,
 ) -> Span:
     """When the measured load was."""
+    link, tuner = at_work
     plan = maps_plan(
         address=places.addresses.front,
         port=FRONT_PORT,
@@ -189,8 +212,9 @@ def _load_pages(
         Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
     ):
+        tune = no_look if tuner is None else tuner.look
         listening.started()
-        _watch(client, listening, (look, link.look, _every(_CHECK_NS, check_alive)))
+        _watch(client, listening, (look, link.look, tune, _every(_CHECK_NS, check_alive)))
         # A front that died is the reason, the client's broken connection only the consequence.
         check_alive()
         look(time.monotonic_ns())

@@ -9,18 +9,23 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from client.priorities import Priorities
 from experiments.errors import ScenarioError, UnknownKnob
 from netem import units, words
 from netem.link import Link
 from proxy.server import Server, catalogue
+from proxy.tuner.law import TARGET_NS
+
+LOWAT_AUTO: Literal["auto"] = "auto"
+"""A tuner beside the front sets each connection's TCP_NOTSENT_LOWAT."""
 
 LOWAT_MOST = 2**32 - 1
 """The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
 
 _SIZE_MOST = 64 * 1024 * 1024
+_TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 
 class CongestionControl(StrEnum):
@@ -35,7 +40,9 @@ class CongestionControl(StrEnum):
 class Scenario:
     """Everything that may change a result.
 
-    lowat_bytes: net.ipv4.tcp_notsent_lowat of the front's place; None leaves the kernel's default, no limit.
+    lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes; None leaves the kernel's default, no limit, and so
+    does LOWAT_AUTO, with which a tuner sets the option of each connection.
+    target_delay_ns: what that tuner aims at (proxy/tuner/law.py).
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
     size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
@@ -46,7 +53,8 @@ class Scenario:
     server: str
     native: str
     buffering: str
-    lowat_bytes: int | None
+    lowat: int | Literal["auto"] | None
+    target_delay_ns: int
     sndbuf_bytes: int | None
     congestion_control: CongestionControl
     gso_segments: int | None
@@ -56,6 +64,11 @@ class Scenario:
     script_delay_ns: int
     reloads: int
     window_bytes: int
+
+    @property
+    def lowat_bytes(self) -> int | None:
+        """What the sysctl is set to; None leaves it alone."""
+        return None if self.lowat == LOWAT_AUTO else self.lowat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +104,17 @@ def _size(least: int, most: int) -> Callable[[str], int]:
         return size
 
     return parse
+
+
+def _lowat(text: str) -> int | str | None:
+    return LOWAT_AUTO if text == LOWAT_AUTO else _or("none", _size(1, LOWAT_MOST))(text)
+
+
+def _target_ns(text: str) -> int:
+    target_ns = units.parse_time_ns(text)
+    if not _TARGET_LEAST_NS <= target_ns <= _TARGET_MOST_NS:
+        raise ValueError("out of range")
+    return target_ns
 
 
 def _on_or_off(text: str) -> str:
@@ -157,11 +181,19 @@ _KNOBS = (
     Knob(
         name="LOWAT",
         default="131072",
-        field="lowat_bytes",
-        parse=_or("none", _size(1, LOWAT_MOST)),
-        allowed=f"1 to {LOWAT_MOST} bytes, or none",
-        meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place; several"
-        " values, with commas between, are an arm each",
+        field="lowat",
+        parse=_lowat,
+        allowed=f"1 to {LOWAT_MOST} bytes, or none, or auto",
+        meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place; auto: a"
+        " tuner sets it per connection; several values, with commas between, are an arm each",
+    ),
+    Knob(
+        name="TARGET_DELAY",
+        default=f"{TARGET_NS // 10**6}ms",
+        field="target_delay_ns",
+        parse=_target_ns,
+        allowed="a time from 1ms to 10s",
+        meaning="with LOWAT=auto, how long at most what is unsent in the kernel shall take to send",
     ),
     Knob(
         name="SNDBUF",
@@ -285,9 +317,13 @@ def _check_level(
 
 
 def as_document(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as results record it: flat, plain values; `lowat` is bytes or null."""
+    """The scenario as results record it: flat, plain values; `lowat` is bytes, "auto" or null.
+
+    `target_delay_ns` is null where nothing aims at it.
+    """
     document = vars(scenario) | vars(scenario.link)
     del document["link"]
-    document["lowat"] = document.pop("lowat_bytes")
     document["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
+    if scenario.lowat != LOWAT_AUTO:
+        document["target_delay_ns"] = None
     return document

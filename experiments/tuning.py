@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.errors import InvalidRun
-from experiments.scenario import LOWAT_MOST, Scenario
+from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario
 from netem.calibration import Tolerance
 from proxy.sampler import ProcessSample
 from proxy.socket_diag import SocketSample
+from proxy.tuner.journal import SET, Decision
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
+_NEVER_NS = 2**63
 _WMEM = "net.ipv4.tcp_wmem"
 
 
@@ -42,10 +44,31 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     set the socket's; without one it must stay unset. The send buffer begins as asked and only ever grows.
     """
     _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
-    if scenario.native == "off":
+    if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:
         _agree("TCP_NOTSENT_LOWAT of the live socket", [0], observed["socket_lowat"])
     if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
         raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
+
+
+def check_tuned(
+    scenario: Scenario, processes: Sequence[ProcessSample], decisions: Sequence[Decision], client: str
+) -> None:
+    """See to it that the live socket had what the tuner's journal says. Raises InvalidRun.
+
+    Each time it was looked at, the option was what had last been set, or what was set before the next look. A server's
+    own mechanism may set it, too, and then nothing is said about who won.
+    """
+    made = [decision for decision in decisions if decision.peer == client and decision.outcome == SET]
+    if not made:
+        raise InvalidRun("the tuner's journal", f"a decision about {client}", "none")
+    if scenario.native != "off":
+        return
+    later = [*(sample.t_ns for sample in processes[1:]), _NEVER_NS]
+    for sample, next_ns in zip(processes, later, strict=True):
+        values = [0, *(decision.new_bytes for decision in made if decision.t_ns < sample.t_ns)][-1:]
+        values += [decision.new_bytes for decision in made if sample.t_ns <= decision.t_ns <= next_ns]
+        if sample.lowat_bytes not in values:
+            raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", values, sample.lowat_bytes)
 
 
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:

@@ -1,6 +1,7 @@
 """Looks at a front from beside it, in its PID and network namespaces.
 
     python -m proxy.gauge look PEER PORT FOLDER INTERVAL_NS    sample the connection from PEER until told to end
+    python -m proxy.gauge tune PORT FOLDER TARGET_US           set its connections' TCP_NOTSENT_LOWAT until told to end
     python -m proxy.gauge congestion NAME                      set TCP_CONGESTION on the front's listening sockets
 
 The front is the first process there, or a descendant of it. An interval of 0: see proxy/sampler.py, rule 3.
@@ -12,9 +13,16 @@ from pathlib import Path
 
 from proxy.live_socket import choose_congestion_control
 from proxy.sampler import FrontLost, Sampler
+from proxy.tuner.journal import NAME, writing
+from proxy.tuner.law import Aim
+from proxy.tuner.tuner import CannotTune
+from proxy.tuner.userland import Userland
 
 ENDED = "has lost the process that served the client"
 """What it says when there is nothing left to look at."""
+
+TUNING = "is tuning"
+"""What it says when from now on connections are."""
 
 _FRONT_PID = 1
 
@@ -26,6 +34,14 @@ def _look(peer: str, port: int, folder: Path, interval_ns: int) -> None:
             time.sleep(max(0, next_ns - time.monotonic_ns()) / 10**9)
 
 
+def _tune(port: int, folder: Path, target_us: int) -> None:
+    with writing(folder / NAME) as note, Userland(_FRONT_PID, Aim(target_us=target_us), note, port=port) as tuner:
+        print(TUNING, flush=True)
+        while True:
+            next_ns = tuner.look(time.monotonic_ns())
+            time.sleep(max(0, next_ns - time.monotonic_ns()) / 10**9)
+
+
 def main() -> int:
     """Exit code 1 if the system refuses."""
     role, *words = sys.argv[1:]
@@ -33,12 +49,15 @@ def main() -> int:
         if role == "look":
             peer, port, folder, interval_ns = words
             _look(peer, int(port), Path(folder), int(interval_ns))
+        elif role == "tune":
+            port, folder, target_us = words
+            _tune(int(port), Path(folder), int(target_us))
         else:
             choose_congestion_control(_FRONT_PID, words[0])
     except FrontLost:
         print(f"the front {ENDED}", file=sys.stderr)
         return 1
-    except OSError as error:
+    except (OSError, CannotTune) as error:
         print(f"gauge: {error}", file=sys.stderr)
         return 1
     return 0

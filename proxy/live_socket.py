@@ -1,17 +1,13 @@
 """A server's own descriptor of the client's connection: its option TCP_NOTSENT_LOWAT, of which sock_diag says nothing.
 
-The descriptor is borrowed with pidfd_getfd(2) for the length of one look and given back at once: kept open, it would
-keep the connection open after the server has closed it.
+It is borrowed for the length of one look (descriptors.py).
 """
 
-import ctypes
-import os
 import socket
-from pathlib import Path
 
-_SYS_PIDFD_GETFD = 438  # the same on every architecture
+from proxy.descriptors import borrow, sockets_of, stat, with_descendants
+
 _TCP_NOTSENT_LOWAT = 25  # <linux/tcp.h>
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class LiveSocket:
@@ -46,7 +42,7 @@ class LiveSocket:
         return lowat_bytes
 
     def _find(self) -> tuple[int, int] | None:
-        for pid in _with_descendants(self._server_pid):
+        for pid in with_descendants(self._server_pid):
             for descriptor in _sockets_of(pid):
                 if _look(pid, descriptor, self._peer) is not None:
                     return pid, descriptor
@@ -59,7 +55,7 @@ def choose_congestion_control(server_pid: int, name: str) -> None:
     For hosts whose net.ipv4.tcp_allowed_congestion_control keeps a new namespace from choosing by sysctl.
     Raises OSError.
     """
-    for pid in _with_descendants(server_pid):
+    for pid in with_descendants(server_pid):
         for descriptor in _sockets_of(pid):
             listener = _borrow(pid, descriptor)
             if listener is None:
@@ -70,49 +66,23 @@ def choose_congestion_control(server_pid: int, name: str) -> None:
 
 
 def _runs(pid: int) -> bool:
-    fields = _stat(pid)
+    fields = stat(pid)
     return fields is not None and fields[0] not in "ZX"
 
 
-def _stat(pid: int) -> list[str] | None:
-    """State, parent and so on (proc(5)); None if it has ended."""
+def _borrow(pid: int, descriptor: int) -> socket.socket | None:
+    """Copy a socket of another process; None if it, or the process, has gone, or is not this user's to look into."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
+        return borrow(pid, descriptor)
+    except PermissionError:
         return None
-    return stat.rpartition(")")[2].split()
-
-
-def _with_descendants(pid: int) -> list[int]:
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (fields := _stat(int(entry.name))) is not None:
-            parents[int(entry.name)] = int(fields[1])
-    family = [pid]
-    for member in family:
-        family += [child for child, parent in parents.items() if parent == member]
-    return family
 
 
 def _sockets_of(pid: int) -> list[int]:
-    folder = Path(f"/proc/{pid}/fd")
     try:
-        return [int(entry.name) for entry in folder.iterdir() if os.readlink(entry).startswith("socket:")]
-    except OSError:
-        return []  # the process, or one of its descriptors, has gone
-
-
-def _borrow(pid: int, descriptor: int) -> socket.socket | None:
-    """Copy a socket of another process; None if it, or the process, has gone."""
-    try:
-        pidfd = os.pidfd_open(pid)
-    except OSError:
-        return None
-    try:
-        borrowed = _libc.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0)
-    finally:
-        os.close(pidfd)
-    return socket.socket(fileno=borrowed) if borrowed >= 0 else None
+        return list(sockets_of(pid))
+    except PermissionError:
+        return []
 
 
 def _look(pid: int, descriptor: int, peer: str) -> int | None:

@@ -60,6 +60,18 @@ def netns() -> None:
 
 
 @pytest.fixture(scope="session")
+def bpf() -> None:
+    """Needs a kernel that takes programs from this user."""
+    _need("bpf")
+
+
+@pytest.fixture(scope="session")
+def bpf_compiler() -> None:
+    """Needs what the guest's tuner is compiled with."""
+    _need("bpf-compiler")
+
+
+@pytest.fixture(scope="session")
 def compose() -> None:
     """Needs a Docker engine and compose."""
     _need("fabric-compose")

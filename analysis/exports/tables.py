@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 
 from analysis.exports.recording import Album, Recording
 from analysis.journals import Arrival, ClientEvent, FolderError, QueueSample, SocketSample
+from analysis.shape import AUTO
 
 # In a table of its own, `bytes` says neither of what nor where.
 _RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}
@@ -157,6 +158,8 @@ def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
 
 def _asked(recording: Recording, name: str, kind: type) -> Any:
     value = recording.scenario.get("lowat" if name == "lowat_bytes" else name)
+    if name == "lowat_bytes" and value == AUTO:
+        return None  # no one number; the arm's name says it
     if value is None or isinstance(value, (int, float) if kind is float else kind):
         return value
     raise FolderError(f"{recording.name}/run.json: scenario: {name} is {value!r}")

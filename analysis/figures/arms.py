@@ -24,14 +24,15 @@ class Arm:
 
     @property
     def lowat(self) -> int | None:
-        """As asked."""
-        lowat: int | None = self.run.scenario["lowat"]
-        return lowat
+        """As asked, if it is one number for all of the run."""
+        lowat: int | str | None = self.run.scenario["lowat"]
+        return lowat if isinstance(lowat, int) else None
 
     @property
     def name(self) -> str:
         """What makes it an arm, in the figures' words."""
-        return f"LOWAT {'unset' if self.lowat is None else self.lowat}"
+        lowat = self.run.scenario["lowat"]
+        return f"LOWAT {'unset' if lowat is None else lowat}"
 
     def ledger(self) -> Ledger | None:
         """None if there is too little to make one of."""

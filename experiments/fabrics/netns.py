@@ -10,11 +10,13 @@ from pathlib import Path
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
 from experiments.order import Order, Tools
+from experiments.places import cgroup
+from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespaces import Namespaces
 from experiments.places.places import Places
 from experiments.programs import find, tools_for
 from experiments.record import RunFolder
-from experiments.scenario import Scenario
+from experiments.scenario import LOWAT_AUTO, Scenario
 from netem import calibration
 from netem.shaper import TRIAL, Shaper
 
@@ -73,14 +75,17 @@ class Netns:
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """unshare(1) makes the PID namespace and mounts its /proc."""
-        ((_, folder),) = runs
+        ((scenario, folder),) = runs
+        if scenario.lowat == LOWAT_AUTO and os.geteuid() == 0:
+            afterwards = scratch / "afterwards"
+            afterwards.write_text(cgroup.removal(cgroup.name_of(folder), scratch))
+            afterwards.chmod(0o755)
         arm = [sys.executable, "-m", "experiments.arm", str(folder.path)]
         return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Namespaces within the arm's own."""
-        del order, folder
-        return Namespaces(None)
+        return Namespaces(None, FrontTuner(order.asked_tuner, cgroup.name_of(folder)))
 
 
 def _entering() -> list[str]:

@@ -11,6 +11,8 @@ from pathlib import Path
 from experiments.errors import Unavailable
 from experiments.guest import kernel
 from experiments.order import Order, Tools
+from experiments.places import cgroup
+from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespaces import Namespaces
 from experiments.places.places import Places
 from experiments.programs import find, tools_for
@@ -98,8 +100,7 @@ class Virtual:
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Namespaces of the guest."""
-        del order, folder
-        return Namespaces(Shaper.NETEM)
+        return Namespaces(Shaper.NETEM, FrontTuner(order.asked_tuner, cgroup.name_of(folder)))
 
     def _memory_folder(self, scenario: Scenario) -> Path:
         """Where the guest's memory file can be: it is mapped executable. Raises Unavailable."""

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from clock.route import Finding
 from experiments import processes
-from experiments.errors import StepFailed
+from experiments.errors import StepFailed, Unavailable
 from experiments.order import Order, Tools
 from experiments.origin import RunningOrigin
 from experiments.places import engine, tap
@@ -27,6 +27,7 @@ from experiments.places.overlay import Overlay
 from experiments.places.places import (
     FRONT_PORT,
     ActiveLink,
+    ActiveTuner,
     Addresses,
     Look,
     OriginSettings,
@@ -41,7 +42,8 @@ from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper import Shaper
 from proxy.front import Front
-from proxy.gauge import ENDED
+from proxy.gauge import ENDED, TUNING
+from proxy.tuner.tuner import Kind
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")
@@ -72,6 +74,7 @@ class Containers:
         user = _user()
         self._folder = folder
         self._rooms = Rooms(folder, user)
+        self._tuner = order.asked_tuner
         self._overlay = Overlay(order, folder, user, self._rooms)
         self._stack = ExitStack()
 
@@ -235,6 +238,29 @@ class Containers:
                 yield look
         finally:
             self._rooms.collect("gauge")
+
+    @contextmanager
+    def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
+        """By the gauge. Raises Unavailable if it must be in the kernel: that takes more than a container may."""
+        reason = "as asked"
+        if self._tuner.kind != Kind.USERLAND:
+            reason = "a container may not load programs into the kernel"
+            if self._tuner.must_be_bpf:
+                raise Unavailable(f"TUNER={Kind.BPF}", reason, "use TUNER=userland, or another FABRIC")
+        words = [str(FRONT_PORT), str(folder), str(scenario.target_delay_ns // 1000)]
+        command = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
+        log = self._folder.front / "tuner.log"
+        with Process("the tuner", engine.exec_in(self._ids["gauge"], command), log) as tuner:
+            processes.wait_until(lambda: TUNING in tail(log), _STEP_S, tuner.check_alive, "starting the tuner")
+
+            def look(now_ns: int) -> int:
+                if not tuner.running:
+                    front.wait(_RETRY_S)
+                    front.check_alive()
+                tuner.check_alive()
+                return now_ns + _GAUGE_CHECK_NS
+
+            yield ActiveTuner(kind=Kind.USERLAND, reason=reason, look=look)
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:

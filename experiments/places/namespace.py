@@ -86,10 +86,11 @@ class Namespace:
         *,
         environment: Mapping[str, str] | None = None,
         stdout: int | None = None,
+        cgroup: Path | None = None,
     ) -> Process:
         """Start a long-lived program in the place; its context stops it. See Process."""
         with self.entered():
-            return Process(name, command, log, environment=environment, stdout=stdout)
+            return Process(name, command, log, environment=environment, stdout=stdout, cgroup=cgroup)
 
     def write_sysctl(self, name: str, value: str) -> None:
         """Set a sysctl of the place. Raises StepFailed."""

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
@@ -19,11 +19,13 @@ from experiments.errors import StepFailed
 from experiments.order import Tools
 from experiments.origin import CLOCK_READER, RunningOrigin, wait_for_origin
 from experiments.places import tap
+from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespace import Namespace
 from experiments.places.places import (
     FRONT_PORT,
     ORIGIN_PORT,
     ActiveLink,
+    ActiveTuner,
     Look,
     OriginSettings,
     gso_segments,
@@ -68,9 +70,10 @@ class Namespaces:
     python = sys.executable
     as_root = os.geteuid() == 0
 
-    def __init__(self, usual: Shaper | None) -> None:
+    def __init__(self, usual: Shaper | None, tuner: FrontTuner) -> None:
         """usual: the shaper to take when none is asked for; None finds out what the kernel has."""
         self._usual = usual
+        self._tuner = tuner
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -153,8 +156,9 @@ class Namespaces:
         self._front_log = front.settings.log
         with ExitStack() as stack:
             try:
+                group = stack.enter_context(self._tuner.group(scenario))
                 with self._front.entered():
-                    running = front.running(lambda command, log: self._front.start(name, command, log))
+                    running = front.running(lambda command, log: self._front.start(name, command, log, cgroup=group))
                     process = cast("Process", stack.enter_context(running))
             except NotReady as error:
                 raise StepFailed(name, str(error), front.settings.log) from error
@@ -270,6 +274,10 @@ class Namespaces:
 
         with sampler:
             yield look
+
+    def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
+        """In the kernel on a cgroup of the front's, or in this process."""
+        return self._tuner.running(front, scenario, folder)
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:

@@ -15,6 +15,7 @@ from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper import Shaper
 from proxy.front import Front
+from proxy.tuner.tuner import Kind
 
 FRONT_PORT = 443
 ORIGIN_PORT = 8080
@@ -75,6 +76,15 @@ class ActiveLink:
     begin: Callable[[int], object]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ActiveTuner:
+    """The tuner at work: what it is made of, why that and nothing better, and what it has to do now and then."""
+
+    kind: Kind
+    reason: str | None
+    look: Look
+
+
 def no_look(now_ns: int) -> None:
     """The `Look` of a link that keeps its journal itself."""
     del now_ns
@@ -132,6 +142,9 @@ class Places(Protocol):
 
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Look]:
         """Look at the front's side of the client's connection every so often, into the folder; with None, once."""
+
+    def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
+        """With LOWAT=auto: what sets the option of the front's connections, its journal in the folder."""
 
     def capturing(self, program: str, folder: Path) -> AbstractContextManager[Sequence[Process]]:
         """Tcpdump at the client and at the front's side toward it, listening; the folder has their files at the end.

@@ -123,3 +123,21 @@ def test_wireshark_is_for_those_who_want_it(bare: Path, words: Sequence[str], wa
     """An ordinary set-up neither installs nor misses it; for a capture all that is missing stands in one line."""
     line = _setup(bare, *words).stderr.splitlines()[0]
     assert {"tcpdump", "wireshark-common", "tshark"} & set(re.split("[ ;]", line)) == wanted
+
+
+def test_what_can_be_done_without_is_no_reason_to_stop(bare: Path) -> None:
+    """Where the compiler of the kernel's tuner cannot be installed, that is a note, and the set-up goes on."""
+    (bare / ".venv/bin").mkdir()
+    for file in (bare / "bin/priolab", bare / ".venv/bin/priolab"):
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+    for program in ("nginx", "h2o", "node", "ip", "ethtool"):
+        (bare / "bin" / program).symlink_to("priolab")
+    (bare / "cache/priolab").mkdir(parents=True)
+    (bare / "cache/priolab/linux-6.1-0").touch()
+    done = _setup(bare)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert re.match(r"setup: note: not installed: gcc-bpf.*; without, LOWAT=auto works from beside the front", lines[0])
+    assert "install them with" in lines[1]
+    assert len(lines) == 2

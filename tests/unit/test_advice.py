@@ -100,6 +100,15 @@ def test_own_mechanism() -> None:
     assert "seen: 0, 1460" in sentence
 
 
+def test_auto() -> None:
+    """With a tuner there is no one LOWAT to say anything about, and the socket's own value is the tuner's."""
+    auto, saw = {"LOWAT": "auto"}, {"socket_lowat": [17_954], "notsent_most_bytes": 65_160}
+    assert sentences(auto, tuner="bpf", tuner_reason=None, **saw) == []
+    assert sentences(auto, tuner="userland", tuner_reason="as asked", **saw) == []
+    (sentence,) = sentences(auto, tuner="userland", tuner_reason="no compiler for BPF is installed", **saw)
+    assert "not in the kernel: no compiler for BPF is installed." in sentence
+
+
 @pytest.mark.parametrize(
     ("knobs", "words"),
     [

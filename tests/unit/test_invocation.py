@@ -104,6 +104,7 @@ def test_lowat_none_is_the_control_alone(control: bool) -> None:  # noqa: FBT001
     ("lowat", "control", "names"),
     [
         ("4k,16384", True, ["control", "lowat-4096", "lowat-16384"]),
+        ("none,auto,4k", False, ["control", "lowat-auto", "lowat-4096"]),
         ("16384, 4k", False, ["lowat-16384", "lowat-4096"]),
         ("4096,none", False, ["control", "lowat-4096"]),
         ("128k,131072", False, ["lowat-131072"]),

@@ -16,7 +16,8 @@ def test_defaults_are_the_maps_case() -> None:
         server="nginx",
         native="off",
         buffering="on",
-        lowat_bytes=131_072,
+        lowat=131_072,
+        target_delay_ns=50_000_000,
         sndbuf_bytes=4 * 2**20,
         congestion_control=CongestionControl.CUBIC,
         gso_segments=None,
@@ -68,6 +69,17 @@ def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: obje
     defaults = as_document(scenario_from({}))
     others = {"server"} if "SERVER" in knobs else set()
     assert {name for name in document if document[name] != defaults[name]} == {field} | others
+
+
+def test_the_target_is_autos() -> None:
+    """It is recorded where something aims at it, and says nothing elsewhere."""
+    document = as_document(scenario_from({"LOWAT": "auto", "TARGET_DELAY": "20ms"}))
+    assert (document["lowat"], document["target_delay_ns"]) == ("auto", 20_000_000)
+    assert scenario_from({"LOWAT": "auto"}).lowat_bytes is None
+    assert as_document(scenario_from({"TARGET_DELAY": "20ms"}))["target_delay_ns"] is None
+    for wrong in ("0ms", "11s", "50", "auto"):
+        with pytest.raises(ScenarioError, match="TARGET_DELAY"):
+            scenario_from({"TARGET_DELAY": wrong})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,78 @@
+"""sock_ops.c compiled, once: the file is named for what it was made of, and kept in a folder of the caller's.
+
+gcc-bpf is a quarter of what clang is to install; either will do.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from proxy.tuner.tuner import CannotTune
+
+_HERE = Path(__file__).parent
+_SOURCES = (_HERE / "sock_ops.c", _HERE / "law.h")
+_COMPILERS = (("bpf-gcc", "-gbtf"), ("clang", "-target", "bpf", "-g"))
+_HEADERS = (Path("/usr/include"), Path(f"/usr/include/{platform.machine()}-linux-gnu"))
+_WORDS = ("-O2", "-mcpu=v3", *(f"-idirafter{folder}" for folder in _HEADERS))
+_NEEDED = (_HEADERS[0] / "bpf" / "bpf_helpers.h", _HEADERS[0] / "linux" / "bpf.h")
+REMEDY = "install gcc-bpf and libbpf-dev"
+_DEADLINE_S = 60.0
+
+
+def compiled(folder: Path) -> Path:
+    """The program, in the folder; compiled if it is not there. Raises CannotTune."""
+    compiler = command()
+    target = folder / f"sock_ops-{_recipe(compiler)}.o"
+    if target.exists():
+        return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".sock_ops-", dir=folder) as scratch:
+            made = Path(scratch) / target.name
+            _run([*compiler, "-c", str(_SOURCES[0]), "-o", str(made)])
+            made.replace(target)
+    except OSError as error:
+        raise CannotTune(f"{target} cannot be written: {error.strerror}") from error
+    return target
+
+
+def command() -> list[str]:
+    """The compiler, and how it is told to compile for BPF. Raises CannotTune."""
+    installed = [[program, *words] for name, *words in _COMPILERS if (program := shutil.which(name))]
+    if not installed:
+        raise CannotTune("no compiler for BPF is installed")
+    lacking = [path for path in _NEEDED if not path.exists()]
+    if lacking:
+        raise CannotTune(f"{lacking[0]} is not installed")
+    return [*installed[0], *_WORDS]
+
+
+def _recipe(compiler: list[str]) -> str:
+    digest = hashlib.sha256(" ".join(compiler).encode())
+    digest.update(_run([compiler[0], "--version"]))
+    for source in _SOURCES:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _run(command: list[str]) -> bytes:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_DEADLINE_S,
+            check=False,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotTune(f"{command[0]}: {error}") from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        errors = [line for line in said if "error" in line.lower()] or said or ["it said nothing"]
+        raise CannotTune(f"{command[0]} failed: {errors[0]}")
+    return done.stdout

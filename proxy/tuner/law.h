@@ -1,0 +1,95 @@
+/* The law of law.py, which says why; in C, for the kernel. Both give the same for the same numbers (tests/unit). */
+#ifndef PRIOLAB_LAW_H
+#define PRIOLAB_LAW_H
+
+#include <linux/types.h>
+
+#define PACKET_BUFFER_BYTES 65536ULL
+#define WINDOW_SAYS_NOTHING_SEGMENTS 4
+#define RELEASED_SEGMENTS 6
+#define REACTION_US 1000
+#define US_PER_S 1000000ULL
+#define NS_PER_S 1000000000ULL
+
+enum why { WHY_UNKNOWN, WHY_FLOOR, WHY_RATE, WHY_CEILING };
+
+struct seen {
+	__u64 delivery_rate_bytes_s;
+	__u32 cwnd_segments;
+	__u32 mss_bytes;
+	__u32 rtt_us;
+};
+
+struct aim {
+	__u32 target_us;
+	__u32 floor_bytes;
+	__u32 ceiling_bytes;
+};
+
+struct verdict {
+	__u64 rate_bytes_s;
+	__u32 lowat_bytes;
+	__u32 why;
+};
+
+/* a * b / c, or all ones where that or a * b does not fit, or c is 0. */
+static inline __attribute__((always_inline)) __u64 scaled(__u64 a, __u64 b, __u64 c)
+{
+	__u64 most = b == 0 ? ~0ULL : ~0ULL / b;
+
+	/* Lest clang make of this a multiplication of 128 bits, which BPF has not. */
+	__asm__ volatile("" : "+r"(most));
+	if (c == 0 || a > most)
+		return ~0ULL;
+	return a * b / c;
+}
+
+static inline __attribute__((always_inline)) __u64 delivery_rate_bytes_s(__u32 segments, __u32 interval_us,
+									 __u32 mss_bytes)
+{
+	if (segments == 0 || interval_us == 0)
+		return 0;
+	return scaled((__u64)segments * mss_bytes, US_PER_S, interval_us);
+}
+
+static inline __attribute__((always_inline)) void decide(const struct seen *seen, const struct aim *aim,
+							 struct verdict *verdict)
+{
+	__u64 rate = seen->delivery_rate_bytes_s, window, goal, least;
+
+	if (seen->rtt_us != 0 && (rate == 0 || seen->cwnd_segments > WINDOW_SAYS_NOTHING_SEGMENTS)) {
+		window = scaled((__u64)seen->cwnd_segments * seen->mss_bytes, US_PER_S, seen->rtt_us);
+		if (rate == 0 || window < rate)
+			rate = window;
+	}
+	goal = scaled(rate, aim->target_us, US_PER_S);
+	goal = goal > PACKET_BUFFER_BYTES ? goal - PACKET_BUFFER_BYTES : 0;
+	least = scaled(rate, REACTION_US, US_PER_S);
+	if (least > aim->ceiling_bytes)
+		least = aim->ceiling_bytes;
+	least = 2 * (least + (__u64)RELEASED_SEGMENTS * seen->mss_bytes);
+	if (least < aim->floor_bytes)
+		least = aim->floor_bytes;
+	verdict->rate_bytes_s = rate;
+	verdict->why = rate == 0 ? WHY_UNKNOWN : WHY_RATE;
+	if (goal < least) {
+		goal = least;
+		if (rate != 0)
+			verdict->why = WHY_FLOOR;
+	}
+	if (goal > aim->ceiling_bytes) {
+		goal = aim->ceiling_bytes;
+		verdict->why = WHY_CEILING;
+	}
+	verdict->lowat_bytes = goal;
+}
+
+/* Whether the change is worth a call: by more than an eighth. */
+static inline __attribute__((always_inline)) int differs(__u32 old_bytes, __u32 new_bytes)
+{
+	__u32 more = old_bytes > new_bytes ? old_bytes - new_bytes : new_bytes - old_bytes;
+
+	return more > old_bytes / 8;
+}
+
+#endif

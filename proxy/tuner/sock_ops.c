@@ -1,0 +1,157 @@
+/* A tuner in the kernel: sets TCP_NOTSENT_LOWAT of each connection that a cgroup's servers accept, by the law of law.py.
+ *
+ * 1. It decides when the connection is made, once per round trip, and when the kernel sends something again or times out.
+ * 2. Nothing it does can fail a connection: a refused option is noted down, and the old value stays.
+ * 3. What it last decided is kept by socket cookie; a connection that is forgotten because there are too many is decided
+ *    anew. When this is gone, sockets keep what they have.
+ *
+ * in_kernel.py fills `orders` and reads `decisions`; it knows the layout of both structures.
+ */
+#include <linux/bpf.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_helpers.h>
+
+#include "law.h"
+
+#define IPPROTO_TCP 6
+#define AF_INET 2
+
+struct order {
+	struct aim aim;
+	__u32 port; /* 0: any */
+	__u32 dry_run;
+};
+
+struct decision {
+	__u64 t_ns;
+	__u64 delivery_rate_bytes_s;
+	__u64 rate_bytes_s;
+	__u32 peer[4]; /* in network order; IPv4 in the first */
+	__u32 peer_port; /* in network order */
+	__u32 family;
+	__u32 port;
+	__u32 event;
+	__u32 why;
+	__u32 rtt_us;
+	__u32 cwnd_segments;
+	__u32 mss_bytes;
+	__u32 old_bytes;
+	__u32 new_bytes;
+	__s32 error;
+	__u32 padding;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct order);
+} orders SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} decisions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u32);
+} decided SEC(".maps");
+
+/* volatile: the context is read in single words; compilers like to read neighbours at once. */
+static inline __attribute__((always_inline)) void note_peer(struct decision *decision,
+							    const volatile struct bpf_sock_ops *socket)
+{
+	decision->family = socket->family;
+	if (socket->family == AF_INET) {
+		decision->peer[0] = socket->remote_ip4;
+		decision->peer[1] = decision->peer[2] = decision->peer[3] = 0;
+	} else {
+		decision->peer[0] = socket->remote_ip6[0];
+		decision->peer[1] = socket->remote_ip6[1];
+		decision->peer[2] = socket->remote_ip6[2];
+		decision->peer[3] = socket->remote_ip6[3];
+	}
+	decision->peer_port = socket->remote_port;
+	decision->port = socket->local_port;
+}
+
+static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *socket, const struct seen *seen,
+						       const struct verdict *verdict, __u32 old_bytes, int error)
+{
+	struct decision *decision = bpf_ringbuf_reserve(&decisions, sizeof(*decision), 0);
+
+	if (!decision)
+		return;
+	decision->t_ns = bpf_ktime_get_ns();
+	note_peer(decision, socket);
+	decision->event = socket->op;
+	decision->why = verdict->why;
+	decision->rate_bytes_s = verdict->rate_bytes_s;
+	decision->delivery_rate_bytes_s = seen->delivery_rate_bytes_s;
+	decision->rtt_us = seen->rtt_us;
+	decision->cwnd_segments = seen->cwnd_segments;
+	decision->mss_bytes = seen->mss_bytes;
+	decision->old_bytes = old_bytes;
+	decision->new_bytes = verdict->lowat_bytes;
+	decision->error = error;
+	decision->padding = 0;
+	bpf_ringbuf_submit(decision, 0);
+}
+
+static inline __attribute__((always_inline)) void look(struct bpf_sock_ops *socket,
+							       const struct order *order)
+{
+	__u64 cookie = bpf_get_socket_cookie(socket);
+	struct seen seen;
+	struct verdict verdict;
+	__u32 *known, old_bytes = 0;
+	int error = 0, lowat_bytes;
+
+	seen.mss_bytes = socket->mss_cache;
+	seen.cwnd_segments = socket->snd_cwnd;
+	seen.rtt_us = socket->srtt_us >> 3;
+	seen.delivery_rate_bytes_s =
+		delivery_rate_bytes_s(socket->rate_delivered, socket->rate_interval_us, seen.mss_bytes);
+	decide(&seen, &order->aim, &verdict);
+	known = bpf_map_lookup_elem(&decided, &cookie);
+	if (known) {
+		old_bytes = *known;
+		if (!differs(old_bytes, verdict.lowat_bytes))
+			return;
+	}
+	lowat_bytes = verdict.lowat_bytes;
+	if (!order->dry_run)
+		error = bpf_setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat_bytes, sizeof(lowat_bytes));
+	if (!error)
+		bpf_map_update_elem(&decided, &cookie, &verdict.lowat_bytes, BPF_ANY);
+	if (!error || !known)
+		note(socket, &seen, &verdict, old_bytes, error);
+}
+
+SEC("sockops")
+int tune(struct bpf_sock_ops *socket)
+{
+	__u32 first = 0;
+	const struct order *order = bpf_map_lookup_elem(&orders, &first);
+
+	if (!order || (order->port != 0 && socket->local_port != order->port))
+		return 1;
+	switch (socket->op) {
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		bpf_sock_ops_cb_flags_set(socket, socket->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG |
+							  BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_RTO_CB_FLAG);
+		look(socket, order);
+		break;
+	case BPF_SOCK_OPS_RTT_CB:
+	case BPF_SOCK_OPS_RETRANS_CB:
+	case BPF_SOCK_OPS_RTO_CB:
+		look(socket, order);
+		break;
+	}
+	return 1;
+}
+
+char licence[] SEC("license") = "Dual MIT/GPL";

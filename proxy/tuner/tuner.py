@@ -1,0 +1,43 @@
+"""What every tuner is, whatever it is made of."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from types import TracebackType
+from typing import Protocol, Self
+
+from proxy.tuner.journal import Decision
+
+Note = Callable[[Decision], None]
+"""Is told each decision."""
+
+
+class Kind(StrEnum):
+    """What tuners are made of."""
+
+    BPF = "bpf"
+    USERLAND = "userland"
+
+
+class CannotTune(Exception):
+    """It cannot be done here; the text is the reason."""
+
+
+class Tuner(Protocol):
+    """At work while its context lasts. Afterwards, or when it dies, sockets keep their last value.
+
+    Nothing it does fails a connection: what the kernel refuses is told as a decision's outcome.
+    """
+
+    kind: Kind
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def look(self, now_ns: int) -> int:
+        """Do what is due and tell new decisions; when the next look is. now_ns: CLOCK_MONOTONIC as it is.
+
+        Raises CannotTune if there is nothing left to tune.
+        """

@@ -1,0 +1,270 @@
+"""Both tuners against real sockets on loopback: what they set, what they leave alone, what is left when they die."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from experiments.guest.kernel import cache_folder
+from experiments.places.cgroup import own_group, removal
+from experiments.processes import Process
+from proxy.tuner import compiler
+from proxy.tuner.in_kernel import InKernel
+from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, read_decisions
+from proxy.tuner.law import Aim, decide
+from proxy.tuner.law import Seen as Known
+from proxy.tuner.libbpf import Loaded
+from proxy.tuner.tuner import CannotTune, Tuner
+from proxy.tuner.userland import Userland
+from tests.tuner_numbers import CAim, CSeen, CVerdict, aims, choice_of, seen
+
+_TCP_NOTSENT_LOWAT = 25
+_SOON_S = 10.0
+_TALK = b"x" * 4096
+
+# Serves forever: what a client sends comes back; b"?" instead gets the connection's TCP_NOTSENT_LOWAT.
+_ECHO = """
+import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+def serve(connection):
+    while data := connection.recv(65536):
+        if data == b"?":
+            data = str(connection.getsockopt(6, 25)).encode()
+        connection.sendall(data)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+@contextmanager
+def _server(folder: Path, cgroup: Path | None = None) -> Iterator[tuple[int, int]]:
+    """Process id and port of a server that knows nothing of tuners."""
+    log = folder / "server.log"
+    with Process("the server", [sys.executable, "-c", _ECHO], log, cgroup=cgroup) as process:
+        _until(lambda: log.read_text().endswith("\n"))
+        yield process.pid, int(log.read_text())
+
+
+def _until(met: Callable[[], object]) -> None:
+    end = time.monotonic() + _SOON_S
+    while not met():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _talk(client: socket.socket) -> None:
+    """A few round trips of some size."""
+    for _ in range(20):
+        client.sendall(_TALK)
+        come = 0
+        while come < len(_TALK):
+            come += len(client.recv(65536))
+
+
+def _lowat(client: socket.socket) -> int:
+    """What the server's end has, by the server's own word."""
+    client.sendall(b"?")
+    return int(client.recv(100))
+
+
+@pytest.fixture
+def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
+    """A cgroup of the test's own."""
+    with own_group(f"priolab-test-{os.getpid()}") as path:
+        yield path
+
+
+def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
+    """What a cgroup's server accepts is tuned, with the numbers in the journal; what it asks others for is not."""
+    told: list[Decision] = []
+    with _server(tmp_path, group) as (_, port):
+        tuner = InKernel(compiler.compiled(cache_folder()), group, Aim(), told.append)
+        with tuner, socket.create_connection(("127.0.0.1", port)) as client:
+            _talk(client)
+            tuner.look(0)
+            assert _lowat(client) == told[-1].new_bytes
+            _check(told, client)
+            # The client's end is in no cgroup of the tuner's.
+            assert client.getsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT) == 0
+        told.clear()
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            _talk(client)
+            assert _lowat(client) == 0, "it is detached"
+    assert told == []
+
+
+def test_in_the_kernel_by_way_of_trial(tmp_path: Path, group: Path) -> None:
+    """A dry run tells and sets nothing, and of another port it tells nothing."""
+    told: list[Decision] = []
+    program = compiler.compiled(cache_folder())
+    with _server(tmp_path, group) as (_, port):
+        for only in (port, port + 1):
+            with (
+                InKernel(program, group, Aim(), told.append, port=only, dry_run=True),
+                socket.create_connection(("127.0.0.1", port)) as client,
+            ):
+                _talk(client)
+                assert _lowat(client) == 0
+            assert {decision.outcome for decision in told} == ({DRY_RUN} if only == port else set())
+            told.clear()
+
+
+@pytest.mark.usefixtures("bpf")
+def test_a_cgroup_left_behind(tmp_path: Path) -> None:
+    """Whoever outlives the arm removes it by its name."""
+    name, script = f"priolab-test-left-{os.getpid()}", tmp_path / "afterwards"
+    with own_group(name) as path:
+        script.write_text(removal(name, tmp_path))
+        for _ in range(2):
+            subprocess.run(["sh", script], check=True)
+            assert not path.exists()
+
+
+def test_from_beside(tmp_path: Path) -> None:
+    """Connections that are there already are tuned, too; a dry run tells and sets nothing."""
+    told: list[Decision] = []
+    with _server(tmp_path) as (pid, port), socket.create_connection(("127.0.0.1", port)) as client:
+        _talk(client)
+        with Userland(pid, Aim(), told.append, dry_run=True) as tuner:
+            tuner.look(time.monotonic_ns())
+        assert [decision.outcome for decision in told] == [DRY_RUN]
+        assert _lowat(client) == 0
+        told.clear()
+        with Userland(pid, Aim(), told.append) as tuner:
+            tuner.look(time.monotonic_ns())
+        assert _lowat(client) == told[-1].new_bytes
+        _check(told, client)
+        with Userland(pid, Aim(), told.append, port=port + 1) as tuner:
+            told.clear()
+            tuner.look(time.monotonic_ns())
+        assert told == [], "another port was asked for"
+
+
+def _check(told: list[Decision], client: socket.socket) -> None:
+    """The decisions follow from the numbers in them, each from the one before, and name the client."""
+    assert (told[0].event, told[0].old_bytes) == (Event.ESTABLISHED, 0)
+    for before, after in pairwise(told):
+        assert after.old_bytes == before.new_bytes
+    for decision in told:
+        known = Known(
+            delivery_rate_bytes_s=decision.delivery_rate_bytes_s,
+            cwnd_segments=decision.cwnd_segments,
+            mss_bytes=decision.mss_bytes,
+            rtt_us=decision.rtt_ns // 1000,
+        )
+        choice = decide(known, Aim())
+        assert (decision.new_bytes, decision.why) == (choice.lowat_bytes, choice.why)
+        assert decision.outcome == SET
+        assert (decision.peer, decision.peer_port) == client.getsockname()
+        assert decision.port == client.getpeername()[1]
+
+
+@pytest.mark.parametrize("tuner", ["--cgroup", "--pid"])
+def test_when_it_dies(tmp_path: Path, tuner: str, request: pytest.FixtureRequest) -> None:
+    """Killed outright, it leaves connections with what they have, and the server serves on."""
+    group = request.getfixturevalue("group") if tuner == "--cgroup" else None
+    log = tmp_path / "log"
+    with _server(tmp_path, group) as (pid, port):
+        whose = str(group or pid)
+        command = [sys.executable, "-m", "experiments.cli", "tune", tuner, whose, "--log", str(log)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("tuning ")
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                _talk(client)
+                _until(lambda: _lowat(client) > 0)
+                _until(lambda: log.exists() and log.read_text())
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                lowat_bytes = _lowat(client)
+                assert lowat_bytes > 0
+                _talk(client)
+                assert _lowat(client) == lowat_bytes
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            _talk(client)
+            assert _lowat(client) == 0
+    assert {decision.port for decision in read_decisions(log)} == {port}
+
+
+def test_when_the_server_ends(tmp_path: Path) -> None:
+    """There is nothing left to tune, and that is said."""
+    with _server(tmp_path) as (pid, _):
+        tuner: Tuner = Userland(pid, Aim(), lambda _: None)
+    with pytest.raises(CannotTune, match=f"there is no process {pid}"):
+        tuner.look(time.monotonic_ns())
+
+
+_RUN_OF_THE_LAW = """
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "law.h"
+struct numbers { struct seen seen; struct aim aim; __u32 padding; struct verdict verdict; };
+SEC("syscall") int law(struct numbers *n)
+{
+    struct seen seen = n->seen;
+    struct aim aim = n->aim;
+    struct verdict verdict;
+    decide(&seen, &aim, &verdict);
+    n->verdict.rate_bytes_s = verdict.rate_bytes_s;
+    n->verdict.lowat_bytes = verdict.lowat_bytes;
+    n->verdict.why = verdict.why;
+    return 0;
+}
+char licence[] SEC("license") = "Dual MIT/GPL";
+"""
+
+
+class _TestRun(ctypes.Structure):
+    """`struct bpf_test_run_opts`."""
+
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("data", ctypes.c_void_p * 2),
+        ("data_bytes", ctypes.c_uint32 * 2),
+        ("context_in", ctypes.c_void_p),
+        ("context_out", ctypes.c_void_p),
+        ("context_in_bytes", ctypes.c_uint32),
+        ("context_out_bytes", ctypes.c_uint32),
+        ("rest", ctypes.c_uint32 * 6),
+    )
+
+
+class _Numbers(ctypes.Structure):
+    _fields_ = (("seen", CSeen), ("aim", CAim), ("padding", ctypes.c_uint32), ("verdict", CVerdict))
+
+
+@pytest.mark.usefixtures("bpf")
+def test_the_law_as_the_kernel_runs_it(tmp_path: Path) -> None:
+    """Compiled for BPF, verified and run by the kernel, it gives what law.py gives, the largest numbers included."""
+    source, made = tmp_path / "law.c", tmp_path / "law.o"
+    source.write_text(_RUN_OF_THE_LAW)
+    folder = Path(compiler.__file__).parent
+    subprocess.run([*compiler.command(), "-I", folder, "-c", source, "-o", made], check=True)
+    with Loaded(made) as loaded:
+        program = loaded._lib.bpf_object__find_program_by_name(loaded._object, b"law")
+        descriptor = loaded._lib.bpf_program__fd(ctypes.c_void_p(program))
+
+        @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @given(seen, aims)
+        def same(known: Known, aim: Aim) -> None:
+            numbers = _Numbers(seen=CSeen.of(known), aim=CAim.of(aim))
+            run = _TestRun(
+                size=ctypes.sizeof(_TestRun),
+                context_in=ctypes.addressof(numbers),
+                context_in_bytes=ctypes.sizeof(numbers),
+            )
+            assert loaded._lib.bpf_prog_test_run_opts(descriptor, ctypes.byref(run)) == 0
+            assert choice_of(numbers.verdict) == decide(known, aim)
+
+        same()

@@ -1,0 +1,63 @@
+"""The law's numbers: strategies that make them, and their layout in law.h."""
+
+import ctypes
+from typing import Self
+
+from hypothesis import strategies as st
+
+from proxy.tuner.law import Aim, Choice, Seen, Why
+
+_WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING)
+
+u32 = st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4, 5, 1448, 65535, 2**31, 2**32 - 1]))
+u64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 10**10), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
+seen = st.builds(Seen, delivery_rate_bytes_s=u64, cwnd_segments=u32, mss_bytes=u32, rtt_us=u32)
+_sizes = st.one_of(st.integers(1, 2**31 - 1), st.sampled_from([1, 4096, 2**31 - 1]))
+aims = st.builds(
+    lambda target_us, a, b: Aim(target_us=target_us, floor_bytes=min(a, b), ceiling_bytes=max(a, b)),
+    st.integers(1, 2**32 - 1),
+    _sizes,
+    _sizes,
+)
+
+
+class CSeen(ctypes.Structure):
+    """`struct seen`."""
+
+    _fields_ = (
+        ("delivery_rate_bytes_s", ctypes.c_uint64),
+        ("cwnd_segments", ctypes.c_uint32),
+        ("mss_bytes", ctypes.c_uint32),
+        ("rtt_us", ctypes.c_uint32),
+    )
+
+    @classmethod
+    def of(cls, given: Seen) -> Self:
+        """The same in C."""
+        return cls(given.delivery_rate_bytes_s, given.cwnd_segments, given.mss_bytes, given.rtt_us)
+
+
+class CAim(ctypes.Structure):
+    """`struct aim`."""
+
+    _fields_ = (
+        ("target_us", ctypes.c_uint32),
+        ("floor_bytes", ctypes.c_uint32),
+        ("ceiling_bytes", ctypes.c_uint32),
+    )
+
+    @classmethod
+    def of(cls, aim: Aim) -> Self:
+        """The same in C."""
+        return cls(aim.target_us, aim.floor_bytes, aim.ceiling_bytes)
+
+
+class CVerdict(ctypes.Structure):
+    """`struct verdict`."""
+
+    _fields_ = (("rate_bytes_s", ctypes.c_uint64), ("lowat_bytes", ctypes.c_uint32), ("why", ctypes.c_uint32))
+
+
+def choice_of(verdict: CVerdict) -> Choice:
+    """The same in Python."""
+    return Choice(rate_bytes_s=verdict.rate_bytes_s, lowat_bytes=verdict.lowat_bytes, why=_WHYS[verdict.why])

@@ -1,0 +1,64 @@
+"""What does LOWAT=auto where the program in the kernel cannot."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from experiments.errors import Unavailable
+from experiments.places import front_tuner
+from experiments.places.front_tuner import FrontTuner
+from experiments.scenario import scenario_from
+from experiments.tuners import TunerOrder, prepare
+from proxy.tuner import compiler
+from proxy.tuner.tuner import CannotTune, Kind
+
+AUTO = scenario_from({"LOWAT": "auto"})
+PLAIN = scenario_from({})
+
+
+@contextmanager
+def _no_group(_: str) -> Iterator[Path]:
+    raise OSError(1, "no cgroup2 can be mounted")
+    yield
+
+
+@pytest.fixture
+def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which no cgroup can be made."""
+    monkeypatch.setattr(front_tuner, "own_group", _no_group)
+
+
+@pytest.mark.usefixtures("no_group")
+def test_without_a_cgroup() -> None:
+    """The front is started without, unless it must be the kernel."""
+    with FrontTuner(TunerOrder(program="sock_ops.o"), "name").group(AUTO) as group:
+        assert group is None
+    must = FrontTuner(TunerOrder(kind="bpf", program="sock_ops.o"), "name")
+    with pytest.raises(Unavailable, match="TUNER=bpf cannot be used here: no cgroup2"), must.group(AUTO):
+        pass
+
+
+@pytest.mark.usefixtures("no_group")
+@pytest.mark.parametrize(("order", "scenario"), [(TunerOrder(kind="bpf", program="x"), PLAIN), (TunerOrder(), AUTO)])
+def test_who_needs_no_cgroup(order: TunerOrder, scenario: object) -> None:
+    """An arm with a LOWAT of its own, and one whose tuner looks from beside."""
+    with FrontTuner(order, "name").group(AUTO if scenario is AUTO else PLAIN) as group:
+        assert group is None
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason goes with the order; who insists gets the remedy; who does not need it is not asked."""
+
+    def lacking(_: Path) -> Path:
+        raise CannotTune("no compiler for BPF is installed")
+
+    monkeypatch.setattr(compiler, "compiled", lacking)
+    order = prepare([PLAIN, AUTO], None)
+    assert order.program is None
+    assert order.lack == "no compiler for BPF is installed (install gcc-bpf and libbpf-dev)"
+    with pytest.raises(Unavailable, match=r"TUNER=bpf .*; install gcc-bpf and libbpf-dev, or use TUNER=userland"):
+        prepare([AUTO], Kind.BPF)
+    assert prepare([AUTO], Kind.USERLAND).lack is None
+    assert prepare([PLAIN], None) == TunerOrder()

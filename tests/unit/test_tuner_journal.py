@@ -1,0 +1,110 @@
+"""The journal of decisions, and the check that the live socket had what it says."""
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from clock.cost import Cost
+from experiments.errors import InvalidRun
+from experiments.scenario import scenario_from
+from experiments.tuning import check_tuned
+from proxy.sampler import ProcessSample
+from proxy.tuner.in_kernel import read_record
+from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, read_decisions, refused, writing
+from proxy.tuner.law import Why
+from proxy.usage import Usage
+
+CLIENT = "198.18.0.2"
+AUTO = scenario_from({"LOWAT": "auto"})
+DECISION = Decision(
+    t_ns=1_000,
+    peer=CLIENT,
+    peer_port=40_000,
+    port=443,
+    event=Event.ESTABLISHED,
+    delivery_rate_bytes_s=0,
+    rate_bytes_s=289_000,
+    rtt_ns=50_000_000,
+    cwnd_segments=10,
+    mss_bytes=1448,
+    old_bytes=0,
+    new_bytes=17_954,
+    why=Why.FLOOR,
+    outcome=SET,
+)
+LATER = replace(DECISION, t_ns=5_000, event=Event.ROUND_TRIP, old_bytes=17_954, new_bytes=500_000, why=Why.RATE)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    """Line by line, and at once."""
+    file = tmp_path / "lowat.jsonl"
+    with writing(file) as note:
+        note(DECISION)
+        assert read_decisions(file) == [DECISION]
+        note(LATER)
+    assert read_decisions(file) == [DECISION, LATER]
+
+
+@pytest.mark.parametrize(
+    ("decision", "line"),
+    [
+        (DECISION, "198.18.0.2 port 40000: unset -> 17954 bytes (floor; 289 kB/s, rtt 50.0 ms, cwnd 10)"),
+        (
+            replace(LATER, rate_bytes_s=0, outcome=DRY_RUN),
+            "198.18.0.2 port 40000: 17954 -> 500000 bytes (rate; rate unknown, rtt 50.0 ms, cwnd 10) [dry run]",
+        ),
+    ],
+)
+def test_for_people(decision: Decision, line: str) -> None:
+    """One line: who, what, and from which numbers."""
+    assert str(decision) == line
+
+
+@pytest.mark.parametrize(("error", "outcome"), [(0, SET), (-22, refused("Invalid argument"))])
+@pytest.mark.parametrize(
+    ("family", "address", "peer"),
+    [(2, bytes([198, 18, 0, 2]) + bytes(12), CLIENT), (10, bytes(15) + b"\1", "::1")],
+)
+def test_a_record_of_the_kernels(family: int, address: bytes, peer: str, error: int, outcome: str) -> None:
+    """`struct decision`, byte by byte; a refusal is its outcome."""
+    numbers = struct.pack("=3Q", 1_000, 0, 289_000)
+    rest = struct.pack("=9IiI", family, 443, 5, 1, 50_000, 10, 1448, 0, 17_954, error, 0)
+    record = numbers + address + (40_000).to_bytes(2, "big").rjust(4, b"\0") + rest
+    assert read_record(record, dry_run=False) == replace(DECISION, peer=peer, outcome=outcome)
+
+
+def _sample(t_ns: int, lowat_bytes: int) -> ProcessSample:
+    used = Usage(cpu_ns=None, voluntary_switches=None, involuntary_switches=None, read_calls=None, write_calls=None)
+    return ProcessSample(t_ns=t_ns, pid=1, lowat_bytes=lowat_bytes, usage=used, cost=Cost())
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [_sample(500, 0), _sample(2_000, 17_954), _sample(6_000, 500_000)],
+        # A look takes its time: what is set before the next one may be what it sees.
+        [_sample(900, 17_954), _sample(4_900, 500_000)],
+    ],
+)
+def test_the_socket_had_what_the_journal_says(samples: list[ProcessSample]) -> None:
+    """Of others' connections nothing is asked."""
+    check_tuned(AUTO, samples, [DECISION, replace(LATER, peer="198.18.1.2", t_ns=1_500), LATER], CLIENT)
+
+
+@pytest.mark.parametrize(
+    ("samples", "decisions", "message"),
+    [
+        ([_sample(2_000, 0)], [DECISION], "live socket: asked for .17954., observed 0"),
+        ([_sample(6_000, 17_954)], [DECISION, LATER], "live socket: asked for .500000., observed 17954"),
+        ([_sample(2_000, 0)], [], "journal: asked for a decision about 198.18.0.2, observed none"),
+        ([_sample(2_000, 0)], [replace(DECISION, outcome=refused("x"))], "observed none"),
+    ],
+)
+def test_a_socket_that_had_something_else(
+    samples: list[ProcessSample], decisions: list[Decision], message: str
+) -> None:
+    """The run is invalid."""
+    with pytest.raises(InvalidRun, match=message):
+        check_tuned(AUTO, samples, decisions, CLIENT)

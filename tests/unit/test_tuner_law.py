@@ -1,0 +1,149 @@
+"""The law of LOWAT=auto: its rules one by one, what always holds, and the same law in C."""
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+import proxy.tuner
+from proxy.tuner import law
+from proxy.tuner.law import CEILING_BYTES, Aim, Seen, Why, decide, differs
+from tests.tuner_numbers import CAim, CSeen, CVerdict, aims, choice_of, seen, u32, u64
+
+LAW_H = Path(next(iter(proxy.tuner.__path__))) / "law.h"
+AIM = Aim()
+MBIT_BYTES_S = 125_000
+
+
+def _seen(mbit_s: float = 0, cwnd: int = 10_000, rtt_ms: float = 50) -> Seen:
+    return Seen(
+        delivery_rate_bytes_s=round(mbit_s * MBIT_BYTES_S),
+        cwnd_segments=cwnd,
+        mss_bytes=1448,
+        rtt_us=int(rtt_ms * 1000),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "lowat_bytes", "why"),
+    [
+        (_seen(100), 625_000 - 65_536, Why.RATE),
+        (_seen(20), 125_000 - 65_536, Why.RATE),
+        (_seen(10), 2 * (1_250 + 6 * 1448), Why.FLOOR),
+        (_seen(0.128), 2 * (16 + 6 * 1448), Why.FLOOR),
+        (_seen(1_000_000, rtt_ms=0.05), CEILING_BYTES, Why.CEILING),
+        # Nothing known but the round trip, and not even that.
+        (_seen(0, cwnd=10), 2 * (289 + 6 * 1448), Why.FLOOR),
+        (_seen(0, cwnd=10, rtt_ms=0), 2 * 6 * 1448, Why.UNKNOWN),
+        # After an idle time the window counts; four segments are BBR's look at the round trip.
+        (_seen(100, cwnd=10), 2 * (289 + 6 * 1448), Why.FLOOR),
+        (_seen(100, cwnd=4), 625_000 - 65_536, Why.RATE),
+    ],
+)
+def test_the_rules(given: Seen, lowat_bytes: int, why: Why) -> None:
+    """Rate times target less the packet buffer; below, what the connection needs not to run dry."""
+    choice = decide(given, AIM)
+    assert (choice.lowat_bytes, choice.why) == (lowat_bytes, why)
+
+
+def test_the_target_is_kept() -> None:
+    """What LOWAT lets stand unsent, the packet buffer included, takes the target's time to send."""
+    for target_us in (20_000, 50_000, 200_000):
+        choice = decide(_seen(100), Aim(target_us=target_us))
+        assert (choice.lowat_bytes + law.PACKET_BUFFER_BYTES) * 10**6 // choice.rate_bytes_s == target_us
+
+
+@given(seen, aims)
+def test_bounded_whatever_the_kernel_says(given: Seen, aim: Aim) -> None:
+    """Floor and ceiling hold for every number that fits the kernel's fields; zero, which unsets it, never comes."""
+    assert 0 < aim.floor_bytes <= decide(given, aim).lowat_bytes <= aim.ceiling_bytes < 2**31
+
+
+@given(seen, aims, u64)
+def test_monotone_in_the_rate(given: Seen, aim: Aim, other: int) -> None:
+    """A faster link never gets less."""
+    slower, faster = sorted([max(1, given.delivery_rate_bytes_s), max(1, other)])
+    choices = [decide(_with_rate(given, rate), aim).lowat_bytes for rate in (slower, faster)]
+    assert choices == sorted(choices)
+
+
+def _with_rate(given: Seen, rate: int) -> Seen:
+    return Seen(
+        delivery_rate_bytes_s=rate, cwnd_segments=given.cwnd_segments, mss_bytes=given.mss_bytes, rtt_us=given.rtt_us
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"target_us": 0},
+        {"target_us": 2**32},
+        {"floor_bytes": 0},
+        {"floor_bytes": 2, "ceiling_bytes": 1},
+        {"ceiling_bytes": 2**31},
+    ],
+)
+def test_an_aim_that_cannot_be(wrong: dict[str, int]) -> None:
+    """Refused when it is made."""
+    with pytest.raises(ValueError, match="floor <= ceiling"):
+        Aim(**wrong)
+
+
+def test_a_rate_that_drops_is_followed_in_one_look() -> None:
+    """No average holds an old rate: each look decides by itself, and an eighth is the least that is changed for."""
+    trace = [_seen(rate) for rate in (100, 99, 105, 10, 10, 100)]
+    lowats, set_bytes = [], 0
+    for look in trace:
+        wanted = decide(look, AIM).lowat_bytes
+        if not set_bytes or differs(set_bytes, wanted):
+            set_bytes = wanted
+        lowats.append(set_bytes)
+    fast, slow = 559_464, 19_876
+    assert lowats == [fast, fast, fast, slow, slow, fast]
+
+
+@pytest.fixture(scope="module")
+def in_c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """law.h as a library of this machine."""
+    folder = tmp_path_factory.mktemp("law")
+    source, library = folder / "law.c", folder / "law.so"
+    source.write_text(
+        f'#include "{LAW_H}"\n'
+        "void law_decide(const struct seen *s, const struct aim *a, struct verdict *v) { decide(s, a, v); }\n"
+        "int law_differs(__u32 a, __u32 b) { return differs(a, b); }\n"
+        "__u64 law_rate(__u32 s, __u32 i, __u32 m) { return delivery_rate_bytes_s(s, i, m); }\n"
+    )
+    subprocess.run(["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-O2", "-o", library, source], check=True)
+    loaded = ctypes.CDLL(str(library))
+    loaded.law_rate.restype = ctypes.c_uint64
+    return loaded
+
+
+def test_the_kernel_has_the_same_law(in_c: ctypes.CDLL) -> None:
+    """The C of sock_ops.c gives the same for thousands of inputs, the largest included."""
+
+    @settings(max_examples=2000, deadline=None)
+    @given(seen, aims)
+    def same(given: Seen, aim: Aim) -> None:
+        verdict = CVerdict()
+        numbers, aimed = CSeen.of(given), CAim.of(aim)
+        in_c.law_decide(ctypes.byref(numbers), ctypes.byref(aimed), ctypes.byref(verdict))
+        assert choice_of(verdict) == decide(given, aim)
+
+    same()
+
+
+def test_the_kernel_changes_for_the_same(in_c: ctypes.CDLL) -> None:
+    """So is when a change is worth it, and the delivery rate that TCP_INFO gives and sock_ops has to reckon."""
+
+    @settings(max_examples=1000, deadline=None)
+    @given(u32, u32, u32)
+    def same(a: int, b: int, c: int) -> None:
+        assert bool(in_c.law_differs(ctypes.c_uint32(a), ctypes.c_uint32(b))) == differs(a, b)
+        bytes_us = a * c * 10**6
+        expected = 0 if not a or not b else min(bytes_us // b, 2**64 - 1) if bytes_us < 2**64 else 2**64 - 1
+        assert in_c.law_rate(ctypes.c_uint32(a), ctypes.c_uint32(b), ctypes.c_uint32(c)) == expected
+
+    same()
