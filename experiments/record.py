@@ -162,9 +162,11 @@ def lock_wreck(path: Path) -> int | None:
 
 
 def publish(partial: Path, final: Path) -> None:
-    """Give a folder that is complete its final name, and point `latest` at it. Raises StepFailed."""
+    """Give a folder that is complete its final name, and point `latest` at it. Raises StepFailed.
+
+    The lock goes last: a folder with its final name and a lock that nobody holds is one whose owner was killed between.
+    """
     partial.rename(final)
-    (final / _LOCK).unlink()
     latest = final.parent / "latest"
     temporary = latest.with_name(f".latest.{os.getpid()}")
     temporary.unlink(missing_ok=True)
@@ -174,6 +176,13 @@ def publish(partial: Path, final: Path) -> None:
     except OSError as error:
         temporary.unlink()
         raise StepFailed(f"pointing {latest} at the results", error.strerror or str(error)) from error
+    finally:
+        (final / _LOCK).unlink()
+
+
+def locked(results: Path) -> list[Path]:
+    """Folders with a lock, whether somebody holds it or was killed with it."""
+    return [path.parent for path in results.glob(f"*/{_LOCK}") if not path.parent.is_symlink()]
 
 
 def wrecks(results: Path) -> list[Path]:

@@ -157,9 +157,7 @@ def _kept(path: Path) -> str:
 def wreck_in_words(wreck: Path) -> str:
     """What to think of a partial folder that nobody holds."""
     if there := unfinished(wreck):
-        return (
-            f"an interrupted sweep: {there}; the command that began it goes on with it, with the same programs and code"
-        )
+        return f"{there}: an interrupted sweep; the command that began it goes on with it, programs and code unchanged"
     return f"ignoring {wreck}: an experiment that was killed before its end; it can be removed"
 
 
@@ -169,4 +167,5 @@ def _ended(
     tally.ended(run.name, document)
     if ending.status != "ok":
         report.say(f"{run.name}: {ending.status} - {ending.reason}", "red")
-    tick()
+    if tally.runs_left:
+        tick()

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.record import PARTIAL, RunFolder, lock_new, lock_wreck, publish, read_json, write_json
+from experiments.record import PARTIAL, RunFolder, lock_new, lock_wreck, locked, publish, read_json, write_json
 
 _DOCUMENT = "sweep.json"
 _AGAIN = ("failed", "unsupported")
@@ -43,9 +43,12 @@ class SweepFolder:
 
     @classmethod
     def resume(cls, results: Path, fingerprint: Mapping[str, Any]) -> Self | None:
-        """The newest one with that fingerprint that nobody holds, cleared; None if there is none."""
+        """The newest one with that fingerprint that nobody holds, cleared; None if there is none.
+
+        Also one that is complete, and whose owner was killed while it was given its name.
+        """
         found = []
-        for path in results.glob(f"*{PARTIAL}"):
+        for path in locked(results):
             document = document_of(path)
             if document is not None and document.get("fingerprint") == fingerprint:
                 found.append((str(document["started_at"]), path, document))

@@ -8,6 +8,7 @@ Rules:
 4. All of it is checked before anything is made: each value, twice the same, and each combination.
 """
 
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,14 +47,10 @@ class Grid:
         return {name: knob.default for name, knob in KNOBS.items()} | dict(self.fixed) | dict(levels)
 
     def some(self, most: int) -> Iterator[dict[str, str]]:
-        """Combinations' words, spread evenly over the grid, without making all of it."""
-        count = self.combinations
-        for number in range(0, count, max(1, count // most)):
-            levels, rest = {}, number
-            for name, values in self.levels.items():
-                rest, index = divmod(rest, len(values))
-                levels[name] = values[index]
-            yield self.knobs(levels)
+        """Words of so many combinations, drawn evenly and always the same, without making the whole grid."""
+        draw = random.Random(0)
+        for _ in range(most):
+            yield self.knobs({name: draw.choice(values) for name, values in self.levels.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,6 +47,11 @@ class Tally:
         self.statuses[document["status"]] += 1
 
     @property
+    def runs_left(self) -> int:
+        """Those that are being run included."""
+        return len(self._left)
+
+    @property
     def runs_done(self) -> int:
         """Those that were there before included."""
         return len(self._arms) - len(self._left)
