@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.sweep.estimate import duration
 
-_TRUST_S = 20.0
+_TRUST_S = 10.0
 """For so long, on the wall, the estimate counts as having been right."""
 
 
