@@ -175,9 +175,9 @@ def publish(partial: Path, final: Path) -> None:
         temporary.replace(latest)
     except OSError as error:
         temporary.unlink()
-        raise StepFailed(f"pointing {latest} at the results", error.strerror or str(error)) from error
-    finally:
         (final / _LOCK).unlink()
+        raise StepFailed(f"pointing {latest} at the results", error.strerror or str(error)) from error
+    (final / _LOCK).unlink()
 
 
 def locked(results: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from experiments.report import Report
 from experiments.sweep import estimate, file, table
 from experiments.sweep.asking import Asked, asked_from
 from experiments.sweep.folder import SweepFolder, document_of, unfinished
-from experiments.sweep.grid import expand
+from experiments.sweep.grid import counted, expand
 from experiments.sweep.local import Local, bearable
 from experiments.sweep.progress import Tally
 from experiments.sweep.sweep import Hearing, Sweep, estimate_here, run_sweep, sweep_from
@@ -111,10 +111,8 @@ def _announce(asked: Asked, report: Report) -> None:
 def _size(asked: Asked) -> str:
     grid, repeat = asked.grid, asked.run["REPEAT"]
     times = f", {repeat} times each" if repeat > 1 else ""
-    return (
-        f"{grid.combinations:,} arms in {grid.networks:,} networks, and {grid.networks:,} twins{times}:"
-        f" {asked.runs:,} runs"
-    )
+    arms = f"{counted(grid.combinations, 'arm')} in {counted(grid.networks, 'network')}"
+    return f"{arms}, and {counted(grid.networks, 'twin')}{times}: {asked.runs:,} runs"
 
 
 def _lists(asked: Asked) -> str:
@@ -145,12 +143,14 @@ def _opened(options: argparse.Namespace, report: Report, tally: Tally, folder: S
         report.say(f"going on with {folder.path}: {len(done)} of {len(folder.order)} runs are there")
     for wreck in wrecks(folder.path.parent):
         report.say(wreck_in_words(wreck), "yellow")
-    options.kept = lambda: _kept(folder.path)
+    options.kept = lambda: _kept(folder)
     tally.begin(time.monotonic(), done)
 
 
-def _kept(path: Path) -> str:
-    there = unfinished(path)
+def _kept(folder: SweepFolder) -> str:
+    if folder.final.exists():
+        return f"{folder.final} is complete"
+    there = unfinished(folder.path)
     return f"{there}; the same command goes on with it" if there else "nothing was kept"
 
 

@@ -97,6 +97,13 @@ class SweepFolder:
         publish(self.path, self.final)
         return self.final
 
+    def _status(self, name: str) -> str:
+        """Of a run that was filed. After a machine lost its power, what was written last may be gone."""
+        try:
+            return str(self.run(name)["status"])
+        except (OSError, ValueError, KeyError):
+            return "failed"
+
     def _clear(self) -> None:
         """Remove what is to be made again, and what was only begun."""
         for path in list(self.path.iterdir()):
@@ -105,7 +112,7 @@ class SweepFolder:
             elif path.name.startswith(".") and path.name.endswith(".new"):
                 path.unlink()
         for name in self.done():
-            if self.run(name)["status"] in _AGAIN:
+            if self._status(name) in _AGAIN:
                 # Renamed first: half of a folder must not pass for a run.
                 (self.path / name).rename(self.building(name).path)
                 shutil.rmtree(self.building(name).path)

@@ -7,11 +7,12 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from experiments import reuse
-from experiments.errors import GridError, ScenarioError
+from experiments.errors import GridError, ScenarioError, Unavailable
 from experiments.experiment import git_revision, results_folder
 from experiments.fabrics.fabric import FABRICS, Fabric, choose
 from experiments.making import Ending, Run
@@ -23,7 +24,7 @@ from experiments.sweep import estimate
 from experiments.sweep.asking import Asked
 from experiments.sweep.executor import Executor
 from experiments.sweep.folder import SweepFolder
-from experiments.sweep.grid import Grid, Point, expand
+from experiments.sweep.grid import Grid, Point, counted, expand
 from experiments.sweep.local import bearable
 
 _FORMAT = 1
@@ -47,7 +48,7 @@ class Sweep:
     manner: Manner
     results: Path
 
-    @property
+    @cached_property
     def scenarios(self) -> list[Scenario]:
         """Of all arms, in their order."""
         return [point.arm.scenario for point in self.points]
@@ -132,8 +133,11 @@ def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
 
 
 def estimate_here(asked: Asked, scenarios: Sequence[Scenario]) -> estimate.Estimate:
-    """How long it takes on this machine, if its fabric can be used at all."""
-    fabric = FABRICS.get(asked.run["FABRIC"], next(iter(FABRICS.values())))
+    """How long it would take on this machine, if it had the fabric."""
+    try:
+        fabric, _ = _fabric(scenarios, asked)
+    except Unavailable:
+        fabric = FABRICS.get(asked.run["FABRIC"], next(iter(FABRICS.values())))
     return estimate.of_all(scenarios, asked.runs, virtual_clock=fabric.virtual_clock, side_by_side=bearable(scenarios))
 
 
@@ -198,7 +202,7 @@ def _too_many(asked: Asked) -> str:
             possible.append(scenario_from(knobs))
         except ScenarioError:
             continue
-    about = f"{asked.runs:,} runs: {asked.grid.combinations:,} arms and {asked.grid.networks:,} twins"
+    about = f"{asked.runs:,} runs: {counted(asked.grid.combinations, 'arm')} and {counted(asked.grid.networks, 'twin')}"
     about += f", {asked.run['REPEAT']} times each"
     if possible:
         about += f"; about {estimate.duration(estimate_here(asked, possible).wall_s)} on this machine"

@@ -34,7 +34,7 @@ def results(sweep: Mapping[str, Any], summary: Mapping[str, Any]) -> Table:
     """A line per arm, network by network; times are medians of the repetitions. sweep: sweep.json."""
     found = {arm["name"]: arm for arm in summary["arms"]}
     knobs = sorted(sweep["grid"], key=lambda name: name in WITHIN_A_NETWORK)
-    table = _table(*knobs, "", "verdict", numbers=["script first", "script last", "image last", "ok"])
+    table = _table(*knobs, "", "verdict", numbers=["script\nfirst", "script\nlast", "image\nlast", "ok"])
     networks: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for arm in sweep["arms"]:
         network = tuple(arm["levels"][name] for name in knobs if name not in WITHIN_A_NETWORK)
@@ -54,7 +54,7 @@ def _add(table: Table, levels: Sequence[str], twin_of: str | None, arm: Mapping[
         "twin" if twin_of else "",
         f"[{_STYLES.get(word, 'bold')}]{word}[/]",
         *(_seconds(arm[name][edge]) for name, edge in _FIGURES),
-        f"{good} of {len(arm.get('repetitions', [arm]))}",
+        f"{good}/{len(arm.get('repetitions', [arm]))}",
     )
 
 

@@ -63,7 +63,7 @@ def test_an_interrupted_sweep_is_gone_on_with(lab: Lab) -> None:
     summary = lab.latest().summary
     assert summary is not None
     assert len(summary["arms"]) == _RUNS
-    for heading in ("script first", "h2o", "twin"):
+    for heading in ("verdict", "h2o", "twin"):
         assert heading in done.stdout
 
 

@@ -179,6 +179,21 @@ def test_what_is_made_again(tmp_path: Path) -> None:
     assert [name for name, status in statuses.items() if status != "ok"] == [order[1]]
 
 
+def test_a_run_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
+    """As after a power cut."""
+    wanted = sweep(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(wanted, Scribe(stop_at=3), DEAF)
+    (partial,) = tmp_path.iterdir()
+    first, second, third, *rest = wanted.order()
+    (partial / first / "run.json").write_text("")
+    (partial / third / "run.json").unlink()
+    again = Scribe()
+    run_sweep(wanted, again, DEAF)
+    assert again.made == [first, third, *rest]
+    assert second not in again.made
+
+
 @pytest.mark.parametrize("other", [{"seed": 2}, {"values": {"LOWAT": ("none", "4096")}}])
 def test_another_sweep_is_another_folder(tmp_path: Path, other: dict[str, Any]) -> None:
     """Only the same one is gone on with; of several, the newest that nobody holds."""

@@ -109,7 +109,7 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
         (["moon"], "SWEEP=moon is not allowed; allowed: loss, maps, networks"),
         (["LOWAT=none,1", "SERVER=nginx,h2o", "BUFFERING=off"], "2 of the grid's 4 arms cannot be; the first is low"),
         (["JITTER=0ms,20ms,400ms", "DELAY=10ms,300ms"], "3 of the grid's 6 arms cannot be"),
-        ([f"LOWAT={','.join(map(str, range(1, 2001)))}", "REPEAT=5"], "10,005 runs: 2,000 arms and 1 twins, 5 times"),
+        ([f"LOWAT={','.join(map(str, range(1, 2001)))}", "REPEAT=5"], "10,005 runs: 2,000 arms and 1 twin, 5 times"),
     ],
 )
 def test_bad_grids_are_refused(words: list[str], told: str) -> None:
