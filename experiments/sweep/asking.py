@@ -18,8 +18,9 @@ from experiments.sweep.grid import Grid, grid_from
 _SWEEP, _SCENARIO = "SWEEP", "SCENARIO"
 _WORDS = (_SWEEP, _SCENARIO, *KNOBS, *RUN_WORDS)
 _SAMPLE = "100ms"
-"""Ten times coarser than an experiment's. First bytes are the client's and stay as fine, what the ledger explains changes
-by two thousandths, and a run takes a quarter of the space and a third of the time to conclude."""
+"""Ten times coarser than an experiment's. First bytes are the client's and stay as fine, what the ledger explains
+changes by two thousandths, and a run takes a quarter of the space and a third of the time to conclude.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
