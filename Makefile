@@ -2,6 +2,7 @@
 # it than the Python environment.
 #
 #   make experiment LOWAT=131072      the demonstration: control and treatment, table, verdicts, picture
+#   make sweep LOWAT=none,16384 CC=cubic,bbr    every combination, as many side by side as the machine bears
 #   make test                         all tests
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=%,$(MAKEOVER
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment kernel experiment reproduce notebook show list doctor test lint format bench picture \
+.PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
     agreement model base-image clean-images clean
 
 help: ## this list
@@ -36,6 +37,9 @@ setup_or_capture := $(if $(filter CAPTURE=yes,$(MAKEOVERRIDES)),setup-capture,se
 experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(setup_or_capture)) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
+sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## every combination of values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
+	@$(PRIOLAB) sweep --from-make
+
 reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## the article's pictures, measured and judged: results/reproduction (about a minute)
 	@$(PRIOLAB) reproduce --from-make
 
@@ -46,7 +50,7 @@ notebook: ## the questions as notebooks, in JupyterLab on this machine (installe
 show: environment ## the newest results again
 	@$(PRIOLAB) show
 
-list: environment ## the named scenarios (SCENARIO=NAME)
+list: environment ## the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=NAME)
 	@$(PRIOLAB) list
 
 doctor: environment ## what this machine can do

@@ -5,7 +5,6 @@
 
 import argparse
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -22,14 +21,14 @@ from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
 from experiments.export import export
 from experiments.guest import kernel
-from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, request_from, split_words
+from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, request_from, split_words, words_of_make
 from experiments.record import wrecks
 from experiments.report import Report
 from experiments.scenario import KNOBS, Knob
 from experiments.studies import agreement, predictions
+from experiments.sweep import command as sweeping
 
 _BAD_INPUT = 2
-_MAKE_VARIABLE = "PRIOLAB_KNOBS"
 
 
 class _Interrupted(BaseException):
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    options.folder = None  # of results, once there is one
+    options.kept = None  # once there is something: says what
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -70,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.complain(str(error))
         return 1
     except _Interrupted as interruption:
-        kept = f"{options.folder} is complete but for its picture" if options.folder else "nothing was kept"
+        kept = options.kept() if options.kept else "nothing was kept"
         report.complain(f"interrupted by {signal.Signals(interruption.number).name}; {kept}")
         return 128 + interruption.number
 
@@ -91,6 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     run.set_defaults(do=_run)
+
+    sweeping.add_to(commands)
 
     again = commands.add_parser("reproduce", help="the article's pictures, measured and judged", allow_abbrev=False)
     again.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER, RESULTS or REUSE")
@@ -115,7 +116,9 @@ def _parser() -> argparse.ArgumentParser:
 
     knee.register(commands, _add_experiment, _folder)
 
-    commands.add_parser("list", help="list the named scenarios").set_defaults(do=_list)
+    list_parser = commands.add_parser("list", help="list the named scenarios and sweeps, or what a sweep would run")
+    list_parser.add_argument("words", nargs="*", metavar="SWEEP or KNOB=VALUE,...", help="as with `priolab sweep`")
+    list_parser.set_defaults(do=_list)
     commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
     agreement_parser = commands.add_parser("agreement", help="the same scenarios in every fabric that can be used here")
     agreement_parser.add_argument("file", type=Path, help="the document to write")
@@ -150,30 +153,23 @@ def _all_knobs() -> list[Knob | RunKnob]:
 def _words(options: argparse.Namespace) -> dict[str, str]:
     words = list(options.words)
     if options.from_make:
-        words += _make_overrides(os.environ.get(_MAKE_VARIABLE, ""))
+        words += words_of_make()
     given = {knob.name: value for knob in _all_knobs() if (value := getattr(options, knob.name, None)) is not None}
     return split_words(words) | given
-
-
-def _make_overrides(text: str) -> list[str]:
-    """The variables of make's command line, as make exports them: blanks and backslashes escaped."""
-    try:
-        return [word.replace("$$", "$") for word in shlex.split(text)]
-    except ValueError as error:
-        raise ScenarioError("make", text, f"NAME=VALUE words ({error})") from None
 
 
 def _run(options: argparse.Namespace, report: Report) -> int:
     request = request_from(_words(options))
     for wreck in wrecks(request.results):
-        report.say(f"ignoring {wreck}: an experiment that was killed before its end; it can be removed", "yellow")
+        report.say(sweeping.wreck_in_words(wreck), "yellow")
     report.announce(request)
     with report.progress(request) as progress:
-        options.folder = run_experiment(request, progress)
+        folder = run_experiment(request, progress)
+    options.kept = lambda: f"{folder} is complete but for its picture"
     if options.print_folder:
-        print(options.folder)
-        return 0 if all(run.status == "ok" for run in load_experiment(options.folder).runs) else 1
-    return _present(options.folder, report)
+        print(folder)
+        return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
+    return _present(folder, report)
 
 
 def _present(folder: Path, report: Report) -> int:
@@ -210,8 +206,11 @@ def _figures(options: argparse.Namespace, report: Report) -> int:
 
 
 def _show(options: argparse.Namespace, report: Report) -> int:
+    folder = _folder(options)
     try:
-        summary = summarize(load_experiment(_folder(options)))
+        if sweeping.is_sweep(folder) and not options.json:
+            return sweeping.present(folder, report)
+        summary = summarize(load_experiment(folder))
     except FolderError as error:
         raise StepFailed("showing results", str(error)) from error
     if options.json:
@@ -230,8 +229,12 @@ def _export(options: argparse.Namespace, report: Report) -> int:
     return 0
 
 
-def _list(_: argparse.Namespace, report: Report) -> int:
-    report.catalogue(catalogue())
+def _list(options: argparse.Namespace, report: Report) -> int:
+    if options.words:
+        sweeping.show_expansion(options.words, report)
+    else:
+        report.catalogue(catalogue())
+        sweeping.show_named(report)
     return 0
 
 

@@ -23,6 +23,13 @@ class UnknownKnob(ScenarioError):
         LabError.__init__(self, f"{name} is not a knob; {hint}")
 
 
+class GridError(ScenarioError):
+    """A sweep's grid that cannot be, or not without a further word; the text says all of it."""
+
+    def __init__(self, text: str) -> None:
+        LabError.__init__(self, text)
+
+
 class Unavailable(LabError):
     """It cannot be done here: the reason and the remedy."""
 

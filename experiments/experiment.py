@@ -3,7 +3,7 @@
 import os
 import secrets
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -51,7 +51,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         tasks = []
         for run in _runs(request):
             folder = RunFolder(partial_folder.path / run.name)
-            lay_out(run, folder, manner, tools)
+            lay_out(run, folder, manner, tools[run.arm.scenario.server])
             tasks.append(
                 jobs.Task(
                     name=run.name,
@@ -83,13 +83,17 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         return partial_folder.publish()
 
 
-def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Tools:
-    """Make what all runs share, and find the programs that they need. Raises LabError."""
+def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
+    """Make what all runs share, and find the programs that they need, by server. Raises LabError."""
     if manner.capture:
         capture.check(own_tcpdump=manner.fabric.own_programs)
     manner.fabric.prepare(scenarios, tell)
-    tools = manner.fabric.tools(scenarios[0], capture=manner.capture)
-    return replace(tools, tuner=tuners.prepare(scenarios, manner.tuner))
+    tuner = tuners.prepare(scenarios, manner.tuner)
+    served = {scenario.server: scenario for scenario in scenarios}
+    return {
+        server: replace(manner.fabric.tools(scenario, capture=manner.capture), tuner=tuner)
+        for server, scenario in served.items()
+    }
 
 
 def _runs(request: Request) -> list[Run]:

@@ -1,9 +1,11 @@
 """What a command line asks for: a named scenario, knobs over it, and how to run it."""
 
 import difflib
+import os
 import re
+import shlex
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,7 @@ from proxy.tuner.tuner import Kind
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _MOST_REPETITIONS = 1000
 _LARGEST_SEED = 2**32 - 1
+_MAKE_VARIABLE = "PRIOLAB_KNOBS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,9 +202,22 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
 def check_name(name: str) -> None:
     """Raises ScenarioError, with the nearest names, unless it is a knob's."""
     known = [*KNOBS, *RUN_KNOBS]
-    if name in known:
-        return
-    raise UnknownKnob(name, difflib.get_close_matches(name.upper(), known, n=2), known)
+    if name not in known:
+        raise unknown_knob(name, known)
+
+
+def unknown_knob(name: str, known: Sequence[str]) -> UnknownKnob:
+    """The error for a name that is none of these."""
+    return UnknownKnob(name, difflib.get_close_matches(name.upper(), known, n=2), known)
+
+
+def words_of_make() -> list[str]:
+    """The variables of make's command line, as make exports them, blanks escaped. Raises ScenarioError."""
+    text = os.environ.get(_MAKE_VARIABLE, "")
+    try:
+        return [word.replace("$$", "$") for word in shlex.split(text)]
+    except ValueError as error:
+        raise ScenarioError("make", text, f"NAME=VALUE words ({error})") from None
 
 
 @cache
@@ -232,7 +248,8 @@ def read_entry(path: Path) -> Entry:
     return Entry(name=path.stem, title=title, expect=expect, knobs=knobs)
 
 
-def _entry(text: str) -> Entry:
+def entry_of(text: str) -> Entry:
+    """The scenario of that name, or in that file. Raises ScenarioError."""
     if text.endswith(".toml"):
         return read_entry(Path(text))
     if text not in catalogue():
@@ -240,16 +257,22 @@ def _entry(text: str) -> Entry:
     return catalogue()[text]
 
 
-def request_from(words: Mapping[str, str]) -> Request:
-    """What these words ask for. Raises ScenarioError, and Unavailable if no fabric can be used."""
-    run: dict[str, Any] = {}
+def run_values(words: Mapping[str, str]) -> dict[str, Any]:
+    """The values of all of the run's knobs, defaults for those that are not among the words. Raises ScenarioError."""
+    values: dict[str, Any] = {}
     for knob in RUN_KNOBS.values():
         text = words.get(knob.name, knob.default).strip()
         try:
-            run[knob.name] = knob.parse(text)
+            values[knob.name] = knob.parse(text)
         except ValueError:
             raise ScenarioError(knob.name, text, knob.allowed) from None
-    entry = _entry(run["SCENARIO"])
+    return values
+
+
+def request_from(words: Mapping[str, str]) -> Request:
+    """What these words ask for. Raises ScenarioError, and Unavailable if no fabric can be used."""
+    run = run_values(words)
+    entry = entry_of(run["SCENARIO"])
     knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}
     arms = tuple(arms_for(knobs, control=run["CONTROL"]))
     fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])

@@ -123,15 +123,17 @@ class _Job:
 
 
 def run_all(tasks: Iterable[Task], side_by_side: int, progress: Callable[[str, str], None]) -> None:
-    """Run every task, so many at once; progress(name, step) is called as they go."""
-    waiting = list(tasks)
+    """Run every task, so many at once; progress(name, step) is called as they go. Each is taken when there is room."""
+    waiting = iter(tasks)
     with ExitStack() as stack, selectors.DefaultSelector() as selector:
         running: set[_Job] = set()
-        while waiting or running:
-            while waiting and len(running) < side_by_side:
-                job = stack.enter_context(_Job(waiting.pop(0), _free_cpu([job.cpu for job in running])))
+        while True:
+            while len(running) < side_by_side and (task := next(waiting, None)):
+                job = stack.enter_context(_Job(task, _free_cpu([job.cpu for job in running])))
                 running.add(job)
                 selector.register(job, selectors.EVENT_READ)
+            if not running:
+                return
             for key, _ in selector.select(timeout=0.5):
                 job = key.fileobj  # type: ignore[assignment]
                 steps = job.read()

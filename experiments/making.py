@@ -76,7 +76,11 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
                 outcome |= {"status": "failed", "reason": str(error)}
     if outcome["reason"]:
         # Paths in it must be right when somebody reads them.
-        outcome["reason"] = outcome["reason"].replace(str(folder.path.parent), str(final))
+        outcome["reason"] = (
+            outcome["reason"]
+            .replace(str(folder.path), str(final / run.name))
+            .replace(str(folder.path.parent), str(final))
+        )
     judged: Mapping[str, Any] = NOTHING
     if outcome["status"] == "ok":
         try:
@@ -87,7 +91,7 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
         folder.run,
         {
             "format": RUN_FORMAT,
-            "run": folder.path.name,
+            "run": run.name,
             "experiment": final.name,
             "arm": run.arm.name,
             "repetition": run.repetition,

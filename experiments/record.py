@@ -124,8 +124,7 @@ class PartialFolder:
 
     def __enter__(self) -> Self:
         self.path.mkdir(parents=True)
-        self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._lock = lock_new(self.path)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -135,18 +134,55 @@ class PartialFolder:
 
     def publish(self) -> Path:
         """Give the folder its final name."""
-        self.path.rename(self.final)
-        (self.final / _LOCK).unlink()
-        latest = self.final.parent / "latest"
-        temporary = latest.with_name(f".latest.{os.getpid()}")
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(self.final.name)
-        try:
-            temporary.replace(latest)
-        except OSError as error:
-            temporary.unlink()
-            raise StepFailed(f"pointing {latest} at the results", error.strerror or str(error)) from error
+        publish(self.path, self.final)
         return self.final
+
+
+def lock_new(path: Path) -> int:
+    """Hold a folder that was just made; closing the descriptor gives it up."""
+    lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # who looks for wrecks may hold it for an instant
+    return lock
+
+
+def lock_wreck(path: Path) -> int | None:
+    """Hold a folder that somebody else made. None if that one still has it, or has just given it its final name."""
+    try:
+        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), (path / _LOCK).stat()):
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(lock)
+    return None
+
+
+def publish(partial: Path, final: Path) -> None:
+    """Give a folder that is complete its final name, and point `latest` at it. Raises StepFailed.
+
+    The lock goes last: a folder with its final name and a lock that nobody holds is one whose owner was killed between.
+    """
+    partial.rename(final)
+    latest = final.parent / "latest"
+    temporary = latest.with_name(f".latest.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(final.name)
+    try:
+        temporary.replace(latest)
+    except OSError as error:
+        temporary.unlink()
+        (final / _LOCK).unlink()
+        raise StepFailed(f"pointing {latest} at the results", error.strerror or str(error)) from error
+    (final / _LOCK).unlink()
+
+
+def locked(results: Path) -> list[Path]:
+    """Folders with a lock, whether somebody holds it or was killed with it."""
+    return [path.parent for path in results.glob(f"*/{_LOCK}") if not path.parent.is_symlink()]
 
 
 def wrecks(results: Path) -> list[Path]:

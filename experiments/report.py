@@ -23,6 +23,7 @@ from experiments.scenario import as_document
 from netem import units, words
 
 _WIDTH_OF_A_FILE = 160
+_TICK_S = 5.0
 _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
 
 
@@ -45,6 +46,27 @@ class Report:
     def complain(self, text: str) -> None:
         """One line on standard error."""
         self._errors.print(f"[bold red]priolab:[/] {escape(text)}")
+
+    def made_table(self, table: Table) -> None:
+        """A table made elsewhere."""
+        self._console.print(table)
+
+    @contextmanager
+    def ticking(self, line: Callable[[], str]) -> Iterator[Callable[[], None]]:
+        """Shows a line that changes: live on a terminal, elsewhere now and then when what it yields is called."""
+        if self._console.is_terminal:
+            with Live(get_renderable=lambda: Text(line()), console=self._console, transient=True, refresh_per_second=2):
+                yield lambda: None
+            return
+        shown_s = time.monotonic()
+
+        def tick() -> None:
+            nonlocal shown_s
+            if time.monotonic() - shown_s >= _TICK_S:
+                shown_s = time.monotonic()
+                self.say(line())
+
+        yield tick
 
     def announce(self, request: Request) -> None:
         """What is about to be run, the rate in both units."""

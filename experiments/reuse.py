@@ -42,10 +42,11 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
     return plain
 
 
-def fingerprint_here(request: Request, tools: Tools) -> dict[str, Any]:
-    """That of running the request now, on this machine."""
-    packages = {name: version(name) for name in _PACKAGES}
-    versions = {"python": platform.python_version(), **packages, **tools.versions}
+def fingerprint_here(request: Request, tools: Mapping[str, Tools]) -> dict[str, Any]:
+    """That of running the request now, on this machine. tools: by server."""
+    versions = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+    for found in tools.values():
+        versions |= found.versions
     return fingerprint(request, versions, request.manner.fabric.kernel(), sources.code())
 
 

@@ -6,7 +6,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _DECIDING = ("analysis", "backend", "client", "clock", "compose.yaml", "experiments", "netem", "netlink", "proxy")
-_DECIDING_NOTHING = ("analysis/figures", "analysis/notebooks", "analysis/reproduction", "experiments/catalogue")
+_DECIDING_NOTHING = (
+    "analysis/figures",
+    "analysis/notebooks",
+    "analysis/reproduction",
+    "experiments/catalogue",
+    "experiments/sweep/catalogue",
+)
 _MADE_BY_RUNNING = "__pycache__"
 
 

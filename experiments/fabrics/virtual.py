@@ -67,7 +67,7 @@ class Virtual:
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """The kernel's command line. It is split at blanks, so init is a script in the scratch folder."""
-        scenario = max((scenario for scenario, _ in runs), key=_memory_mib)
+        scenario = max((scenario for scenario, _ in runs), key=memory_mib)
         init = scratch / "init"
         environment = {
             "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]),
@@ -85,7 +85,7 @@ class Virtual:
             "env",
             f"TMPDIR={self._memory_folder(scenario)}",
             str(kernel.path()),
-            f"mem={_memory_mib(scenario)}M",
+            f"mem={memory_mib(scenario)}M",
             "con=null",
             "con0=null,fd:1",
             "quiet",
@@ -109,9 +109,9 @@ class Virtual:
             if not folder.is_dir() or not os.access(folder, os.W_OK):
                 continue
             state = os.statvfs(folder)
-            if not state.f_flag & os.ST_NOEXEC and state.f_bavail * state.f_frsize > _memory_mib(scenario) * _MIB:
+            if not state.f_flag & os.ST_NOEXEC and state.f_bavail * state.f_frsize > memory_mib(scenario) * _MIB:
                 return folder
-        reason = f"no folder for {_memory_mib(scenario)} MiB of guest memory that allows execution"
+        reason = f"no folder for {memory_mib(scenario)} MiB of guest memory that allows execution"
         raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to one that is not mounted noexec")
 
 
@@ -128,5 +128,6 @@ def _no_ferry() -> str | None:
     return None if kernel.offers("IP_MULTIPLE_TABLES") else "the guest kernel, an older one, has no policy routing"
 
 
-def _memory_mib(scenario: Scenario) -> int:
+def memory_mib(scenario: Scenario) -> int:
+    """What a guest is given for a run of that scenario; its processes would need no more outside."""
     return _MEMORY_MIB + _COPIES * scenario.size_bytes // _MIB

@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from experiments.record import RunFolder
+from experiments.record import PARTIAL, RunFolder
 
 _POWER_OFF = 0x4321_FEDC  # <linux/reboot.h>
 _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
@@ -82,7 +82,8 @@ def _carry_out(path: Path) -> None:
     from experiments.order import Order
 
     folder = RunFolder(path)
-    print(f"@ begins {path.name}", flush=True)
+    name = path.name.removesuffix(PARTIAL)
+    print(f"@ begins {name}", flush=True)
     seed = Order.read(folder).seed
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     _wait_for_alignment()
@@ -94,7 +95,7 @@ def _carry_out(path: Path) -> None:
     _in_a_child(lambda: carry_out(folder, seeded=seeded))
     _check(_libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
     os.close(home)
-    print(f"@ ended {path.name}", flush=True)
+    print(f"@ ended {name}", flush=True)
 
 
 def main() -> None:

@@ -9,6 +9,10 @@ import experiments
 import proxy
 from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, read_entry, request_from
 from experiments.scenario import KNOBS, Knob, scenario_from
+from experiments.sweep.asking import asked_from
+from experiments.sweep.file import DEFAULT
+from experiments.sweep.file import catalogue as sweeps
+from experiments.sweep.grid import expand
 from proxy.server import Server
 from proxy.server import catalogue as servers
 from tests.contract.fronts import front, levels
@@ -34,6 +38,16 @@ def test_scenario_can_be_asked_for(name: str) -> None:
     control, treatment = request_from({"SCENARIO": name}).arms
     assert control.scenario.lowat_bytes is None
     assert treatment.scenario.lowat_bytes
+
+
+@pytest.mark.parametrize("name", sweeps())
+def test_named_sweep(name: str) -> None:
+    """A named sweep says what it asks, can be run, and differs from the others."""
+    assert sweeps()[name].title
+    points = expand(asked_from([name]).grid)
+    assert any(point.twin_of for point in points)
+    assert [other for other in sweeps() if asked_from([other]).grid == asked_from([name]).grid] == [name]
+    assert DEFAULT in sweeps()
 
 
 def test_the_catalogue_is_its_folder() -> None:

@@ -1,0 +1,171 @@
+"""The commands `priolab sweep` and `priolab list SWEEP`, and what they say."""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from analysis.load import load_experiment
+from analysis.summary import summarize
+from experiments.errors import LabError
+from experiments.invocation import words_of_make
+from experiments.making import Ending, Run
+from experiments.record import wrecks
+from experiments.report import Report
+from experiments.sweep import estimate, file, table
+from experiments.sweep.asking import Asked, asked_from
+from experiments.sweep.folder import SweepFolder, document_of, unfinished
+from experiments.sweep.grid import counted, expand
+from experiments.sweep.local import Local, bearable
+from experiments.sweep.progress import Tally
+from experiments.sweep.sweep import Hearing, Sweep, estimate_here, run_sweep, sweep_from
+
+
+def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """`sweep` among the commands."""
+    parser = commands.add_parser("sweep", help="run every combination of several knobs' values", allow_abbrev=False)
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="SWEEP or KNOB=VALUE,...",
+        help="a name as `priolab list` shows, a .toml file, knobs",
+    )
+    parser.add_argument("--yes", action="store_true", help="run it, however many runs it has")
+    parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(do=sweep)
+
+
+def sweep(options: argparse.Namespace, report: Report) -> int:
+    """Run it, or go on with it; the exit code."""
+    asked = asked_from([*options.words, *(words_of_make() if options.from_make else ())])
+    wanted = sweep_from(asked, yes=options.yes)
+    side_by_side = bearable(wanted.scenarios)
+    tally = _tally(wanted, side_by_side)
+    _announce(asked, report)
+    about = estimate_here(asked, wanted.scenarios)
+    report.say(f"{_times(about)}; {side_by_side} side by side")
+    report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
+    try:
+        with report.ticking(lambda: tally.line(time.monotonic())) as tick:
+            hearing = Hearing(
+                step=report.say,
+                opened=partial(_opened, options, report, tally),
+                ended=partial(_ended, report, tally, tick),
+            )
+            folder = run_sweep(wanted, Local(wanted.manner, side_by_side), hearing)
+    except LabError as error:
+        report.complain(str(error))
+        if options.kept:
+            report.complain(options.kept())
+        return 1
+    options.kept = lambda: f"{folder} is complete"
+    report.say(tally.line(time.monotonic()))
+    return present(folder, report)
+
+
+def present(folder: Path, report: Report) -> int:
+    """What a finished sweep came to; the exit code. Raises FolderError."""
+    summary, document = summarize(load_experiment(folder)), document_of(folder)
+    assert document is not None, "whoever asks knows that it is one"
+    report.made_table(table.results(document, summary))
+    # What statistics make of it, spreads of the pairs and knees, belongs here.
+    bad = [arm for arm in summary["arms"] if arm["status"] != "ok"]
+    for arm in bad:
+        report.say(f"{arm['name']}: {arm['status']} - {arm['reason']}", "red")
+    if bad:
+        report.say(f"{len(bad)} of {len(summary['arms'])} arms are not ok", "bold red")
+    report.figures([], folder)
+    return 1 if bad else 0
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether a results folder is that of a sweep."""
+    return document_of(folder) is not None
+
+
+def show_named(report: Report) -> None:
+    """The named sweeps, with the number of their arms."""
+    for name in file.catalogue():
+        asked = asked_from([name])
+        report.say(f"{name}: {asked.title} (sweep: {_size(asked)})", "bold")
+        report.say(f"    {_lists(asked)}")
+
+
+def show_expansion(words: Sequence[str], report: Report) -> None:
+    """What a sweep would run. Raises ScenarioError."""
+    asked = asked_from(words)
+    points = expand(asked.grid)
+    _announce(asked, report)
+    scenarios = [point.arm.scenario for point in points]
+    report.say(f"{_times(estimate_here(asked, scenarios))} on this machine; {bearable(scenarios)} side by side")
+    report.made_table(table.expansion(points))
+
+
+def _announce(asked: Asked, report: Report) -> None:
+    report.say(f"{asked.name}: {asked.title}; {_size(asked)}")
+    report.say(_lists(asked))
+
+
+def _size(asked: Asked) -> str:
+    grid, repeat = asked.grid, asked.run["REPEAT"]
+    times = f", {repeat} times each" if repeat > 1 else ""
+    arms = f"{counted(grid.combinations, 'arm')} in {counted(grid.networks, 'network')}"
+    return f"{arms}, and {counted(grid.networks, 'twin')}{times}: {asked.runs:,} runs"
+
+
+def _lists(asked: Asked) -> str:
+    given = {name: ",".join(values) for name, values in asked.grid.levels.items()} | dict(asked.grid.fixed)
+    return " ".join(f"{name}={words}" for name, words in given.items())
+
+
+def _times(about: estimate.Estimate) -> str:
+    return f"{estimate.duration(about.link_s)} of link time, about {estimate.duration(about.wall_s)}"
+
+
+def _tally(wanted: Sweep, side_by_side: int) -> Tally:
+    virtual = wanted.manner.fabric.virtual_clock
+    seconds = {point.arm.name: estimate.wall_s(point.arm.scenario, virtual_clock=virtual) for point in wanted.points}
+    runs = wanted.runs()
+    return Tally(
+        arms={name: run.arm.name for name, run in runs.items()},
+        estimates_s={name: seconds[run.arm.name] for name, run in runs.items()},
+        side_by_side=side_by_side,
+        now_s=time.monotonic(),
+    )
+
+
+def _opened(options: argparse.Namespace, report: Report, tally: Tally, folder: SweepFolder) -> None:
+    """The folder is there: from now on an interruption loses no more than the runs in flight."""
+    done = folder.done()
+    if done:
+        report.say(f"going on with {folder.path}: {len(done)} of {len(folder.order)} runs are there")
+    for wreck in wrecks(folder.path.parent):
+        report.say(wreck_in_words(wreck), "yellow")
+    options.kept = lambda: _kept(folder)
+    tally.begin(time.monotonic(), done)
+
+
+def _kept(folder: SweepFolder) -> str:
+    if folder.final.exists():
+        return f"{folder.final} is complete"
+    there = unfinished(folder.path)
+    return f"{there}; the same command goes on with it" if there else "nothing was kept"
+
+
+def wreck_in_words(wreck: Path) -> str:
+    """What to think of a partial folder that nobody holds."""
+    if there := unfinished(wreck):
+        return f"{there}: an interrupted sweep; the command that began it goes on with it, programs and code unchanged"
+    return f"ignoring {wreck}: an experiment that was killed before its end; it can be removed"
+
+
+def _ended(
+    report: Report, tally: Tally, tick: Callable[[], None], run: Run, ending: Ending, document: Mapping[str, Any]
+) -> None:
+    tally.ended(run.name, document)
+    if ending.status != "ok":
+        report.say(f"{run.name}: {ending.status} - {ending.reason}", "red")
+    if tally.runs_left:
+        tick()

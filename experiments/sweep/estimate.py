@@ -1,0 +1,81 @@
+"""How long runs take: on the link, by arithmetic, and on the wall, by what such runs took. Pure.
+
+Good to a factor of two, which is enough to be asked before a night's work begins; while a sweep runs, what is done
+corrects what is left (`progress.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log2, sqrt
+
+from experiments.scenario import Scenario
+from netem.link import PACKET_BYTES
+
+_FRAMING = 1.055
+"""Bytes on the link per byte of a page: Ethernet, IP, TCP, TLS and HTTP/2."""
+
+_FIRST_WINDOW_BYTES = 10 * PACKET_BYTES
+_LOSS_FACTOR = sqrt(1.5)
+"""Of the window that losses leave a sender, in packets: this over the root of their rate (Mathis and others, 1997)."""
+
+_START_S = 2.5
+_BYTES_PER_S = 2_000_000
+_REAL_START_S = 12.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Seconds: of link time, and on the wall."""
+
+    link_s: float
+    wall_s: float
+
+
+def of_all(scenarios: Sequence[Scenario], runs: int, *, virtual_clock: bool, side_by_side: int) -> Estimate:
+    """So many runs, spread over these scenarios."""
+    each = runs / len(scenarios)
+    walls = sum(wall_s(scenario, virtual_clock=virtual_clock) for scenario in scenarios)
+    return Estimate(link_s=each * sum(map(link_s, scenarios)), wall_s=each * walls / min(side_by_side, runs))
+
+
+def link_s(scenario: Scenario) -> float:
+    """All page loads of a run, in link time."""
+    link, loads = scenario.link, scenario.reloads + 1
+    page_bytes = 2 * scenario.size_bytes * _FRAMING
+    round_trip_s = link.round_trip_ns / 10**9
+    moved_s = link.transmission_ns(round(page_bytes)) / 10**9
+    if link.loss and scenario.congestion_control != "bbr":
+        window_bytes = _LOSS_FACTOR / sqrt(link.loss) * PACKET_BYTES
+        moved_s = max(moved_s, page_bytes / window_bytes * round_trip_s)
+    slow_start = ceil(log2(1 + _pipe_bytes(scenario, page_bytes) / _FIRST_WINDOW_BYTES)) * round_trip_s
+    return slow_start + loads * (moved_s + 2 * round_trip_s + _held_back_s(scenario, moved_s))
+
+
+def _pipe_bytes(scenario: Scenario, page_bytes: float) -> float:
+    """What the window has to grow to."""
+    rate_bit_s = scenario.link.rate_bit_s
+    return page_bytes if rate_bit_s is None else min(page_bytes, rate_bit_s / 8 * scenario.link.round_trip_ns / 10**9)
+
+
+def _held_back_s(scenario: Scenario, moved_s: float) -> float:
+    """How long the link is idle because the image has gone and the script is not there yet."""
+    return max(0.0, scenario.script_delay_ns / 10**9 - moved_s / 2)
+
+
+def wall_s(scenario: Scenario, *, virtual_clock: bool) -> float:
+    """One run: in the guest it depends on the bytes it moves, hardly on link time."""
+    if not virtual_clock:
+        return _REAL_START_S + link_s(scenario)
+    return _START_S + (scenario.reloads + 1) * 2 * scenario.size_bytes / _BYTES_PER_S
+
+
+def duration(seconds: float) -> str:
+    """For people, in two units at most: `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 1440} d {minutes % 1440 // 60} h"

@@ -1,0 +1,173 @@
+"""The executor on this machine: jobs, side by side, as many as its processors and its memory bear.
+
+Runs that share a command are a batch. The command may tell how far it is in lines of progress: `begins NAME` and
+`ended NAME`; a run that ended is concluded at once, while the rest of its batch goes on. Concluding has a thread of its
+own, so that the next batch begins meanwhile.
+"""
+
+import math
+import os
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from experiments import jobs
+from experiments.errors import StepFailed
+from experiments.experiment import prepare
+from experiments.fabrics.virtual import memory_mib
+from experiments.making import Ending, Run, conclude, lay_out, wall_limit_s
+from experiments.order import Tools
+from experiments.record import RunFolder
+from experiments.request import Manner
+from experiments.scenario import Scenario
+from experiments.sweep.executor import Ended, Room
+
+BEGINS, ENDED = "begins ", "ended "
+_MEMORY = Path("/proc/meminfo")
+
+
+def bearable(scenarios: Sequence[Scenario]) -> int:
+    """How many runs side by side: one per processor, and no more than there is memory for."""
+    largest_mib = max(map(memory_mib, scenarios))
+    return max(1, min(len(os.sched_getaffinity(0)), _available_mib() // largest_mib))
+
+
+def _available_mib() -> int:
+    """Memory that can be had without swapping."""
+    fields = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines())
+    return int(fields["MemAvailable"].removesuffix("kB")) // 1024
+
+
+class Local:
+    """See Executor."""
+
+    def __init__(self, manner: Manner, side_by_side: int) -> None:
+        self.side_by_side = side_by_side
+        self._manner = manner
+        self._tools: Mapping[str, Tools] = {}
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
+        """See Executor."""
+        self._tools = prepare(self._manner, scenarios, tell)
+        return self._tools
+
+    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+        """See Executor."""
+        waiting = deque(runs)
+        with _Desk(self._manner, room, ended) as desk:
+            while waiting:  # a batch that breaks off puts back what it has not begun
+                batches: dict[str, _Batch] = {}
+                jobs.run_all(
+                    self._tasks(waiting, desk, batches),
+                    side_by_side=self.side_by_side,
+                    progress=lambda name, step, batches=batches: batches[name].step(step),  # type: ignore[misc]
+                )
+
+    def _tasks(self, waiting: deque[Run], desk: "_Desk", batches: dict[str, "_Batch"]) -> Iterator[jobs.Task]:
+        while waiting:
+            # Smaller batches toward the end, so that all processors have something to do until then.
+            fair = math.ceil(len(waiting) / (2 * self.side_by_side))
+            runs = [waiting.popleft() for _ in range(min(self._manner.fabric.runs_per_command, fair))]
+            for run in runs:
+                desk.lay_out(run, self._tools[run.arm.scenario.server])
+            batch = batches[runs[0].name] = _Batch(runs, desk, waiting)
+            folders = [(run.arm.scenario, desk.building(run)) for run in runs]
+            yield jobs.Task(
+                name=runs[0].name,
+                command=partial(self._manner.fabric.command, folders),
+                one_cpu=self._manner.fabric.virtual_clock,
+                log=folders[0][1].path / "console.log",
+                timeout_s=sum(wall_limit_s(run.arm.scenario, self._manner) for run in runs),
+                finished=batch.finished,
+            )
+
+
+class _Batch:
+    """Runs that share a command, and how far it is."""
+
+    def __init__(self, runs: Sequence[Run], desk: "_Desk", put_back: deque[Run]) -> None:
+        self._left = {run.name: run for run in runs}
+        self._begun = {runs[0].name: time.monotonic()}
+        self._desk = desk
+        self._put_back = put_back
+
+    def step(self, text: str) -> None:
+        """A line of the command's progress."""
+        self._desk.report()
+        if text.startswith(BEGINS):
+            self._begun.setdefault(text.removeprefix(BEGINS), time.monotonic())
+        elif text.startswith(ENDED) and (run := self._left.pop(text.removeprefix(ENDED), None)):
+            self._conclude(run, None)
+
+    def finished(self, wall_s: float, trouble: str | None) -> None:
+        """The command has ended: what it had begun is concluded, what it had not begun is handed out again."""
+        del wall_s  # of the batch
+        for run in self._left.values():
+            if run.name in self._begun:
+                self._conclude(run, trouble)
+            else:
+                self._desk.forget(run)
+                self._put_back.append(run)
+        self._desk.report()
+
+    def _conclude(self, run: Run, trouble: str | None) -> None:
+        begun = self._begun.get(run.name, time.monotonic())
+        self._desk.conclude(run, time.monotonic() - begun, trouble)
+
+
+class _Desk:
+    """Where run folders are laid out and concluded. A context: what is being concluded is seen to its end."""
+
+    def __init__(self, manner: Manner, room: Room, ended: Ended) -> None:
+        self._manner = manner
+        self._room = room
+        self._ended = ended
+        self._thread = ThreadPoolExecutor(1, "concluding")
+        self._concluding: deque[tuple[Run, Future[Ending]]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._thread.shutdown()
+        if kind is None:
+            self.report()
+
+    def building(self, run: Run) -> RunFolder:
+        return self._room.building(run.name)
+
+    def lay_out(self, run: Run, tools: Tools) -> None:
+        try:
+            lay_out(run, self.building(run), self._manner, tools)
+        except OSError as error:
+            raise _unwritable(run, error) from error
+
+    def forget(self, run: Run) -> None:
+        shutil.rmtree(self.building(run).path)
+
+    def conclude(self, run: Run, wall_s: float, trouble: str | None) -> None:
+        self._concluding.append((run, self._thread.submit(self._conclude, run, wall_s, trouble)))
+
+    def report(self) -> None:
+        """Tell of what has been concluded. Raises StepFailed if it could not be."""
+        while self._concluding and self._concluding[0][1].done():
+            run, ending = self._concluding.popleft()
+            try:
+                self._ended(run, ending.result())
+            except OSError as error:
+                raise _unwritable(run, error) from error
+
+    def _conclude(self, run: Run, wall_s: float, trouble: str | None) -> Ending:
+        ending = conclude(run, self.building(run), self._manner, final=self._room.final, wall_s=wall_s, trouble=trouble)
+        self._room.file(run.name)
+        return ending
+
+
+def _unwritable(run: Run, error: OSError) -> StepFailed:
+    return StepFailed(run.name, f"its folder cannot be written: {error}")

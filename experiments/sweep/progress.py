@@ -1,0 +1,79 @@
+"""How far a sweep is: runs and arms done, link time simulated and against real time, time left. Pure.
+
+What is left is estimated beforehand (`estimate.py`) and corrected by what took place; at first the estimate counts for
+more, so that the very first run does not turn everything over.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from experiments.sweep.estimate import duration
+
+_TRUST_S = 10.0
+"""For so long, on the wall, the estimate counts as having been right."""
+
+
+def link_s(document: Mapping[str, Any]) -> float:
+    """Link time of a run's page loads, as run.json has it."""
+    ends_ms = [max(load[name]["last_byte_ms"] for name in ("image", "script")) for load in document["loads"]]
+    return float(sum(ends_ms)) / 1000
+
+
+class Tally:
+    """Counts. arms: of each run, its arm. estimates_s: of each run, what it should take on the wall."""
+
+    def __init__(
+        self, *, arms: Mapping[str, str], estimates_s: Mapping[str, float], side_by_side: int, now_s: float
+    ) -> None:
+        self._arms = arms
+        self._left = dict(estimates_s)
+        self._side_by_side = side_by_side
+        self._began_s = now_s
+        self._here_s = 0.0
+        self._link_s = 0.0
+        self.statuses: Counter[str] = Counter()
+
+    def begin(self, now_s: float, done: Iterable[str]) -> None:
+        """The first run begins now; these were done before."""
+        self._began_s = now_s
+        for name in done:
+            del self._left[name]
+
+    def ended(self, name: str, document: Mapping[str, Any]) -> None:
+        """A run has ended now; document is its run.json."""
+        self._here_s += self._left.pop(name)
+        self._link_s += link_s(document)
+        self.statuses[document["status"]] += 1
+
+    @property
+    def runs_left(self) -> int:
+        """Those that are being run included."""
+        return len(self._left)
+
+    @property
+    def runs_done(self) -> int:
+        """Those that were there before included."""
+        return len(self._arms) - len(self._left)
+
+    @property
+    def arms_done(self) -> int:
+        """Arms of which every repetition is done."""
+        return len(set(self._arms.values())) - len({self._arms[name] for name in self._left})
+
+    def left_s(self, now_s: float) -> float:
+        """Time left, on the wall."""
+        should_s = self._here_s / self._side_by_side
+        pace = (now_s - self._began_s + _TRUST_S) / (should_s + _TRUST_S) if self._here_s else 1.0
+        return pace * sum(self._left.values()) / self._side_by_side
+
+    def line(self, now_s: float) -> str:
+        """All of it in a line."""
+        arms = len(set(self._arms.values()))
+        words = f"{self.arms_done} of {arms} arms, {self.runs_done} of {len(self._arms)} runs"
+        for status, count in self.statuses.items():
+            words += f", {count} {status}" if status != "ok" else ""
+        elapsed_s = now_s - self._began_s
+        if self._link_s and elapsed_s > 0:
+            words += f"; {duration(self._link_s)} of link time, {self._link_s / elapsed_s:.0f}x real time"
+        return words + (f"; about {duration(self.left_s(now_s))} left" if self._left else f"; {duration(elapsed_s)}")

@@ -1,0 +1,211 @@
+"""One sweep, from what was asked to the folder that holds all of its runs."""
+
+import hashlib
+import json
+import random
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from experiments import reuse
+from experiments.errors import GridError, ScenarioError, Unavailable
+from experiments.experiment import git_revision, results_folder
+from experiments.fabrics.fabric import FABRICS, Fabric, choose
+from experiments.making import Ending, Run
+from experiments.order import Tools
+from experiments.record import RUN_FORMAT
+from experiments.request import Manner, Request
+from experiments.scenario import Scenario, scenario_from
+from experiments.sweep import estimate
+from experiments.sweep.asking import Asked
+from experiments.sweep.executor import Executor
+from experiments.sweep.folder import SweepFolder
+from experiments.sweep.grid import Grid, Point, counted, expand
+from experiments.sweep.local import bearable
+
+_FORMAT = 1
+_ASK_FROM = 10_000
+_MOST = 1_000_000
+_ENOUGH = 1000
+"""Arms that an estimate for a large grid is made of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What to do. order_seed: of the order in which runs are handed out."""
+
+    name: str
+    title: str
+    grid: Grid
+    points: tuple[Point, ...]
+    repeat: int
+    seed: int
+    order_seed: int
+    manner: Manner
+    results: Path
+
+    @cached_property
+    def scenarios(self) -> list[Scenario]:
+        """Of all arms, in their order."""
+        return [point.arm.scenario for point in self.points]
+
+    def runs(self) -> dict[str, Run]:
+        """Every run by name, arm by arm. Arms share the seed of a repetition; twins have seeds that nobody else has."""
+        runs = {}
+        for point in self.points:
+            first = self.seed + (self.repeat if point.twin_of else 0)
+            for number in range(self.repeat):
+                run = Run(arm=point.arm, repetition=number + 1, seed=first + number)
+                runs[run.name] = run
+        return runs
+
+    def order(self) -> list[str]:
+        """Names of the runs, shuffled, so that no arm has a time of day of its own."""
+        names = list(self.runs())
+        random.Random(self.order_seed).shuffle(names)
+        return names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hearing:
+    """Who wants to hear what.
+
+    step: something that comes before the runs; opened: the folder, and what is in it already; ended: a run has, with
+    its run.json.
+    """
+
+    step: Callable[[str], None]
+    opened: Callable[[SweepFolder], None]
+    ended: Callable[[Run, Ending, Mapping[str, Any]], None]
+
+
+def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
+    """All of it checked. Raises ScenarioError; GridError for a grid too large to run without `yes`; Unavailable."""
+    if asked.runs > _MOST or (asked.runs >= _ASK_FROM and not yes):
+        raise GridError(_too_many(asked))
+    points = expand(asked.grid)
+    fabric, why = _fabric([point.arm.scenario for point in points], asked)
+    return Sweep(
+        name=asked.name,
+        title=asked.title,
+        grid=asked.grid,
+        points=points,
+        repeat=asked.run["REPEAT"],
+        seed=asked.run["SEED"],
+        order_seed=asked.run["SEED"],
+        manner=Manner(
+            fabric=fabric,
+            fabric_reason=why,
+            shaper=asked.run["SHAPER"],
+            sample_ns=asked.run["SAMPLE"],
+            load_deadline_ns=asked.run["DEADLINE"],
+            tuner=asked.run["TUNER"],
+        ),
+        results=asked.run["RESULTS"],
+    )
+
+
+def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
+    """Run what is not there yet; the finished folder. Raises LabError, and keeps what was done by then."""
+    tools = executor.prepare(sweep.scenarios, hearing.step)
+    fingerprint = _fingerprint(sweep, tools)
+    results = results_folder(sweep.results)
+    with SweepFolder.resume(results, fingerprint) or _begin(sweep, results, fingerprint) as folder:
+        hearing.opened(folder)
+        runs, done = sweep.runs(), set(folder.done())
+        waiting = [runs[name] for name in folder.order if name not in done]
+        executor.carry_out(waiting, folder, lambda run, ending: hearing.ended(run, ending, folder.run(run.name)))
+        return folder.publish(
+            {
+                "format": RUN_FORMAT,
+                "experiment": folder.final.name,
+                "name": sweep.name,
+                "fabric": sweep.manner.fabric.name,
+                "started_at": folder.document["started_at"],
+                "git_revision": git_revision(),
+                "fingerprint": fingerprint,
+                "runs": list(runs),
+            }
+        )
+
+
+def estimate_here(asked: Asked, scenarios: Sequence[Scenario]) -> estimate.Estimate:
+    """How long it would take on this machine, if it had the fabric."""
+    try:
+        fabric, _ = _fabric(scenarios, asked)
+    except Unavailable:
+        fabric = FABRICS.get(asked.run["FABRIC"], next(iter(FABRICS.values())))
+    return estimate.of_all(scenarios, asked.runs, virtual_clock=fabric.virtual_clock, side_by_side=bearable(scenarios))
+
+
+def _begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
+    started = datetime.now(UTC)
+    name = f"{sweep.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return SweepFolder.begin(
+        results / name,
+        {
+            "format": _FORMAT,
+            "sweep": name,
+            "name": sweep.name,
+            "title": sweep.title,
+            "started_at": started.isoformat(timespec="seconds"),
+            "grid": {knob: list(values) for knob, values in sweep.grid.levels.items()},
+            "fixed": dict(sweep.grid.fixed),
+            "repeat": sweep.repeat,
+            "seed": sweep.seed,
+            "order_seed": sweep.order_seed,
+            "fabric": sweep.manner.fabric.name,
+            "fingerprint": fingerprint,
+            "arms": [
+                {
+                    "arm": point.arm.name,
+                    "levels": dict(point.levels),
+                    "knobs": dict(point.arm.knobs),
+                    "twin_of": point.twin_of,
+                }
+                for point in sweep.points
+            ],
+            "order": sweep.order(),
+        },
+    )
+
+
+def _fingerprint(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
+    """As an experiment's, the arms as a digest: there may be thousands."""
+    request = Request(
+        name=sweep.name,
+        arms=tuple(point.arm for point in sweep.points),
+        repeat=sweep.repeat,
+        manner=sweep.manner,
+        results=sweep.results,
+        seed=sweep.seed,
+    )
+    document = reuse.fingerprint_here(request, tools)
+    arms = json.dumps(document["arms"], sort_keys=True).encode()
+    return document | {"arms": hashlib.sha256(arms).hexdigest()}
+
+
+def _fabric(scenarios: Sequence[Scenario], asked: Asked) -> tuple[Fabric, str]:
+    """The fabric that can run all of them. Asking takes a moment, so of those it cannot tell apart it sees one."""
+    largest = max(scenario.size_bytes for scenario in scenarios)
+    kinds = {(each.congestion_control, each.link.shaped, each.size_bytes == largest): each for each in scenarios}
+    return choose(asked.run["FABRIC"], list(kinds.values()), asked.run["SHAPER"])
+
+
+def _too_many(asked: Asked) -> str:
+    possible = []
+    for knobs in asked.grid.some(_ENOUGH):
+        try:
+            possible.append(scenario_from(knobs))
+        except ScenarioError:
+            continue
+    about = f"{asked.runs:,} runs: {counted(asked.grid.combinations, 'arm')} and {counted(asked.grid.networks, 'twin')}"
+    about += f", {asked.run['REPEAT']} times each"
+    if possible:
+        about += f"; about {estimate.duration(estimate_here(asked, possible).wall_s)} on this machine"
+    remedy = "divide it" if asked.runs > _MOST else "`priolab sweep` with --yes runs it all the same"
+    return f"the grid has {about}; {remedy}"

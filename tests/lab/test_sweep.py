@@ -1,0 +1,83 @@
+"""A sweep in the guest: interrupted, killed, gone on with, complete."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Lab
+from tests.lab.endings import nothing_is_left
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_WORDS = ("FABRIC=virtual", "LOWAT=none,16384", "SERVER=nginx,h2o", "SIZE=20480", "RELOADS=0")
+_RUNS = 6
+_SOON_S = 60.0
+
+
+def _filed(lab: Lab) -> dict[str, int]:
+    """Runs that are complete, and when each became so."""
+    found = (path for path in lab.results.glob("*.partial/*/run.json") if path.parent.suffix != ".partial")
+    return {path.parent.name: path.stat().st_mtime_ns for path in found}
+
+
+def _stopped(lab: Lab, number: signal.Signals, *, runs: int) -> tuple[int, str]:
+    """A sweep that gets a signal as soon as there are so many runs; its exit code, and what it complained of."""
+    sweep = subprocess.Popen(
+        lab.sweep_command(*_WORDS), env=lab.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    end = time.monotonic() + _SOON_S
+    while len(_filed(lab)) < runs and sweep.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    sweep.send_signal(number)
+    _, said = sweep.communicate(timeout=_SOON_S)
+    return sweep.returncode, said
+
+
+def test_an_interrupted_sweep_is_gone_on_with(lab: Lab) -> None:
+    """Ctrl-C and kill -9 leave the runs that were complete and nothing else; then the same command does the rest."""
+    code, said = _stopped(lab, signal.SIGINT, runs=1)
+    assert code == 128 + signal.SIGINT
+    first = _filed(lab)
+    assert f"interrupted by SIGINT; {len(first)} of {_RUNS} runs are in {lab.results}" in said
+    nothing_is_left(lab, partial=1)
+
+    code, said = _stopped(lab, signal.SIGKILL, runs=len(first) + 1)
+    assert (code, said) == (-signal.SIGKILL, "")
+    second = _filed(lab)
+    assert first.items() < second.items()
+    assert len(second) < _RUNS
+    nothing_is_left(lab, partial=1)
+
+    command = lab.sweep_command(*_WORDS)
+    done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(second)} of {_RUNS} runs are there" in done.stdout
+    nothing_is_left(lab)
+    folder = (lab.results / "latest").resolve()
+    _is_whole(folder)
+    assert {name: (folder / name / "run.json").stat().st_mtime_ns for name in second} == second
+    summary = lab.latest().summary
+    assert summary is not None
+    assert len(summary["arms"]) == _RUNS
+    for heading in ("verdict", "h2o", "twin"):
+        assert heading in done.stdout
+
+
+def _is_whole(folder: Path) -> None:
+    """As docs/results.md says: both servers, a twin with another seed in each network, every run ok."""
+    sweep = json.loads((folder / "sweep.json").read_text())
+    runs = {name: json.loads((folder / name / "run.json").read_text()) for name in sweep["order"]}
+    assert len(runs) == _RUNS
+    assert {run["status"] for run in runs.values()} == {"ok"}
+    assert {run["scenario"]["server"] for run in runs.values()} == {"nginx", "h2o"}
+    twins = [arm for arm in sweep["arms"] if arm["twin_of"]]
+    assert {arm["levels"]["SERVER"] for arm in twins} == {"nginx", "h2o"}
+    for arm in twins:
+        twin, first = runs[f"{arm['arm']}.1"], runs[f"{arm['twin_of']}.1"]
+        assert twin["scenario"] == first["scenario"]
+        assert (first["seed"], twin["seed"]) == (1, 2)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*runs, "sweep.json", "experiment.json"])

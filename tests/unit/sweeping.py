@@ -1,0 +1,91 @@
+"""Sweeps for tests: their fabric makes of every run a copy of a run that was made once, in milliseconds."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from experiments.fabrics.fabric import Fabric
+from experiments.order import Tools
+from experiments.record import RunFolder
+from experiments.request import Manner
+from experiments.scenario import Scenario
+from experiments.sweep.grid import expand, grid_from
+from experiments.sweep.sweep import Sweep
+
+_MADE = Path(__file__).parent.parent / "golden" / "format-2" / "control.1"
+TINY = {"SIZE": ("20480",), "RELOADS": ("0",)}
+"""What the run that is copied was asked for."""
+
+
+@dataclass
+class CopyingFabric:
+    """troubles: by arm, what the shell does instead of copying; `$0` is the run's folder."""
+
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    name: str = "copying"
+    merit: str = "quick"
+    virtual_clock: bool = True
+    runs_per_command: int = 1
+    own_programs: bool = False
+    log: Path | None = None
+
+    def kernel(self) -> str:
+        return "none"
+
+    def prepare(self, *_: object) -> None:
+        """Nothing is shared."""
+
+    def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
+        del capture
+        return Tools(programs={}, versions={scenario.server: "1"})
+
+    def script(self, folder: RunFolder) -> str:
+        """What the shell does for a run."""
+        arm = folder.path.name.rpartition(".partial")[0].rpartition(".")[0]
+        observed = json.loads((_MADE / "run.json").read_text())["observed"]
+        outcome = shlex.quote(json.dumps({"status": "ok", "reason": None, "observed": observed}))
+        copy = f"cp -r {shlex.quote(str(_MADE))}/[cflo]* . && printf %s {outcome} >outcome.json"
+        note = f"echo {shlex.quote(folder.path.name)} >>{shlex.quote(str(self.log))}; " if self.log else ""
+        return f"cd {shlex.quote(str(folder.path))} && {{ {note}{self.troubles.get(arm, copy)}; }}"
+
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
+        """One run after the other; the shell tells how far it is."""
+        del scratch
+        names = [folder.path.name.removesuffix(".partial") for _, folder in runs]
+        steps = [
+            f"echo '@ begins {name}'; {self.script(folder)} || exit 1; echo '@ ended {name}'"
+            for name, (_, folder) in zip(names, runs, strict=True)
+        ]
+        return ["sh", "-c", "\n".join(steps)]
+
+
+def sweep_of(
+    values: Mapping[str, tuple[str, ...]],
+    *,
+    repeat: int = 1,
+    seed: int = 1,
+    results: Path = Path("results"),
+    fabric: CopyingFabric | None = None,
+) -> Sweep:
+    """A sweep of this grid."""
+    grid = grid_from({**TINY, **values})
+    return Sweep(
+        name="mine",
+        title="Mine",
+        grid=grid,
+        points=expand(grid),
+        repeat=repeat,
+        seed=seed,
+        order_seed=seed,
+        manner=Manner(
+            fabric=cast("Fabric", fabric or CopyingFabric()),
+            fabric_reason="for a test",
+            shaper=None,
+            sample_ns=10**8,
+            load_deadline_ns=None,
+        ),
+        results=results,
+    )

@@ -1,0 +1,109 @@
+"""`priolab sweep` and `priolab list SWEEP` as their user sees them, with a fabric that copies."""
+
+import argparse
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import making
+from experiments.report import Report
+from experiments.sweep import command
+from tests.unit.sweeping import CopyingFabric
+
+Swept = Callable[..., tuple[int, argparse.Namespace]]
+WORDS = ("LOWAT=none,4096", "CC=cubic,bbr", "SIZE=20480", "RELOADS=0")
+
+
+@pytest.fixture
+def swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Swept:
+    """Runs `priolab sweep`; keywords are the troubles of arms."""
+
+    def run(*words: str, **troubles: str) -> tuple[int, argparse.Namespace]:
+        fabric = CopyingFabric(troubles=troubles)
+        monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (fabric, "for a test"))
+        options = argparse.Namespace(words=[*words, f"RESULTS={tmp_path}"], yes=False, from_make=False, kept=None)
+        return command.sweep(options, Report()), options
+
+    return run
+
+
+def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What it is, how far it is, and a line per arm, network by network; the exit code is 0."""
+    code, options = swept(*WORDS, "REPEAT=2")
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert lines[0] == "sweep: LOWAT x CC; 4 arms in 2 networks, and 2 twins, 2 times each: 12 runs"
+    assert lines[1] == "LOWAT=none,4096 CC=cubic,bbr SIZE=20480 RELOADS=0"
+    assert "of link time, about" in lines[2]
+    assert lines[3] == "fabric: copying (for a test)"
+    assert any(line.startswith("6 of 6 arms, 12 of 12 runs; ") for line in lines)
+    heading = next(number for number, line in enumerate(lines) if line.startswith("CC "))
+    rows = [line.split() for line in lines[heading + 1 :]]
+    assert [row[:2] for row in rows[:6]] == [
+        ["cubic", "none"],
+        ["cubic", "4096"],
+        ["cubic", "none"],
+        ["bbr", "none"],
+        ["bbr", "4096"],
+        ["bbr", "none"],
+    ]
+    assert [row[2] == "twin" for row in rows[:6]] == [False, False, True] * 2
+    assert all(row[-1] == "2/2" for row in rows[:6])
+    assert options.kept() == f"{(tmp_path / 'latest').resolve()} is complete"
+
+
+def test_bad_arms_are_named_and_counted(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:
+    """With their reasons, at once and at the end; the exit code is 1."""
+    code, _ = swept(*WORDS, **{"lowat-4096_cc-bbr": "echo no such luck; exit 3"})
+    said = capsys.readouterr().out
+    assert code == 1
+    assert "lowat-4096_cc-bbr.1: failed - " in said
+    assert "lowat-4096_cc-bbr: failed - " in said
+    assert "no such luck" in said
+    assert "1 of 6 arms are not ok" in said
+    assert "0/1" in said
+
+
+def test_a_sweep_that_cannot_go_on(
+    swept: Swept, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Says why, and what it leaves; the next one goes on with that."""
+    real, full = making.conclude, [False, False, True]
+
+    def conclude(*arguments: Any, **more: Any) -> Any:
+        if full and full.pop(0):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*arguments, **more)
+
+    monkeypatch.setattr("experiments.sweep.local.conclude", conclude)
+    code, _ = swept(*WORDS)
+    err = capsys.readouterr().err
+    assert code == 1
+    assert "No space left on device" in err
+    assert " of 6 runs are in " in err
+    assert "the same command goes on with it" in err
+    code, _ = swept(*WORDS)
+    said = capsys.readouterr().out
+    assert code == 0
+    assert "going on with " in said
+
+
+def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """Arms, networks, twins, runs, link time, time on this machine; and a line per arm."""
+    command.show_expansion(["maps", "FABRIC=netns"], Report())
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("16 arms in 2 networks, and 2 twins, 3 times each: 54 runs")
+    assert lines[1].startswith("LOWAT=none,4096,")
+    assert "34 min of link time, about " in lines[2]
+    assert len(lines) == 4 + 18
+    assert lines[-1].split()[:2] == ["lowat-none_cc-bbr_twin", "lowat-none_cc-bbr"]
+
+
+def test_the_named_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with the number of its arms."""
+    command.show_named(Report())
+    said = capsys.readouterr().out
+    assert "networks: Which LOWAT for which network (sweep: 144 arms in 24 networks, and 24 twins" in said

@@ -1,0 +1,229 @@
+"""A sweep's folder: killed at any moment, somebody else goes on with it."""
+
+import json
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.errors import StepFailed
+from experiments.making import Ending, Run
+from experiments.order import Tools
+from experiments.record import PARTIAL, wrecks
+from experiments.sweep.command import wreck_in_words
+from experiments.sweep.executor import Ended, Room
+from experiments.sweep.folder import SweepFolder, unfinished
+from experiments.sweep.sweep import Hearing, Sweep, run_sweep
+from tests.unit.sweeping import sweep_of
+
+VALUES = {"LOWAT": ("none", "4096", "16384"), "CC": ("cubic", "bbr")}
+_TOUCHING = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.symlink", "shutil.rmtree")
+DEAF = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
+
+
+class Scribe:
+    """An executor that writes a run.json and nothing else, and tells through a pipe which it begins.
+
+    statuses: of runs that are not ok. stop_at: an exception comes in place of this run.
+    """
+
+    side_by_side = 1
+
+    def __init__(self, pipe: int | None = None, *, statuses: dict[str, str] | None = None, stop_at: int = -1) -> None:
+        self.made: list[str] = []
+        self._pipe = pipe
+        self._statuses = statuses or {}
+        self._stop_at = stop_at
+
+    def prepare(self, *_: object) -> dict[str, Tools]:
+        return {"nginx": Tools(programs={}, versions={"nginx": "1"})}
+
+    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+        for number, run in enumerate(runs):
+            if number == self._stop_at:
+                raise KeyboardInterrupt
+            if self._pipe is not None:
+                os.write(self._pipe, f"{run.name}\n".encode())
+            folder = room.building(run.name)
+            folder.create()
+            status = self._statuses.get(run.name, "ok")
+            folder.run.write_text(json.dumps({"status": status, "loads": [], "seed": run.seed}))
+            room.file(run.name)
+            self.made.append(run.name)
+            ended(run, Ending(status=status, reason=None))
+
+
+def sweep(results: Path, **more: Any) -> Sweep:
+    return sweep_of(VALUES, repeat=2, results=results, **more)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
+    """Whenever the lab is killed, the next one goes on, and makes again at most what was in flight."""
+    draw, wanted = random.Random(seed), sweep(tmp_path)
+    names = wanted.order()
+    begun: Counter[str] = Counter()
+    kills, finished = 0, False
+    found: list[Path] = []
+    while not finished and kills < 100:
+        names_begun, finished = _killed(wanted, at=draw.randrange(1, 60))
+        kills += not finished
+        begun.update(names_begun)
+        found = [path for path in tmp_path.iterdir() if not path.is_symlink() and (path / "sweep.json").exists()]
+        assert len(found) <= 1, "there is one folder, and it is gone on with"
+        for path in (path for folder in found for path in folder.iterdir() if path.is_dir()):
+            assert path.suffix == PARTIAL or json.loads((path / "run.json").read_text())["status"] == "ok"
+    (folder,) = found
+    assert kills > 2
+    assert begun.total() <= len(names) + kills
+    assert {*names, "sweep.json", "experiment.json"} == {path.name for path in folder.iterdir()}
+    assert json.loads((folder / "experiment.json").read_text())["runs"] == list(wanted.runs())
+    assert (tmp_path / "latest").readlink() == Path(folder.name)
+
+
+def _killed(wanted: Sweep, at: int) -> tuple[list[str], bool]:
+    """A process that runs the sweep, killed before it touches files for that time; runs it began, whether it ended."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reading)
+            _die_at(at, wanted.results)
+            run_sweep(wanted, Scribe(writing), DEAF)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    with open(reading) as pipe:  # noqa: PTH123
+        begun = pipe.read().split()
+    _, status = os.waitpid(pid, 0)
+    assert status in (0, signal.SIGKILL)
+    return begun, status == 0
+
+
+def _die_at(number: int, results: Path) -> None:
+    """Of this process's operations on files there."""
+    touched = 0
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal touched
+        if event in _TOUCHING and str(arguments[0]).startswith(str(results)):
+            touched += 1
+            if touched == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+
+
+def test_the_document(tmp_path: Path) -> None:
+    """sweep.json is there before the first run, and says what analysis wants to know."""
+    wanted = sweep(tmp_path, seed=3)
+    seen: list[dict[str, Any]] = []
+    hearing = Hearing(
+        step=lambda _: None,
+        opened=lambda folder: seen.append(json.loads((folder.path / "sweep.json").read_text())),
+        ended=lambda *_: None,
+    )
+    folder = run_sweep(wanted, Scribe(), hearing)
+    (document,) = seen
+    assert json.loads((folder / "sweep.json").read_text()) == document
+    assert document["sweep"] == folder.name
+    assert (document["name"], document["title"], document["fabric"]) == ("mine", "Mine", "copying")
+    assert document["grid"] == {"LOWAT": ["none", "4096", "16384"], "CC": ["cubic", "bbr"]}
+    assert document["fixed"] == {"SIZE": "20480", "RELOADS": "0"}
+    assert (document["repeat"], document["seed"], document["order_seed"]) == (2, 3, 3)
+    first, *_, twin = document["arms"]
+    assert first["arm"] == "lowat-none_cc-cubic"
+    assert (first["levels"], first["twin_of"]) == ({"LOWAT": "none", "CC": "cubic"}, None)
+    assert (twin["arm"], twin["twin_of"]) == ("lowat-none_cc-bbr_twin", "lowat-none_cc-bbr")
+    assert twin["knobs"]["SIZE"] == "20480"
+    assert document["order"] == wanted.order()
+
+
+def test_an_interrupted_sweep_stays(tmp_path: Path) -> None:
+    """With what was done; and goes if nothing was."""
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(sweep(tmp_path), Scribe(stop_at=0), DEAF)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(sweep(tmp_path), Scribe(stop_at=5), DEAF)
+    (folder,) = tmp_path.iterdir()
+    assert unfinished(folder) == f"5 of 16 runs are in {folder}"
+    assert wrecks(tmp_path) == [folder]
+    assert wreck_in_words(folder).startswith(f"5 of 16 runs are in {folder}: an interrupted sweep")
+    (tmp_path / "maps.partial").mkdir()
+    assert wreck_in_words(tmp_path / "maps.partial").startswith("ignoring ")
+
+
+def test_what_is_made_again(tmp_path: Path) -> None:
+    """Runs that failed or could not be made; not what is invalid, and not what is ok."""
+    wanted = sweep(tmp_path)
+    bad = dict(zip(wanted.order(), ("failed", "invalid", "ok", "unsupported"), strict=False))
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(wanted, Scribe(statuses=bad, stop_at=6), DEAF)
+    again = Scribe()
+    opened: list[list[str]] = []
+    hearing = Hearing(step=lambda _: None, opened=lambda folder: opened.append(folder.done()), ended=lambda *_: None)
+    folder = run_sweep(wanted, again, hearing)
+    order = wanted.order()
+    assert again.made == [order[0], order[3], *order[6:]]
+    assert opened == [[name for name in order[:6] if name not in (order[0], order[3])]]
+    statuses = {name: json.loads((folder / name / "run.json").read_text())["status"] for name in order}
+    assert [name for name, status in statuses.items() if status != "ok"] == [order[1]]
+
+
+def test_a_run_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
+    """As after a power cut."""
+    wanted = sweep(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(wanted, Scribe(stop_at=3), DEAF)
+    (partial,) = tmp_path.iterdir()
+    first, second, third, *rest = wanted.order()
+    (partial / first / "run.json").write_text("")
+    (partial / third / "run.json").unlink()
+    again = Scribe()
+    run_sweep(wanted, again, DEAF)
+    assert again.made == [first, third, *rest]
+    assert second not in again.made
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"values": {"LOWAT": ("none", "4096")}}])
+def test_another_sweep_is_another_folder(tmp_path: Path, other: dict[str, Any]) -> None:
+    """Only the same one is gone on with; of several, the newest that nobody holds."""
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(sweep(tmp_path), Scribe(stop_at=5), DEAF)
+    another = sweep_of(other.get("values", VALUES), repeat=2, seed=other.get("seed", 1), results=tmp_path)
+    made = Scribe()
+    run_sweep(another, made, DEAF)
+    assert len(made.made) == len(another.runs())
+    assert len(list(tmp_path.glob("*.partial"))) == 1
+
+
+def test_two_do_not_work_in_one_folder(tmp_path: Path) -> None:
+    """While it is held, the same words begin anew."""
+    fingerprint: dict[str, Any] = {"arms": "a"}
+    document = {"fingerprint": fingerprint, "order": ["a.1"], "started_at": "2026-01-01T00:00:00"}
+    with SweepFolder.begin(tmp_path / "first", document) as held:
+        assert SweepFolder.resume(tmp_path, fingerprint) is None
+        held.building("a.1").create()
+        held.building("a.1").run.write_text('{"status": "ok"}')
+        held.file("a.1")
+    with SweepFolder.begin(tmp_path / "second", document | {"started_at": "2026-01-02T00:00:00"}):
+        with SweepFolder.resume(tmp_path, fingerprint) or pytest.fail("it is free") as free:
+            assert free.path == held.path
+        assert SweepFolder.resume(tmp_path, {"arms": "b"}) is None
+
+
+def test_results_that_cannot_be_written(tmp_path: Path) -> None:
+    """Are told of before anything is made."""
+    wanted = sweep_of(VALUES, results=Path("/proc/nowhere"))
+    with pytest.raises(StepFailed, match="/proc/nowhere cannot be written"):
+        run_sweep(wanted, Scribe(), DEAF)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,212 @@
+"""The grid of a sweep: what is an arm, which have twins, in what order they run, and which grids cannot be."""
+
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.errors import GridError, ScenarioError
+from experiments.fabrics.fabric import FABRICS
+from experiments.scenario import KNOBS
+from experiments.sweep.asking import asked_from
+from experiments.sweep.grid import Grid, Point, expand, grid_from
+from experiments.sweep.sweep import Sweep, sweep_from
+from tests.unit.sweeping import sweep_of
+
+VALUES = {
+    "LOWAT": ("none", "4096", "64k", "131072"),
+    "CC": ("cubic", "bbr", "reno"),
+    "RATE": ("128kbps", "1.5mbit", "unlimited"),
+    "DELAY": ("0ms", "0.3s"),
+    "LOSS": ("0%", "0.5%", "2%"),
+    "SNDBUF": ("4M", "stock"),
+    "JS_DELAY": ("0ms", "200ms"),
+}
+
+grids = st.dictionaries(st.sampled_from(sorted(VALUES)), st.integers(1, 4), min_size=1, max_size=4).map(
+    lambda sizes: {name: VALUES[name][:size] for name, size in sizes.items()}
+)
+
+
+@given(grids)
+def test_every_combination_is_an_arm(values: dict[str, tuple[str, ...]]) -> None:
+    """Once, with the knobs it says, under a name of its own that a folder may have; one arm per network has a twin."""
+    if all(len(given) == 1 for given in values.values()):
+        with pytest.raises(GridError, match="nothing varies"):
+            grid_from(values)
+        return
+    grid = grid_from(values)
+    points = expand(grid)
+    arms, twins = _arms(points), [point for point in points if point.twin_of]
+    asked = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
+    assert [{name: point.arm.knobs[name] for name in values} for point in arms] == asked
+    assert len(arms) == grid.combinations
+    assert all(set(point.arm.knobs) == set(KNOBS) for point in points)
+    names = [point.arm.name for point in points]
+    assert len(set(names)) == len(names)
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_.") for name in names)
+    assert len(twins) == len({point.network for point in arms}) == grid.networks
+    for twin in twins:
+        (first,) = [point for point in arms if point.arm.name == twin.twin_of]
+        assert twin.arm.knobs == first.arm.knobs
+        assert twin.network == first.network
+        members = [point.arm.knobs["LOWAT"] for point in arms if point.network == twin.network]
+        assert twin.arm.knobs["LOWAT"] == ("none" if "none" in members else members[0])
+
+
+def _arms(points: tuple[Point, ...]) -> list[Point]:
+    return [point for point in points if not point.twin_of]
+
+
+def test_the_issues_grid() -> None:
+    """Its words make 144 arms in 24 networks; as the default sweep it is the same."""
+    words = "LOWAT=none,4096,16384,65536,131072,524288 CC=cubic,bbr RATE=128kbps,1mbit,10mbit DELAY=50ms,300ms"
+    asked = asked_from([*words.split(), "SERVER=nginx,h2o", "REPEAT=3"])
+    assert (asked.grid.combinations, asked.grid.networks, asked.runs) == (144, 24, 504)
+    assert expand(asked.grid) == expand(asked_from([]).grid)
+    assert expand(asked.grid)[0].arm.name == "lowat-none_cc-cubic_rate-128kbps_delay-50ms_server-nginx"
+
+
+def test_names_that_would_be_too_long_are_numbers() -> None:
+    """A folder's name has a limit, and every knob may vary."""
+    zeros = "0." + "0" * 80
+    values = dict.fromkeys(("DELAY", "DELAY_UP"), (f"{zeros}0s", "1s"))
+    points = expand(Grid(levels={**values, "LOWAT": ("none", "4096")}, fixed={}))
+    assert [point.arm.name for point in points][:2] == ["arm-1", "arm-2"]
+    assert points[-1].arm.name.endswith("_twin")
+    assert len({point.arm.name for point in points}) == len(points)
+
+
+def test_some_of_a_grid_are_spread_over_it() -> None:
+    """An estimate sees every value of every knob, without the grid being made."""
+    grid = grid_from({"LOWAT": tuple(map(str, range(1, 1001))), "CC": ("cubic", "bbr"), "SERVER": ("nginx", "h2o")})
+    seen = list(grid.some(100))
+    assert seen == list(grid.some(100))
+    assert len(seen) == 100
+    assert {knobs["SERVER"] for knobs in seen} == {"nginx", "h2o"}
+    assert len({knobs["LOWAT"] for knobs in seen}) > 50
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["SIZE=20480"], "nothing varies"),
+        (["LOWAT=4096,"], "LOWAT= is not allowed"),
+        (["LOWAT="], "LOWAT= is not allowed"),
+        (["LOWAT=4096,abc"], "LOWAT=abc is not allowed; allowed: 1 to 4294967295 bytes, or none"),
+        (["LOWAT=none,4096,none"], "LOWAT=none,4096,none: none is there twice"),
+        (["LOWAT=128k,131072"], "LOWAT=128k,131072: 131072 and 128k are the same value"),
+        (["RATE=128kbps,1024kbit"], "1024kbit and 128kbps are the same value"),
+        (["LOWATT=1,2"], "LOWATT is not a knob; did you mean LOWAT?"),
+        (["REPEATS=3"], "REPEATS is not a knob; did you mean REPEAT?"),
+        (["REUSE=yes"], "REUSE=yes is not allowed; allowed: with a sweep REPEAT, SEED"),
+        (["LOWAT=none,1", "FABRIC=virtual,netns"], "FABRIC=virtual,netns is not allowed"),
+        (["LOWAT=none,1", "REPEAT=1,2"], "REPEAT=1,2 is not allowed; allowed: 1 to 1000"),
+        (["moon"], "SWEEP=moon is not allowed; allowed: loss, maps, networks"),
+        (["LOWAT=none,1", "SERVER=nginx,h2o", "BUFFERING=off"], "2 of the grid's 4 arms cannot be; the first is low"),
+        (["JITTER=0ms,20ms,400ms", "DELAY=10ms,300ms"], "3 of the grid's 6 arms cannot be"),
+        ([f"LOWAT={','.join(map(str, range(1, 2001)))}", "REPEAT=5"], "10,005 runs: 2,000 arms and 1 twin, 5 times"),
+    ],
+)
+def test_bad_grids_are_refused(words: list[str], told: str) -> None:
+    """Before anything is made, and by the name of what is wrong."""
+    with pytest.raises(ScenarioError) as caught:
+        sweep_from(asked_from(words), yes=False)
+    assert told in str(caught.value)
+
+
+def test_a_large_grid_is_told_of_with_its_time() -> None:
+    """Count and time; with --yes it runs, up to what nobody could have meant."""
+    lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
+    with pytest.raises(GridError, match=r"; about \d+ h \d+ min on this machine; `priolab sweep` with --yes"):
+        sweep_from(asked_from([lowat, "REPEAT=5", "FABRIC=netns", "SIZE=2k", "RATE=unlimited", "DELAY=0s"]), yes=False)
+    with pytest.raises(GridError, match=r"2,001,000 runs.*; divide it"):
+        sweep_from(asked_from([lowat, "REPEAT=1000"]), yes=True)
+
+
+def test_words_over_a_named_sweep() -> None:
+    """With a name, words replace what it says; without, they say all."""
+    asked = asked_from(["maps", "CC=reno", "REPEAT=2"])
+    assert (asked.name, list(asked.grid.levels), asked.grid.fixed) == ("maps", ["LOWAT"], {"CC": "reno"})
+    assert asked.runs == (8 + 1) * 2
+    asked = asked_from(["SWEEP=maps", "REPEAT=1"])
+    assert asked.run["REPEAT"] == 1
+    asked = asked_from(["SCENARIO=modem", "LOWAT=none, 4096"])
+    assert asked.grid.levels == {"LOWAT": ("none", "4096")}
+    assert asked.grid.fixed["RATE"] == "128kbit"
+    assert asked.run["SAMPLE"] == 10**8
+
+
+def test_seeds_and_order() -> None:
+    """A repetition has one seed in every arm, twins have seeds that nobody else has, and the order follows the seed."""
+    sweep = sweep_of({"LOWAT": ("none", "4096"), "CC": ("cubic", "bbr")}, repeat=3, seed=7)
+    seeds = {name: run.seed for name, run in sweep.runs().items()}
+    assert [seeds[f"lowat-4096_cc-bbr.{number}"] for number in (1, 2, 3)] == [7, 8, 9]
+    assert [seeds[f"lowat-none_cc-bbr_twin.{number}"] for number in (1, 2, 3)] == [10, 11, 12]
+    assert len(seeds) == (4 + 2) * 3
+    assert sorted(sweep.order()) == sorted(seeds)
+    assert sweep.order() == sweep.order() != list(seeds)
+    assert sweep_of({"LOWAT": ("none", "4096"), "CC": ("cubic", "bbr")}, repeat=3, seed=8).order() != sweep.order()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("title = ", "a readable TOML file"),
+        ('titel = "x"', "titel is not allowed; allowed: the keys title, grid, knobs, run"),
+        ("grid = 3", "a table, [grid]"),
+        ("[grid]\nLOWAT = 4096", "a list of values; a single one belongs under [knobs]"),
+        ("[grid]\nLOWAT = [[1]]", "text or a number"),
+        ("[grid]\nLOWAT = [true]", "text or a number"),
+        ("[grid]\nLOWAT = []", "LOWAT= is not allowed; allowed: at least one value"),
+        ("[grid]\nLOWATT = [1, 2]", "LOWATT is not a knob; did you mean LOWAT?"),
+        ("[grid]\nREPEAT = [1, 2]", "REPEAT belongs under [run], not under [grid]"),
+        ("[grid]\nCAPTURE = [1, 2]", "CAPTURE is not a knob"),
+        ("[run]\nLOWAT = 1", "LOWAT belongs under [grid] or [knobs], not under [run]"),
+        ("[grid]\nLOWAT = [1, 2]\n[knobs]\nLOWAT = 1", "LOWAT is both under [grid] and under [knobs]"),
+        ("[knobs]\nLOWAT = 1", "nothing varies"),
+    ],
+)
+def test_bad_files(tmp_path: Path, text: str, told: str) -> None:
+    """A file that is not TOML, has a foreign key, or a value where it does not belong."""
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        asked_from([str(path)])
+    assert told in str(caught.value)
+
+
+def test_a_file(tmp_path: Path) -> None:
+    """Title, lists, single values, and how to run it; numbers with or without quotes."""
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'title = "Mine"\n[grid]\nLOWAT = ["none", 4096]\n[knobs]\nSIZE = 20480\n[run]\nREPEAT = 2\nSAMPLE = "20ms"\n'
+    )
+    asked = asked_from([str(path), "RELOADS=0"])
+    assert (asked.name, asked.title, asked.runs) == ("mine", "Mine", 6)
+    assert asked.grid == Grid(levels={"LOWAT": ("none", "4096")}, fixed={"SIZE": "20480", "RELOADS": "0"})
+    assert (asked.run["REPEAT"], asked.run["SAMPLE"]) == (2, 2 * 10**7)
+
+
+def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked becomes arms and a manner; the fabric sees every kind of scenario, not every scenario."""
+    shown: list[Any] = []
+
+    def choose(name: str, scenarios: list[Any], shaper: object) -> tuple[Any, str]:
+        shown.extend(scenarios)
+        return FABRICS[name], str(shaper)
+
+    monkeypatch.setattr("experiments.sweep.sweep.choose", choose)
+    words = ["LOWAT=none,1,2,3", "CC=cubic,bbr", "SIZE=4k,8k", "FABRIC=virtual", "SEED=5", "DEADLINE=9s"]
+    sweep: Sweep = sweep_from(asked_from(words), yes=False)
+    assert {(each.congestion_control, each.size_bytes) for each in shown} == set(
+        product(("cubic", "bbr"), (4096, 8192))
+    )
+    assert len(shown) == 4
+    assert len(sweep.points) == prod((4, 2, 2)) + 4
+    assert (sweep.seed, sweep.order_seed, sweep.manner.load_deadline_ns) == (5, 5, 9 * 10**9)
+    assert (sweep.manner.fabric.name, sweep.manner.sample_ns, sweep.manner.capture) == ("virtual", 10**8, False)

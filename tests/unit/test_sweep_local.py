@@ -1,0 +1,112 @@
+"""The executor on this machine, with a fabric that copies: real jobs, real run folders."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.load import load_experiment
+from analysis.summary import summarize
+from experiments.making import Ending, Run
+from experiments.sweep import local
+from experiments.sweep.local import Local, bearable
+from experiments.sweep.sweep import Hearing, Sweep, run_sweep
+from tests.unit.sweeping import CopyingFabric, sweep_of
+
+VALUES = {"LOWAT": ("none", "4096", "16384", "65536")}
+
+
+def hearing(heard: dict[str, Ending]) -> Hearing:
+    def ended(run: Run, ending: Ending, document: Any) -> None:
+        assert document["run"] == run.name
+        heard[run.name] = ending
+
+    return Hearing(step=lambda _: None, opened=lambda _: None, ended=ended)
+
+
+def carried_out(sweep: Sweep, executor: Local) -> tuple[Path, dict[str, Ending]]:
+    heard: dict[str, Ending] = {}
+    return run_sweep(sweep, executor, hearing(heard)), heard
+
+
+def test_bad_runs_do_not_stop_the_others(tmp_path: Path) -> None:
+    """Each is told of by name, with a reason whose log is there; the others are ok, and the folder is an experiment."""
+    fabric = CopyingFabric(
+        troubles={
+            "lowat-4096": "echo no such luck; exit 3",
+            "lowat-16384": """printf %s '{"status": "invalid", "reason": "rate", "observed": {}}' >outcome.json""",
+        }
+    )
+    sweep = sweep_of(VALUES, repeat=2, results=tmp_path, fabric=fabric)
+    folder, heard = carried_out(sweep, Local(sweep.manner, 2))
+    assert {name: ending.status for name, ending in heard.items() if ending.status != "ok"} == {
+        "lowat-4096.1": "failed",
+        "lowat-4096.2": "failed",
+        "lowat-16384.1": "invalid",
+        "lowat-16384.2": "invalid",
+    }
+    assert len(heard) == 10
+    reason = str(heard["lowat-4096.1"].reason)
+    assert "no such luck" in reason
+    log = Path(reason.rpartition("(log: ")[2].rstrip(")"))
+    assert log == folder / "lowat-4096.1" / "console.log"
+    assert log.exists()
+    summary = summarize(load_experiment(folder))
+    assert {arm["name"]: arm["status"] for arm in summary["arms"]} == {
+        "lowat-none": "ok",
+        "lowat-4096": "failed",
+        "lowat-16384": "invalid",
+        "lowat-65536": "ok",
+        "lowat-none_twin": "ok",
+    }
+    document = json.loads((folder / "lowat-none_twin.2" / "run.json").read_text())
+    assert (document["run"], document["seed"], document["experiment"]) == ("lowat-none_twin.2", 4, folder.name)
+
+
+def test_runs_that_share_a_command(tmp_path: Path) -> None:
+    """Each is concluded when it ends; of a command that breaks off, what it had begun failed, the rest is made anew."""
+    fabric = CopyingFabric(troubles={"lowat-4096": "exit 3"}, log=tmp_path / "made", runs_per_command=4)
+    sweep = sweep_of(VALUES, repeat=3, results=tmp_path / "results", fabric=fabric)
+    executor = Local(sweep.manner, 2)
+    folder, heard = carried_out(sweep, executor)
+    bad = {name for name, ending in heard.items() if ending.status != "ok"}
+    assert bad == {f"lowat-4096.{number}" for number in (1, 2, 3)}
+    made = (tmp_path / "made").read_text().split()
+    assert sorted(made) == sorted(f"{name}.partial" for name in sweep.order())
+    assert sorted(heard) == sorted(sweep.order())
+    assert len([path for path in folder.iterdir() if path.is_dir()]) == len(sweep.order())
+
+
+def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
+    """The others' jobs are gone, and whoever goes on makes no run twice that was filed."""
+    fabric = CopyingFabric(log=tmp_path / "made")
+    sweep = sweep_of(VALUES, repeat=2, results=tmp_path / "results", fabric=fabric)
+    told: list[str] = []
+
+    def interrupt(run: Run, *_: object) -> None:
+        told.append(run.name)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(sweep, Local(sweep.manner, 2), Hearing(step=str, opened=lambda _: None, ended=interrupt))  # type: ignore[arg-type]
+    (partial,) = (tmp_path / "results").iterdir()
+    filed = {path.name for path in partial.iterdir() if (path / "run.json").exists() and path.suffix != ".partial"}
+    assert set(told) <= filed
+    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    assert set(heard) == set(sweep.order()) - filed
+    made = (tmp_path / "made").read_text().split()
+    assert len(made) <= len(sweep.order()) + 2
+
+
+def test_no_more_side_by_side_than_there_is_memory_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One per processor, fewer where a guest's memory is more than its share, and one at least."""
+    sweep = sweep_of(VALUES)
+    memory = tmp_path / "meminfo"
+    monkeypatch.setattr(local, "_MEMORY", memory)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    for free_mib, most in ((100_000, 8), (1500, 2), (100, 1)):
+        memory.write_text(f"MemTotal: 1 kB\nMemAvailable:   {free_mib * 1024} kB\n")
+        assert bearable(sweep.scenarios) == most
