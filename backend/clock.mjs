@@ -11,7 +11,7 @@ import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-const READS = 500;
+const READS = 100;
 const BATCHES = 4;
 const COUNTABLE = 10;
 const NAPS = 3;

@@ -6,7 +6,11 @@
  *    Only the remainder, less than one row of blocks, is padding.
  * 2. Padding is a COM segment before the scan (ITU-T T.81, B.2.4.5); every decoder skips it.
  * 3. Deterministic: the same size gives the same bytes on every machine, so runs can be compared.
+ *
+ *   node jpeg.mjs SIZE     writes one to standard output
  */
+
+import { pathToFileURL } from "node:url";
 
 const ZIGZAG = [
   0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
@@ -253,3 +257,5 @@ export function jpegOfSize(size) {
   const body = bits.finished();
   return Buffer.concat([opening, padding(size - fixed - body.length), frame(height), scanHeader, body, closing]);
 }
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) process.stdout.write(jpegOfSize(Number(process.argv[2])));

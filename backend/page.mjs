@@ -1,7 +1,6 @@
 /** What the origin serves: the page and its two resources, made once at start. */
 
 import { describe } from "./clock.mjs";
-import { jpegOfSize } from "./jpeg.mjs";
 
 // The image stands before the script on purpose: document order works against the script, priority must win.
 const HTML = `<!doctype html>
@@ -35,14 +34,14 @@ function scriptOfSize(size) {
 
 /**
  * Resources by path.
- * @param {{size: number, scriptDelayMs: number}} options size of image and script in bytes, delay in milliseconds
+ * @param {{image: Buffer, scriptDelayMs: number}} options the image, as large as the script is to be; delay in milliseconds
  */
-export function resources({ size, scriptDelayMs }) {
+export function resources({ image, scriptDelayMs }) {
   const script = "text/javascript; charset=utf-8";
   return new Map([
     ["/", { body: Buffer.from(HTML), type: "text/html; charset=utf-8", delayMs: 0 }],
-    ["/image.jpg", { body: jpegOfSize(size), type: "image/jpeg", delayMs: 0 }],
-    ["/script.js", { body: scriptOfSize(size), type: script, delayMs: scriptDelayMs }],
+    ["/image.jpg", { body: image, type: "image/jpeg", delayMs: 0 }],
+    ["/script.js", { body: scriptOfSize(image.length), type: script, delayMs: scriptDelayMs }],
     ["/ready", { body: Buffer.from(JSON.stringify({ clock: describe() }) + "\n"), type: "application/json", delayMs: 0 }],
   ]);
 }

@@ -9,18 +9,21 @@ Rules:
    time after the read is used, as it is where there is no stamp.
 """
 
-import select
 import socket
 import ssl
+import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from client.records import Record, RecordSplitter
 from clock import arrival
 
 _OLDEST_STAMP_NS = 10**6
+_PATIENCE = 1 / 16  # how far a deadline may be overstepped, as a part of what it began with
+_TIMEVAL = struct.Struct("@ll")
+_Result = TypeVar("_Result")
 _READ_BYTES = 256 * 1024
 _PLAINTEXT_BYTES = 16 * 1024  # the most a TLS record holds (RFC 8446, 5.1)
 
@@ -38,10 +41,14 @@ class Deadline:
 
     def remaining_s(self) -> float:
         """Seconds left. Raises TransportFailed when there are none."""
-        left_ns = self._at_ns - time.monotonic_ns()
-        if left_ns <= 0:
+        now_ns = time.monotonic_ns()
+        self.check(now_ns)
+        return (self._at_ns - now_ns) / 10**9
+
+    def check(self, now_ns: int) -> None:
+        """Raises TransportFailed if it has come. now_ns: on the monotonic clock."""
+        if now_ns >= self._at_ns:
             raise TransportFailed(f"{self._what} took longer than its deadline")
-        return left_ns / 10**9
 
 
 def tls_context(ca_file: Path, key_log: Path) -> ssl.SSLContext:
@@ -61,7 +68,8 @@ class Transport:
         except OSError as error:
             raise TransportFailed(f"cannot connect to {address[0]}:{address[1]}: {error}") from error
         self.connected_ns = time.monotonic_ns()
-        self._socket.settimeout(0)
+        self._socket.settimeout(None)
+        self._deadline: Deadline | None = None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         arrival.stamp_arrivals(self._socket)
         self._received_ns = self.connected_ns
@@ -145,26 +153,36 @@ class Transport:
 
     def _read(self, deadline: Deadline) -> list[Record] | None:
         """One read; the records it completes, or None at the end of file."""
-        self._wait(lambda seconds: select.select([self._socket], [], [], seconds)[0], deadline)
-        try:
-            data, ancillary, _, _ = self._socket.recvmsg(_READ_BYTES, arrival.ANCILLARY_BYTES)
-        except OSError as error:
-            raise TransportFailed(f"the connection broke: {error}") from error
+        data, ancillary, _, _ = self._patiently(
+            lambda: self._socket.recvmsg(_READ_BYTES, arrival.ANCILLARY_BYTES), deadline
+        )
         if not data:
             return None
         self._received_ns = max(self._received_ns, arrival.arrival_ns(ancillary, _OLDEST_STAMP_NS))
+        deadline.check(self._received_ns)
         return list(self._splitter.feed(data, self._received_ns))
 
     def _flush(self, deadline: Deadline) -> None:
         pending = memoryview(self._outgoing.read())
         while pending:
+            rest = pending
+            pending = pending[self._patiently(lambda: self._socket.send(rest), deadline) :]  # noqa: B023
+
+    def _patiently(self, act: Callable[[], _Result], deadline: Deadline) -> _Result:
+        """What a blocking call gives. Raises TransportFailed when it breaks, or when the deadline has come."""
+        if deadline is not self._deadline:
+            self._deadline = deadline
+            self._wake_up_every(deadline.remaining_s() * _PATIENCE)
+        while True:
             try:
-                pending = pending[self._socket.send(pending) :]
+                return act()
             except BlockingIOError:
-                self._wait(lambda seconds: select.select([], [self._socket], [], seconds)[1], deadline)
+                deadline.remaining_s()
             except OSError as error:
                 raise TransportFailed(f"the connection broke: {error}") from error
 
-    def _wait(self, ready: Callable[[float], object], deadline: Deadline) -> None:
-        while not ready(deadline.remaining_s()):
-            pass
+    def _wake_up_every(self, seconds: float) -> None:
+        """The kernel itself waits, and gives up so often: that saves asking it to wait before every read."""
+        patience = _TIMEVAL.pack(int(seconds), max(1, int(seconds % 1 * 10**6)))
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self._socket.setsockopt(socket.SOL_SOCKET, option, patience)

@@ -7,6 +7,7 @@ Every loop is bounded by a count.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -86,8 +87,9 @@ def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool
     return False
 
 
-def describe() -> dict[str, Any]:
-    """What env.json says about the clock that this Python reads; docs/results.md has the keys."""
+@cache
+def describe() -> Mapping[str, Any]:
+    """What env.json says about the clock that this Python reads; docs/results.md has the keys. Found out once."""
     says = time.get_clock_info("monotonic")
     quality = examine(time.monotonic_ns, lambda: sum(range(_CHUNK)), time.sleep)
     finding = route_of_python()

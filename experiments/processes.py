@@ -8,7 +8,9 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -40,6 +42,16 @@ def die_with_parent() -> None:
 def _begin_in(cgroup: Path) -> None:
     die_with_parent()
     (cgroup / "cgroup.procs").write_text("0")
+
+
+def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
+    """What a copy of this process has to do before it becomes the program; None spares the copy.
+
+    When the first process of a PID namespace ends, all others are killed, without being asked for it.
+    """
+    if cgroup is not None:
+        return partial(_begin_in, cgroup)
+    return None if os.getpid() == 1 else die_with_parent
 
 
 def tail(log: Path, lines: int = _TAIL_LINES) -> str:
@@ -89,6 +101,51 @@ def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callabl
         time.sleep(_RETRY_S)
 
 
+class _Copy:
+    """As much of subprocess.Popen as Process needs, for a copy of this process."""
+
+    def __init__(self, function: Callable[[], int], log: Path, stdout: int) -> None:
+        self.returncode: int | None = None
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 1
+            try:
+                with log.open("ab") as output:
+                    os.dup2(stdout, 1)
+                    os.dup2(output.fileno(), 2)
+                os.setsid()
+                code = function()
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def terminate(self) -> None:
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
 class Process:
     """One running program. `name` is what errors call it."""
 
@@ -111,14 +168,14 @@ class Process:
         self._sent: set[int] = set()
         with log.open("ab") as output:
             try:
-                self._process = subprocess.Popen(
+                self._process: subprocess.Popen[bytes] | _Copy = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=output if stdout is None else stdout,
                     stderr=output,
                     env=in_utc(environment),
                     start_new_session=True,
-                    preexec_fn=die_with_parent if cgroup is None else partial(_begin_in, cgroup),
+                    preexec_fn=_before_the_program(cgroup),
                 )
             except OSError as error:
                 raise StepFailed(f"starting {name}", f"{command[0]}: {error.strerror}") from error
@@ -129,7 +186,7 @@ class Process:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.stop()
         code = self._process.returncode
-        if error is None and code < 0 and -code not in self._sent:
+        if error is None and code is not None and code < 0 and -code not in self._sent:
             raise StepFailed(self.name, self._ending(), self.log)
 
     @property
@@ -183,7 +240,7 @@ class Process:
 
     @property
     def _signal(self) -> signal.Signals | None:
-        code = self._process.returncode
+        code = self._process.returncode or 0
         # A container, like a shell, reports a signal as 128 and its number.
         number = -code if code < 0 else code - 128
         return signal.Signals(number) if number in list(signal.Signals) else None
@@ -191,3 +248,14 @@ class Process:
     def _ending(self) -> str:
         number = self._signal
         return f"it was ended by {number.name}" if number else f"it ended with exit code {self._process.returncode}"
+
+
+class CopiedProcess(Process):
+    """A copy of this process that does one thing and no more."""
+
+    def __init__(self, name: str, function: Callable[[], int], log: Path, stdout: int) -> None:
+        """What the function gives is the exit code; see Process."""
+        self.name = name
+        self.log = log
+        self._sent = set()
+        self._process = _Copy(function, log, stdout)

@@ -38,7 +38,7 @@ from proxy.socket_diag import read_samples
 from proxy.tuner.journal import NAME, read_decisions
 
 SERVER_NAME = "maps.test"
-_CHECK_NS = 10**8
+_CHECK_NS = 10**9
 _UNSEEN_NS = 3 * 10**9
 _NEVER_NS = 2**63
 _BLAME_S = 0.5  # whoever watches the front needs a moment to see that it was the first to go

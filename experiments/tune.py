@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from experiments.cache import cache_folder
 from experiments.errors import ScenarioError, StepFailed, Unavailable
-from experiments.guest.kernel import cache_folder
 from experiments.report import Report
 from netem import units
 from proxy.tuner import compiler

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from experiments.cache import cache_folder
 from experiments.errors import Unavailable
-from experiments.guest.kernel import cache_folder
 from experiments.scenario import LOWAT_AUTO, Scenario
 from proxy.tuner import compiler
 from proxy.tuner.libbpf import Loaded

@@ -25,8 +25,9 @@ def read(
     """
     if shaper is Shaper.FERRY:
         return dict(ask(ferry))
+    found = json.loads(run(tc.COUNTERS))
     return {
-        direction: [qdisc for name in names for qdisc in json.loads(run(tc.counters(name)))]
+        direction: [qdisc for name in names for qdisc in found if qdisc["dev"] == name]
         for direction, names in devices.items()
     }
 

@@ -118,6 +118,5 @@ def queue_from_bytes(size_bytes: int) -> int:
     return size_bytes // PACKET_BYTES
 
 
-def counters(device: str) -> Command:
-    """The command that prints a device's qdisc counters as JSON."""
-    return ("tc", "-s", "-j", "qdisc", "show", "dev", device)
+COUNTERS: Command = ("tc", "-s", "-j", "qdisc", "show")
+"""The command that prints the counters of every device's qdiscs as JSON; `dev` in it names the device."""

@@ -14,7 +14,8 @@ _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr, <linux/netlink.h>
 _ATTRIBUTE = struct.Struct("=HH")  # struct nlattr
 _KIND = 0x3FFF  # NLA_TYPE_MASK
 _ERROR, _DONE = 2, 3
-_REQUEST, _DUMP = 0x1, 0x300  # NLM_F_REQUEST, NLM_F_DUMP
+# NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_EXCL with NLM_F_CREATE
+_REQUEST, _ACK, _DUMP, _NEW = 0x1, 0x4, 0x300, 0x600
 _ANSWER_BYTES = 64 * 1024
 _PATIENCE_S = 5.0
 _MOST_NUMBER = 2**32 - 1
@@ -39,8 +40,20 @@ def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
 
 def question(kind: int, message: Any, *, dump: bool) -> bytes:
     """A message of pyroute2's as bytes to ask. kind: of the request."""
+    return _encoded(kind, message, _REQUEST | (_DUMP if dump else 0))
+
+
+def order(kind: int, message: Any, *, new: bool = True) -> bytes:
+    """A message of pyroute2's as bytes to ask, which something is to be done by. new: it must not be there yet.
+
+    It has no answer but that it was done; see `Conversation.ask`.
+    """
+    return _encoded(kind, message, _REQUEST | _ACK | (_NEW if new else 0))
+
+
+def _encoded(kind: int, message: Any, flags: int) -> bytes:
     message["header"]["type"] = kind
-    message["header"]["flags"] = _REQUEST | (_DUMP if dump else 0)
+    message["header"]["flags"] = flags
     message.encode()
     return bytes(message.data)
 

@@ -1,4 +1,4 @@
-"""The instruments at the front, told when to look: its socket finely, its process ten times a second.
+"""The instruments at the front, told when to look: its socket finely, its process at every tenth look or less often.
 
 Rules:
 1. The server is not touched: what can be seen from beside it is, and a descriptor is borrowed for an instant.
@@ -18,7 +18,9 @@ from proxy.live_socket import LiveSocket
 from proxy.socket_diag import SocketDiag
 from proxy.usage import Usage, usage
 
-PROCESS_INTERVAL_NS = 10**8
+_PROCESS_INTERVAL_NS = 10**8
+_SELDOM_NS = 2 * 10**9
+_SOCKET_LOOKS = 10  # per look at the process, which costs more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,17 +86,25 @@ class Sampler:
         Raises FrontLost, and OSError if the kernel does not answer.
         """
         if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
-            self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or PROCESS_INTERVAL_NS)
+            self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or _PROCESS_INTERVAL_NS)
             if (sample := self._diag.sample()) is not None:
                 self._sockets.write(sample.to_json() + "\n")
                 self._seen = True
                 self._cost.add(1, time.monotonic_ns() - now_ns)
         if now_ns >= self._next_process_ns:
-            self._next_process_ns = _later(self._next_process_ns, now_ns, PROCESS_INTERVAL_NS)
+            self._next_process_ns = _later(self._next_process_ns, now_ns, self._process_interval_ns())
             self._look_at_process(now_ns)
         if self._interval_ns is None and self._seen:
             return self._next_process_ns
         return min(self._next_socket_ns, self._next_process_ns)
+
+    def _process_interval_ns(self) -> int:
+        """Often until there is a connection; then as the socket's interval allows, and enough to miss a server soon."""
+        if self._live.holder is None:
+            return _PROCESS_INTERVAL_NS
+        if self._interval_ns is None:
+            return _SELDOM_NS
+        return min(_SELDOM_NS, max(_PROCESS_INTERVAL_NS, _SOCKET_LOOKS * self._interval_ns))
 
     def _look_at_process(self, now_ns: int) -> None:
         lowat_bytes, pid = self._live.lowat_bytes(), self._live.holder

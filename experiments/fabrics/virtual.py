@@ -1,5 +1,6 @@
 """The virtual-time guest: real Linux, real netem, and a clock that jumps over idle time."""
 
+import compileall
 import os
 import platform
 import shlex
@@ -8,9 +9,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from experiments.cache import cache_folder
 from experiments.errors import Unavailable
 from experiments.guest import kernel
 from experiments.order import Order, Tools
+from experiments.origin import make_image
 from experiments.places import cgroup
 from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespaces import Namespaces
@@ -22,6 +25,7 @@ from netem import calibration
 from netem.shaper import Shaper
 
 _ROOT = Path(__file__).resolve().parents[2]
+_IN_THE_GUEST = ("analysis", "client", "clock", "experiments", "netem", "netlink", "proxy")
 _MEMORY_MIB = 512
 _MIB = 2**20
 # Copies of a response that may be in memory at once: origin, front's buffers, both send buffers, receive buffers.
@@ -34,7 +38,7 @@ class Virtual:
     name = "virtual"
     merit = "a virtual clock, so a slow link costs no waiting"
     virtual_clock = True
-    runs_per_command = 10
+    runs_per_command = 25
     own_programs = False
     tolerance = calibration.VIRTUAL
 
@@ -63,7 +67,16 @@ class Virtual:
         return tools_for(scenario.server, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Nothing is shared but the kernel, and `probe` saw that."""
+        """The origin's images. The kernel is shared, too; `probe` saw that it is there. Compiled modules, as well.
+
+        What is not compiled beforehand every guest compiles again: it cannot write.
+        """
+        if (node := find("node")) is not None:
+            tell("making the origin's images")
+            for size_bytes in {scenario.size_bytes for scenario in scenarios}:
+                make_image(node, size_bytes)
+        for package in _IN_THE_GUEST:
+            compileall.compile_dir(_ROOT / package, quiet=2)
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """The kernel's command line. It is split at blanks, so init is a script in the scratch folder."""
@@ -75,6 +88,7 @@ class Virtual:
             "TZ": "UTC",
             "TMPDIR": "/run",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "XDG_CACHE_HOME": str(cache_folder().parent),
             "PYTHONPATH": str(_ROOT),  # the lab's own code, also where another checkout is the one installed
         }
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
@@ -100,11 +114,12 @@ class Virtual:
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Namespaces of the guest."""
-        return Namespaces(Shaper.NETEM, FrontTuner(order.asked_tuner, cgroup.name_of(folder)))
+        tuner = FrontTuner(order.asked_tuner, cgroup.name_of(folder))
+        return Namespaces(Shaper.NETEM, tuner, forks_client=True)
 
     def _memory_folder(self, scenario: Scenario) -> Path:
         """Where the guest's memory file can be: it is mapped executable. Raises Unavailable."""
-        candidates = [Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), kernel.cache_folder()]  # noqa: S108
+        candidates = [Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), cache_folder()]  # noqa: S108
         for folder in candidates:
             if not folder.is_dir() or not os.access(folder, os.W_OK):
                 continue

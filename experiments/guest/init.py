@@ -52,10 +52,13 @@ def _wait_for_alignment() -> None:
     _libc.prctl(_PR_SET_TIMERSLACK, 0)  # the usual one
 
 
-def _rehearse() -> None:
-    """Have the kernel do once what it does only when something is first needed, and takes random numbers for."""
+def _prepare(path: Path) -> None:
+    """Do and find out, once, what the first run would find undone and unknown, and the second would not."""
     from experiments.guest.rehearsal import rehearse
+    from experiments.order import Order
+    from experiments.places.namespaces import known_beforehand
 
+    known_beforehand(Order.read(RunFolder(path)).programs["node"])
     _in_a_child(rehearse)
 
 
@@ -108,9 +111,9 @@ def main() -> None:
             _mount("hostfs", str(path), str(path))
         # Namespaces made later may only choose what the first one allows.
         Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
-        _rehearse()
         import experiments.arm  # noqa: F401  once for all runs
 
+        _prepare(paths[0])
         gc.freeze()
         for path in paths:
             _carry_out(path)

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from experiments.cache import cache_folder
 from experiments.errors import StepFailed, Unavailable
 from experiments.guest.edits import EDITS
 from experiments.processes import die_with_parent, tail
@@ -20,11 +21,6 @@ _SOURCE = re.compile(r"linux-source-(\d+)\.(\d+)\.tar\.xz")
 _COMPILED = re.compile(r"^  (CC|AR|AS|LD)\b")
 _EXPECTED_LINES = 1085
 _DEADLINE_S = 3600
-
-
-def cache_folder() -> Path:
-    """Where built kernels are kept: $XDG_CACHE_HOME/priolab, by default ~/.cache/priolab."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "priolab"
 
 
 def source() -> Path:

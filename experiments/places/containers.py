@@ -125,7 +125,7 @@ class Containers:
             },
         }
 
-    def python_clock(self) -> dict[str, Any]:
+    def python_clock(self) -> Mapping[str, Any]:
         """That of the Python in the client's place."""
         clock: dict[str, Any] = json.loads(self._until(self._place, "client", [self.python, "-m", "clock"]))
         return clock

@@ -9,17 +9,21 @@ Rules:
 
 import ctypes
 import os
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Self
 
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
 from experiments.processes import Process
+from netlink.conversation import Conversation
 
 _CLONE_NEWNET = 0x4000_0000
 _OWN = Path("/proc/thread-self/ns/net")
+_BATCHES = ("ip", "tc")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -52,9 +56,9 @@ class Namespace:
         os.close(self._descriptor)
 
     @property
-    def handle(self) -> str:
-        """A path that ip(8) takes for the namespace."""
-        return f"/proc/{os.getpid()}/fd/{self._descriptor}"
+    def descriptor(self) -> int:
+        """Of the namespace."""
+        return self._descriptor
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -74,9 +78,30 @@ class Namespace:
         with self.entered():
             return processes.run(command, step=f"the {self.name} place", text_in=text_in)
 
-    def ip(self, commands: Sequence[str]) -> None:
-        """Run `ip` commands, all in one process."""
-        self.run(["ip", "-batch", "-"], "".join(f"{command}\n" for command in commands))
+    def run_all(self, commands: Sequence[Sequence[str]]) -> None:
+        """Run commands; those of ip(8) and tc(8) that follow each other in one process. Raises StepFailed."""
+        for program, group in groupby(commands, key=lambda command: command[0]):
+            if program in _BATCHES:
+                self.run([program, "-batch", "-"], "".join(f"{' '.join(command[1:])}\n" for command in group))
+            else:
+                for command in group:
+                    self.run(command)
+
+    def tell(self, *messages: bytes) -> list[bytes]:
+        """Tell and ask the kernel over rtnetlink; the first answer to each, where there is one. Raises StepFailed."""
+        with self.entered(), Conversation(socket.NETLINK_ROUTE) as conversation:
+            try:
+                return [answer for message in messages for answer in conversation.ask(message)]
+            except OSError as error:
+                raise StepFailed(f"the {self.name} place", f"rtnetlink: {error.strerror}") from error
+
+    def device(self, name: str) -> int:
+        """Number of a device. Raises StepFailed."""
+        with self.entered():
+            try:
+                return socket.if_nametoindex(name)
+            except OSError as error:
+                raise StepFailed(f"the {self.name} place", f"no device {name}") from error
 
     def start(
         self,

@@ -8,16 +8,17 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
+from client import __main__ as client
 from clock import quality
 from clock.route import Finding, route_of
 from experiments import processes
 from experiments.errors import StepFailed
 from experiments.order import Tools
-from experiments.origin import CLOCK_READER, RunningOrigin, wait_for_origin
+from experiments.origin import CLOCK_READER, RunningOrigin, image_file, wait_for_origin
 from experiments.places import tap
 from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespace import Namespace
@@ -28,11 +29,10 @@ from experiments.places.places import (
     ActiveTuner,
     Look,
     OriginSettings,
-    gso_segments,
     no_look,
 )
-from experiments.places.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link, wire_origin
-from experiments.processes import Process, tail, wait_until
+from experiments.places.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, gso_segments, wire_link, wire_origin
+from experiments.processes import CopiedProcess, Process, tail, wait_until
 from experiments.scenario import Scenario
 from netem import counters
 from netem.calibration import Calibration, Tolerance
@@ -70,9 +70,13 @@ class Namespaces:
     python = sys.executable
     as_root = os.geteuid() == 0
 
-    def __init__(self, usual: Shaper | None, tuner: FrontTuner) -> None:
-        """usual: the shaper to take when none is asked for; None finds out what the kernel has."""
+    def __init__(self, usual: Shaper | None, tuner: FrontTuner, *, forks_client: bool = False) -> None:
+        """usual: the shaper to take when none is asked for; None finds out what the kernel has.
+
+        forks_client: whether the client is a copy of this process, which spares it reading its modules.
+        """
         self._usual = usual
+        self._forks_client = forks_client
         self._tuner = tuner
 
     def __enter__(self) -> Self:
@@ -94,13 +98,13 @@ class Namespaces:
         """Nothing beyond the kernel they share with this process."""
         return {}
 
-    def python_clock(self) -> dict[str, Any]:
+    def python_clock(self) -> Mapping[str, Any]:
         """That of this process: the client has the same interpreter, and all places one kernel."""
         return quality.describe()
 
     def node_route(self, tools: Tools) -> Finding:
         """Found out with a Node of its own."""
-        return route_of([tools.programs["node"], *CLOCK_READER], processes.in_utc())
+        return _node_route(tools.programs["node"])
 
     def _wire_up(self) -> None:
         client, link, front, origin = self._client, self._link, self._front, self._origin
@@ -125,7 +129,7 @@ class Namespaces:
         if scenario.lowat_bytes is not None:
             front.write_sysctl(_LOWAT, str(scenario.lowat_bytes))
         if scenario.gso_segments is not None:
-            front.ip([f"link set dev {WIRE} gso_max_segs {scenario.gso_segments}"])
+            front.run(["ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments)])
 
     def settings(self) -> dict[str, Any]:
         """Read in the front's namespace."""
@@ -133,7 +137,7 @@ class Namespaces:
         return {
             "lowat": int(front.read_sysctl(_LOWAT)),
             "tcp_wmem": front.read_sysctl(_WMEM),
-            "gso_segments": gso_segments(front.run(["ip", "-details", "link", "show", "dev", WIRE])),
+            "gso_segments": gso_segments(front),
         }
 
     @contextmanager
@@ -144,6 +148,8 @@ class Namespaces:
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
         log = origin.folder / "output.log"
         environment |= origin.environment
+        if (image := image_file(origin.size_bytes)).exists():
+            environment["IMAGE"] = str(image)
         with self._origin.start("the origin", command, log, environment=environment) as process:
             with self._front.entered():
                 running = wait_for_origin(process, address, port)
@@ -177,8 +183,7 @@ class Namespaces:
         """Shapes the router; with the ferry, a process in its namespace does, and keeps the journal of its queue."""
         shaper = shaper or self._usual or (Shaper.NETEM if not link.shaped or self._has_netem() else Shaper.FERRY)
         made = commands(shaper, link, TO_CLIENT, TO_FRONT)
-        for command in made:
-            self._link.run(command)
+        self._link.run_all(made)
         for name, value in sysctls(shaper, link).items():
             self._link.write_sysctl(name, value)
         with ExitStack() as stack:
@@ -292,6 +297,9 @@ class Namespaces:
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
         """In the client's namespace."""
+        if self._forks_client:
+            with self._client.entered():
+                return CopiedProcess("the client", partial(_become_client, command), log, stdout)
         return self._client.start("the client", command, log, stdout=stdout)
 
 
@@ -315,6 +323,24 @@ def _soonest(*looks: Look) -> Look:
         return min((at_ns for at_ns in times_ns if at_ns is not None), default=None)
 
     return look
+
+
+def _become_client(command: Sequence[str]) -> int:
+    """What `python -m client ...` does."""
+    sys.argv = ["client", *command[3:]]
+    return client.main()
+
+
+@cache
+def _node_route(node: str) -> Finding:
+    """In a guest with several runs it is asked before the first (`known_beforehand`)."""
+    return route_of([node, *CLOCK_READER], processes.in_utc())
+
+
+def known_beforehand(node: str) -> None:
+    """Find out what is the same in all places that this process, or a copy of it, will make."""
+    quality.describe()
+    _node_route(node)
 
 
 def _nothing_to_check() -> None:

@@ -111,7 +111,7 @@ class Places(Protocol):
     def describe(self) -> Mapping[str, Any]:
         """What env.json should say about them."""
 
-    def python_clock(self) -> dict[str, Any]:
+    def python_clock(self) -> Mapping[str, Any]:
         """What env.json should say about the clock that the client reads (clock/quality.py)."""
 
     def node_route(self, tools: Tools) -> Finding:

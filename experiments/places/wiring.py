@@ -6,6 +6,7 @@ Nothing can bypass the link: it is a router between two networks, and the client
 Addresses come from 198.18.0.0/15, the block reserved for benchmarking (RFC 2544, RFC 6890).
 """
 
+from experiments.places import rtnetlink
 from experiments.places.namespace import Namespace
 from experiments.places.places import Addresses
 
@@ -19,55 +20,46 @@ WIRE = "wire"
 
 _TO_ORIGIN = "to-origin"
 _NEAR_ROUTER, _FAR_ROUTER, _BEFORE_ORIGIN = "198.18.0.1", "198.18.1.1", "198.18.2.1"
+_PREFIX = 24
 _MAC = "02:00:c6:12:00:0{}"  # locally administered
 
 
 def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
     """Client, link and front, up; the front's default route leads to the link. Raises StepFailed."""
     near, near_router, far, far_router = (_MAC.format(number) for number in range(4))
-    link.ip(
-        [
-            _pair(TO_CLIENT, near_router, client, near),
-            _pair(TO_FRONT, far_router, front, far),
-            f"address add {_NEAR_ROUTER}/24 dev {TO_CLIENT}",
-            f"address add {_FAR_ROUTER}/24 dev {TO_FRONT}",
-            f"link set dev {TO_CLIENT} up",
-            f"link set dev {TO_FRONT} up",
-            # Address resolution would travel through the shaped link, count in its queue, and give up after a few
-            # seconds of delay.
-            f"neighbour add {ADDRESSES.client} lladdr {near} dev {TO_CLIENT} nud permanent",
-            f"neighbour add {ADDRESSES.front} lladdr {far} dev {TO_FRONT} nud permanent",
-        ]
+    link.tell(
+        rtnetlink.veth(TO_CLIENT, near_router, WIRE, near, client.descriptor),
+        rtnetlink.veth(TO_FRONT, far_router, WIRE, far, front.descriptor),
     )
-    for place, address, router, mac in (
+    # Address resolution would travel through the shaped link, count in its queue, and give up after a few seconds of
+    # delay.
+    for device, own, other, mac in (
+        (TO_CLIENT, _NEAR_ROUTER, ADDRESSES.client, near),
+        (TO_FRONT, _FAR_ROUTER, ADDRESSES.front, far),
+    ):
+        _attach(link, device, own, rtnetlink.neighbour(link.device(device), other, mac))
+    for place, own, router, mac in (
         (client, ADDRESSES.client, _NEAR_ROUTER, near_router),
         (front, ADDRESSES.front, _FAR_ROUTER, far_router),
     ):
-        known = f"neighbour add {router} lladdr {mac} dev {WIRE} nud permanent"
-        place.ip([*_attached(address, router), known])
+        known = rtnetlink.neighbour(place.device(WIRE), router, mac)
+        _attach(place, WIRE, own, known, rtnetlink.default_route(router))
 
 
 def wire_origin(front: Namespace, origin: Namespace) -> None:
     """The origin, behind the front, on a network of their own. Raises StepFailed."""
-    front.ip(
-        [
-            f"link add {_TO_ORIGIN} type veth peer name {WIRE} netns {origin.handle}",
-            f"address add {_BEFORE_ORIGIN}/24 dev {_TO_ORIGIN}",
-            f"link set dev {_TO_ORIGIN} up",
-        ]
-    )
-    origin.ip(_attached(ADDRESSES.origin, _BEFORE_ORIGIN))
+    front.tell(rtnetlink.veth(_TO_ORIGIN, None, WIRE, None, origin.descriptor))
+    _attach(front, _TO_ORIGIN, _BEFORE_ORIGIN)
+    _attach(origin, WIRE, ADDRESSES.origin, rtnetlink.default_route(_BEFORE_ORIGIN))
 
 
-def _pair(device: str, address: str, there: Namespace, address_there: str) -> str:
-    peer = f"peer name {WIRE} address {address_there} netns {there.handle}"
-    return f"link add {device} address {address} type veth {peer}"
+def gso_segments(place: Namespace) -> int:
+    """gso_max_segs of the place's wire. Raises StepFailed."""
+    (answer,) = place.tell(rtnetlink.device(WIRE))
+    return rtnetlink.gso_max_segs(answer)
 
 
-def _attached(address: str, gateway: str) -> list[str]:
-    return [
-        f"address add {address}/24 dev {WIRE}",
-        "link set dev lo up",
-        f"link set dev {WIRE} up",
-        f"route add default via {gateway}",
-    ]
+def _attach(place: Namespace, device: str, own: str, *more: bytes) -> None:
+    index = place.device(device)
+    loopback = place.device("lo")
+    place.tell(rtnetlink.up(loopback), rtnetlink.address(index, own, _PREFIX), rtnetlink.up(index), *more)

@@ -214,7 +214,7 @@ def test_told_to_end_it_leaves_nothing(number: signal.Signals, tmp_path: Path) -
 def test_a_vanishing_device_ends_it(tmp_path: Path) -> None:
     """It does not go on as if nothing came any more."""
     with crossing(Link(rate_bit_s=None, delay_ns=MS), tmp_path) as places:
-        places.link.ip([f"link del {loops.DOWN.device}"])
+        places.link.run(["ip", "link", "del", loops.DOWN.device])
         assert ended_with_1(places) == "ferry: [Errno 100] Network is down: 'down-ferry'\n"
 
 

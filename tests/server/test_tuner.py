@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from experiments.guest.kernel import cache_folder
+from experiments.cache import cache_folder
 from experiments.places.cgroup import own_group, removal
 from experiments.processes import Process
 from proxy.tuner import compiler

@@ -20,7 +20,7 @@ class MadePlaces:
     def __init__(self, resolution_ns: int | None) -> None:
         self._python = {"resolution_ns": resolution_ns, "reads": Route.VDSO}
 
-    def python_clock(self) -> dict[str, Any]:
+    def python_clock(self) -> Mapping[str, Any]:
         return {"implementation": "made", "python": self._python}
 
     def node_route(self, tools: Tools) -> Finding:

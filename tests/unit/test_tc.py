@@ -106,4 +106,4 @@ def test_queue_never_holds_more_than_the_bytes(size_bytes: int) -> None:
 
 def test_counters() -> None:
     """Counters are asked for as JSON."""
-    assert tc.counters("to-client") == ("tc", "-s", "-j", "qdisc", "show", "dev", "to-client")
+    assert tc.COUNTERS == ("tc", "-s", "-j", "qdisc", "show")
