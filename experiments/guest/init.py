@@ -16,7 +16,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from experiments.record import PARTIAL, RunFolder
@@ -52,13 +52,15 @@ def _wait_for_alignment() -> None:
     _libc.prctl(_PR_SET_TIMERSLACK, 0)  # the usual one
 
 
-def _prepare(path: Path) -> None:
+def _prepare(paths: Sequence[Path]) -> None:
     """Do and find out, once, what the first run would find undone and unknown, and the second would not."""
-    from experiments.guest.rehearsal import rehearse
+    from experiments.guest.rehearsal import keep_open, rehearse
     from experiments.order import Order
     from experiments.places.namespaces import known_beforehand
 
-    known_beforehand(Order.read(RunFolder(path)).programs["node"])
+    orders = [Order.read(RunFolder(path)) for path in paths]
+    keep_open({program for order in orders for program in order.programs.values()})
+    known_beforehand(orders[0].programs["node"])
     _in_a_child(rehearse)
 
 
@@ -113,7 +115,7 @@ def main() -> None:
         Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
         import experiments.arm  # noqa: F401  once for all runs
 
-        _prepare(paths[0])
+        _prepare(paths)
         gc.freeze()
         for path in paths:
             _carry_out(path)
