@@ -21,10 +21,11 @@ def tell(step: str) -> None:
     print(f"@ {step}", flush=True)
 
 
-def carry_out(folder: RunFolder, *, seeded: bool = False) -> None:
+def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None = None) -> None:
     """Run the arm and write outcome.json, also when it fails.
 
-    seeded: whether everything random follows from the order's seed, not only what the ferry draws.
+    seeded: whether everything random follows from the order's seed, not only what the ferry draws. known_as: where
+    others find the folder.
     """
     observed: dict[str, Any] = {"seeded": seeded}
     status, reason = "ok", None
@@ -51,6 +52,8 @@ def carry_out(folder: RunFolder, *, seeded: bool = False) -> None:
     except Exception as error:  # a fault of the lab's own: the trace goes to the log, the run is marked
         traceback.print_exc()
         status, reason = "failed", str(StepFailed("the lab itself", f"{type(error).__name__}: {error}"))
+    if reason and known_as:
+        reason = reason.replace(str(folder.path), str(known_as))
     write_json(folder.outcome, {"status": status, "reason": reason, "observed": observed})
 
 

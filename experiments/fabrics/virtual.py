@@ -92,7 +92,9 @@ class Virtual:
             "PYTHONPATH": str(_ROOT),  # the lab's own code, also where another checkout is the one installed
         }
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
-        run = shlex.join([sys.executable, "-m", "experiments.guest.init", *(str(folder.path) for _, folder in runs)])
+        folders = scratch / "runs"
+        folders.write_text("".join(f"{folder.path}\n" for _, folder in runs))
+        run = shlex.join([sys.executable, "-m", "experiments.guest.init", str(folders)])
         init.write_text("\n".join(["#!/bin/sh", *exports, f"exec {run}", ""]))
         init.chmod(0o755)
         return [

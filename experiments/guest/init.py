@@ -1,18 +1,22 @@
 """The guest's first process: makes a few mounts, carries out runs, one after the other, switches the guest off.
 
-Runs inside the guest as `python -m experiments.guest.init RUN-FOLDER...`. The root is the host's file system,
-read-only; each run folder is mounted writable over itself, so every path means the same inside and outside.
+Runs inside the guest as `python -m experiments.guest.init LIST`, a file with a run folder per line. The root is the
+host's file system, read-only; the folder of the run at work is mounted, writable, on /mnt.
 
 Rules:
 1. A run finds the same guest whether it is the first or the tenth: the same time of day, the same phase of the kernel's
    ticks, random numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty
-   /run. What it started ends with that process.
-2. Lines "@ begins NAME" and "@ ended NAME" frame what a run has to say.
+   /run, and its folder under the same name. What it started ends with that process.
+2. OpenSSL takes addresses of its own for random numbers. They are settled before anything that differs from guest to
+   guest has a place in memory.
+3. Lines "@ begins NAME" and "@ ended NAME" frame what a run has to say.
 """
 
+import contextlib
 import ctypes
 import gc
 import os
+import ssl
 import sys
 import time
 import traceback
@@ -27,6 +31,7 @@ _PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
 _TIMER_ABSTIME = 1
 _CONGESTION_CONTROLS = "reno cubic bbr"
 _SEED = Path("/sys/module/random/parameters/seed")
+_FOLDER = Path("/mnt")
 _DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
 # A tick is 10 ms, and the kernel rounds a timer to up to 4,096 of them, the longer it is the more.
 _ALIGNMENT_NS = 1024 * 10**9
@@ -50,6 +55,27 @@ def _wait_for_alignment() -> None:
     # time.sleep would read the clock itself, and sleep from then on; each reading takes 256 ns here.
     _check(_libc.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, until, None), "waiting for the clock")
     _libc.prctl(_PR_SET_TIMERSLACK, 0)  # the usual one
+
+
+def _begin_anew(seed: int) -> bool:
+    """Set the time of day, and what all random numbers follow from; whether they do.
+
+    A guest kernel made from another source may know nothing of it (edits.py).
+    """
+    time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
+    if _SEED.exists():
+        _SEED.write_text(str(seed))
+        return True
+    return False
+
+
+def _settle_openssl() -> None:
+    """Begin a handshake: then both generators of random numbers, the public and the private, are where they stay."""
+    connection = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(
+        ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="settled"
+    )
+    with contextlib.suppress(ssl.SSLWantReadError):
+        connection.do_handshake()
 
 
 def _prepare(paths: Sequence[Path]) -> None:
@@ -86,18 +112,19 @@ def _carry_out(path: Path) -> None:
     from experiments.arm import carry_out  # pyroute2 wants /proc when it is imported
     from experiments.order import Order
 
-    folder = RunFolder(path)
     name = path.name.removesuffix(PARTIAL)
     print(f"@ begins {name}", flush=True)
-    seed = Order.read(folder).seed
+    seed = Order.read(RunFolder(path)).seed
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     _wait_for_alignment()
-    time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
-    seeded = _SEED.exists()  # a guest kernel made from another source may do without (edits.py)
-    if seeded:
-        _SEED.write_text(str(seed))
+    seeded = _begin_anew(seed)
     _check(_libc.unshare(_CLONE_NEWPID), "a new PID namespace")
-    _in_a_child(lambda: carry_out(folder, seeded=seeded))
+
+    def run() -> None:
+        _mount("hostfs", str(_FOLDER), str(path))
+        carry_out(RunFolder(_FOLDER), seeded=seeded, known_as=path)
+
+    _in_a_child(run)
     _check(_libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
     os.close(home)
     print(f"@ ended {name}", flush=True)
@@ -106,11 +133,11 @@ def _carry_out(path: Path) -> None:
 def main() -> None:
     """Never returns: the guest ends with it."""
     try:
-        paths = [Path(word) for word in sys.argv[1:]]
         _mount("proc", "/proc")
         _mount("sysfs", "/sys")
-        for path in paths:
-            _mount("hostfs", str(path), str(path))
+        _begin_anew(0)
+        _settle_openssl()
+        paths = [Path(line) for line in Path(sys.argv[1]).read_text().splitlines()]
         # Namespaces made later may only choose what the first one allows.
         Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
         import experiments.arm  # noqa: F401  once for all runs
