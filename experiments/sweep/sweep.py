@@ -133,13 +133,15 @@ def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
         )
 
 
-def estimate_here(asked: Asked, scenarios: Sequence[Scenario]) -> estimate.Estimate:
-    """How long it would take on this machine, if it had the fabric."""
+def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int | None = None) -> estimate.Estimate:
+    """How long it would take on this machine, if it had the fabric, or on others like it. None: as many as it bears."""
     try:
         fabric, _ = _fabric(scenarios, asked)
     except Unavailable:
         fabric = FABRICS.get(asked.run["FABRIC"], next(iter(FABRICS.values())))
-    return estimate.of_all(scenarios, asked.runs, virtual_clock=fabric.virtual_clock, side_by_side=bearable(scenarios))
+    return estimate.of_all(
+        scenarios, asked.runs, virtual_clock=fabric.virtual_clock, side_by_side=side_by_side or bearable(scenarios)
+    )
 
 
 def _begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:

@@ -24,7 +24,9 @@ def swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Swept:
     def run(*words: str, **troubles: str) -> tuple[int, argparse.Namespace]:
         fabric = CopyingFabric(troubles=troubles)
         monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (fabric, "for a test"))
-        options = argparse.Namespace(words=[*words, f"RESULTS={tmp_path}"], yes=False, from_make=False, kept=None)
+        options = argparse.Namespace(
+            words=[*words, f"RESULTS={tmp_path}"], yes=False, scheduler=None, from_make=False, kept=None
+        )
         return command.sweep(options, Report()), options
 
     return run
