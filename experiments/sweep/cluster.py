@@ -32,6 +32,7 @@ from experiments.request import Manner
 from experiments.scenario import Scenario
 from experiments.sweep.crew import Crew
 from experiments.sweep.executor import Ended, Room, fair_share, unwritable
+from experiments.sweep.grid import counted
 from experiments.sweep.parcel import BadParcel, unpack
 from experiments.sweep.worker import Parcel, Refusal, Terms, carry_out, identity, kinds
 
@@ -167,7 +168,9 @@ class Cluster:
             if len(task.runs) > 1:
                 waiting.put_back(task.runs, alone=True)
             else:
-                self._give_up(task.runs[0], f"{error.allowed_failures + 1} workers were lost with it", room, ended)
+                lost = error.allowed_failures + 1
+                why = f"{counted(lost, 'worker')} {'was' if lost == 1 else 'were'} lost with it"
+                self._give_up(task.runs[0], why, room, ended)
         else:
             named = {run.name: run for run in task.runs}
             for parcel in parcels:
