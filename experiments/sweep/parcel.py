@@ -6,7 +6,9 @@ Rules:
    written: tarfile's own filter for that is not in every Python 3.11.
 """
 
+import gzip
 import tarfile
+import zlib
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -21,20 +23,24 @@ class BadParcel(Exception):
 def pack(folder: Path) -> bytes:
     """Everything in the folder."""
     content = BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz", compresslevel=_LEVEL) as archive:
+    with tarfile.open(fileobj=content, mode="w") as archive:
         for path in sorted(folder.rglob("*")):
             archive.add(path, arcname=str(path.relative_to(folder)), recursive=False)
-    return content.getvalue()
+    return gzip.compress(content.getvalue(), _LEVEL)
 
 
 def unpack(content: bytes, folder: Path) -> None:
     """Make the folder, and in it what was packed. Raises BadParcel, OSError."""
     folder.mkdir()
     try:
-        with tarfile.open(fileobj=BytesIO(content), mode="r:gz") as archive:
+        plain = BytesIO(gzip.decompress(content))
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadParcel(str(error)) from error
+    try:
+        with tarfile.open(fileobj=plain, mode="r:") as archive:
             for member in archive:
                 _write(archive, member, folder)
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except tarfile.TarError as error:
         raise BadParcel(str(error)) from error
 
 
