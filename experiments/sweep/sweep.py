@@ -19,7 +19,7 @@ from experiments.making import Ending, Run
 from experiments.order import Tools
 from experiments.record import RUN_FORMAT
 from experiments.request import Manner, Request
-from experiments.scenario import Scenario, scenario_from
+from experiments.scenario import Scenario, as_document, scenario_from
 from experiments.sweep import estimate
 from experiments.sweep.asking import Asked
 from experiments.sweep.executor import Executor
@@ -165,8 +165,8 @@ def _begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> Sweep
             "arms": [
                 {
                     "arm": point.arm.name,
-                    "levels": dict(point.levels),
-                    "knobs": dict(point.arm.knobs),
+                    "levels": point.levels,
+                    "knobs": point.arm.knobs,
                     "twin_of": point.twin_of,
                 }
                 for point in sweep.points
@@ -180,15 +180,17 @@ def _fingerprint(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
     """As an experiment's, the arms as a digest: there may be thousands."""
     request = Request(
         name=sweep.name,
-        arms=tuple(point.arm for point in sweep.points),
+        arms=(),
         repeat=sweep.repeat,
         manner=sweep.manner,
         results=sweep.results,
         seed=sweep.seed,
     )
-    document = reuse.fingerprint_here(request, tools)
-    arms = json.dumps(document["arms"], sort_keys=True).encode()
-    return document | {"arms": hashlib.sha256(arms).hexdigest()}
+    arms = hashlib.sha256()
+    for point in sweep.points:
+        document = {"arm": point.arm.name, **as_document(point.arm.scenario)}
+        arms.update(json.dumps(document, sort_keys=True).encode())
+    return reuse.fingerprint_here(request, tools) | {"arms": arms.hexdigest()}
 
 
 def _fabric(scenarios: Sequence[Scenario], asked: Asked) -> tuple[Fabric, str]:
