@@ -34,7 +34,7 @@ from experiments.sweep.crew import Crew
 from experiments.sweep.executor import Ended, Room, fair_share, unwritable
 from experiments.sweep.grid import counted
 from experiments.sweep.parcel import BadParcel, unpack
-from experiments.sweep.worker import Parcel, Refusal, Terms, carry_out, identity, kinds
+from experiments.sweep.worker import Parcel, Refusal, Terms, Unwanted, carry_out, identity, kinds
 
 _OPTION = "--scheduler"
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")
@@ -157,12 +157,14 @@ class Cluster:
                 waiting.put_back(task.runs)
 
     def _receive(self, task: _Task, waiting: "_Waiting", room: Room, ended: Ended) -> None:
-        """What has become of a task."""
+        """What has become of a task. Raises StepFailed."""
         try:
             with self._reached():
                 parcels = task.future.result()
         except Refusal as error:
             self._crew.refuse(error.worker, error.why)
+            waiting.put_back(task.runs)
+        except Unwanted:  # the worker is taking its leave
             waiting.put_back(task.runs)
         except KilledWorker as error:
             if len(task.runs) > 1:

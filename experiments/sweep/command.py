@@ -46,7 +46,7 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
     asked = asked_from([*options.words, *(words_of_make() if options.from_make else ())])
     wanted = sweep_from(asked, yes=options.yes)
     with _executor(wanted, options.scheduler) as executor:
-        tally = _tally(wanted, executor.side_by_side)
+        tally = tally_of(wanted, executor.side_by_side)
         _announce(asked, report)
         about = estimate_here(asked, wanted.scenarios, executor.side_by_side)
         report.say(f"{_times(about)}; {executor.side_by_side} side by side")
@@ -140,7 +140,8 @@ def _times(about: estimate.Estimate) -> str:
     return f"{estimate.duration(about.link_s)} of link time, about {estimate.duration(about.wall_s)}"
 
 
-def _tally(wanted: Sweep, side_by_side: int) -> Tally:
+def tally_of(wanted: Sweep, side_by_side: int) -> Tally:
+    """Nothing of it is done yet."""
     virtual = wanted.manner.fabric.virtual_clock
     seconds = {point.arm.name: estimate.wall_s(point.arm.scenario, virtual_clock=virtual) for point in wanted.points}
     runs = wanted.runs()

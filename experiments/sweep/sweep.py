@@ -112,9 +112,9 @@ def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
 def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
     """Run what is not there yet; the finished folder. Raises LabError, and keeps what was done by then."""
     tools = executor.prepare(sweep.scenarios, hearing.step)
-    fingerprint = _fingerprint(sweep, tools)
+    fingerprint = fingerprint_of(sweep, tools)
     results = results_folder(sweep.results)
-    with SweepFolder.resume(results, fingerprint) or _begin(sweep, results, fingerprint) as folder:
+    with SweepFolder.resume(results, fingerprint) or begin(sweep, results, fingerprint) as folder:
         hearing.opened(folder)
         runs, done = sweep.runs(), set(folder.done())
         waiting = [runs[name] for name in folder.order if name not in done]
@@ -144,7 +144,8 @@ def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int
     )
 
 
-def _begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
+def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
+    """A new folder for it, without a run."""
     started = datetime.now(UTC)
     name = f"{sweep.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     return SweepFolder.begin(
@@ -176,7 +177,7 @@ def _begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> Sweep
     )
 
 
-def _fingerprint(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
+def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
     """As an experiment's, the arms as a digest: there may be thousands."""
     request = Request(
         name=sweep.name,

@@ -57,7 +57,7 @@ def test_a_worker_is_killed_and_another_refuses(tmp_path: Path) -> None:
     fabric = CopyingFabric(runs_per_command=3, log=tmp_path / "made")
     kill = f"[ -e {once} ] || {{ touch {once}; {_KILL_WORKER}; exec sleep 61.5; }}; {fabric.copying()}"
     fabric.troubles = {"lowat-4096": kill}
-    sweep = sweep_of(VALUES, repeat=4, results=tmp_path / "results", fabric=fabric)
+    sweep = sweep_of(VALUES, repeat=3, results=tmp_path / "results", fabric=fabric)
     heard = Heard()
     with Dask(tmp_path / "dask") as dask:
         dask.start_workers({}, {}, {KERNEL: "another"})
@@ -132,6 +132,24 @@ def test_nobody_may_work(dask: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(Unavailable, match=r"none of its workers may work: .* guest kernel none there and another here"):
         swept(sweep, dask.address, Heard())
     assert not (tmp_path / "results").exists()
+
+
+def test_a_worker_takes_its_leave(dask: Dask, tmp_path: Path) -> None:
+    """One that is stopped ends what it had begun, and another makes it."""
+    once = tmp_path / "once"
+    stop = _KILL_WORKER.replace("-9", "-INT")
+    fabric = CopyingFabric()
+    fabric.troubles = {
+        "lowat-4096": f"[ -e {once} ] || {{ touch {once}; {stop}; exec sleep 65.5; }}; {fabric.copying()}"
+    }
+    sweep = sweep_of(VALUES, results=tmp_path / "results", fabric=fabric)
+    dask.start_workers({})
+    heard = Heard()
+    swept(sweep, dask.address, heard)
+    until(lambda: not sleeping("65.5"))
+    assert once.exists()
+    assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
+    assert {ending.status for ending in heard.endings.values()} == {"ok"}
 
 
 def test_the_scheduler_is_lost(tmp_path: Path) -> None:
