@@ -81,7 +81,7 @@ agreement: setup ## the same scenarios in every fabric that can be used here; wr
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
 
-scaling: setup-test ## what a million arms cost, measured here; writes its tables into docs/scaling.md (about ten minutes)
+scaling: setup-test ## what a million arms cost, measured here; writes its tables into docs/scaling.md (ten minutes)
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
