@@ -102,7 +102,7 @@ def refusal(terms: Terms) -> str | None:
     """Why this machine would not do, in one line; None if it would."""
     try:
         fit(terms, Local(terms.manner, 1))
-    except LabError as error:
+    except (LabError, OSError) as error:
         return str(error)
     return None
 
