@@ -14,7 +14,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
-    agreement model base-image clean-images clean
+    agreement model scaling base-image clean-images clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ agreement: setup ## the same scenarios in every fabric that can be used here; wr
 
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
+
+scaling: setup-test ## what a million arms cost, measured here; writes its tables into docs/scaling.md (ten minutes)
+	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
 	@experiments/base-image.sh

@@ -7,7 +7,6 @@ Rules:
 """
 
 import os
-import random
 import selectors
 import shutil
 import subprocess
@@ -21,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments import keeper
+from experiments import keeper, processors
 from experiments.errors import StepFailed
 from experiments.processes import in_utc
 
@@ -39,7 +38,7 @@ def make_scratch() -> Path:
 class Task:
     """What a job is to do. command receives the scratch folder; timeout_s is wall time.
 
-    one_cpu: keep it on a single processor, one that no other running job was given if there is one.
+    one_cpu: keep it on a single processor, one that no other job has if there is one.
     """
 
     name: str
@@ -54,16 +53,16 @@ class Task:
 class _Job:
     """One running job."""
 
-    def __init__(self, task: Task, cpu: int) -> None:
+    def __init__(self, task: Task) -> None:
         self.task = task
-        self.cpu = cpu
         self._started = time.monotonic()
         self._scratch = make_scratch()
         self._rest = b""
         self._log = task.log.open("wb")
+        self._claim = processors.claim() if task.one_cpu else None
         try:
             command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self._scratch)]
-            command.append(str(cpu) if task.one_cpu else "any")
+            command.append(str(self._claim.cpu) if self._claim else "any")
             self._process = subprocess.Popen(
                 [*command, *task.command(self._scratch)],
                 stdin=subprocess.PIPE,
@@ -75,6 +74,7 @@ class _Job:
             )
         except BaseException:
             self._log.close()
+            self._give_up_processor()
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
 
@@ -116,24 +116,38 @@ class _Job:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._give_up_processor()
         self._log.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
         keeper.clean_up(str(self._scratch))  # in case the keeper was killed itself
 
+    def _give_up_processor(self) -> None:
+        if self._claim:
+            self._claim.give_up()
 
-def run_all(tasks: Iterable[Task], side_by_side: int, progress: Callable[[str, str], None]) -> None:
-    """Run every task, so many at once; progress(name, step) is called as they go. Each is taken when there is room."""
+
+def run_all(
+    tasks: Iterable[Task],
+    side_by_side: int,
+    progress: Callable[[str, str], None],
+    meanwhile: Callable[[], None] = lambda: None,
+) -> None:
+    """Run every task, so many at once; progress(name, step) is called as they go. Each is taken when there is room.
+
+    meanwhile: called at least twice a second; what it raises ends all jobs.
+    """
     waiting = iter(tasks)
     with ExitStack() as stack, selectors.DefaultSelector() as selector:
         running: set[_Job] = set()
         while True:
             while len(running) < side_by_side and (task := next(waiting, None)):
-                job = stack.enter_context(_Job(task, _free_cpu([job.cpu for job in running])))
+                job = stack.enter_context(_Job(task))
                 running.add(job)
                 selector.register(job, selectors.EVENT_READ)
             if not running:
                 return
+            meanwhile()
             for key, _ in selector.select(timeout=0.5):
                 job = key.fileobj  # type: ignore[assignment]
                 steps = job.read()
@@ -148,12 +162,6 @@ def run_all(tasks: Iterable[Task], side_by_side: int, progress: Callable[[str, s
                 running.remove(job)
                 limit = f"it took longer than {job.task.timeout_s:g} s of wall time"
                 _finish(job, str(StepFailed(job.task.name, limit, job.task.log)))
-
-
-def _free_cpu(taken: list[int]) -> int:
-    """The processor that the fewest running jobs have; any of those, so that two labs do not meet on the first."""
-    allowed = list(os.sched_getaffinity(0))
-    return min(random.sample(allowed, len(allowed)), key=taken.count)
 
 
 def _finish(job: _Job, trouble: str | None) -> None:

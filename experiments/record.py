@@ -20,12 +20,15 @@ RUN_FORMAT = 2
 PARTIAL = ".partial"
 _LOCK = ".lock"
 _LOCK_SOON_S = 10.0
+_ENCODER = json.JSONEncoder(indent=2)
 
 
 def write_json(path: Path, document: object) -> None:
     """Write a file that is never seen half-written."""
     temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(json.dumps(document, indent=2) + "\n")
+    with temporary.open("w") as file:  # as it is encoded: a sweep's may be a gigabyte
+        file.writelines(_ENCODER.iterencode(document))
+        file.write("\n")
     temporary.replace(path)
 
 

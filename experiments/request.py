@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from experiments.fabrics.fabric import Fabric
@@ -17,7 +18,7 @@ class Arm:
     name: str
     knobs: Mapping[str, str]
 
-    @property
+    @cached_property
     def scenario(self) -> Scenario:
         """The scenario the knobs describe."""
         return scenario_from(self.knobs)

@@ -44,10 +44,15 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
 
 def fingerprint_here(request: Request, tools: Mapping[str, Tools]) -> dict[str, Any]:
     """That of running the request now, on this machine. tools: by server."""
+    return fingerprint(request, versions_here(tools), request.manner.fabric.kernel(), sources.code())
+
+
+def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
+    """Of Python, packages and programs on this machine, by name. tools: by server."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
     for found in tools.values():
         versions |= found.versions
-    return fingerprint(request, versions, request.manner.fabric.kernel(), sources.code())
+    return versions
 
 
 def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:

@@ -1,21 +1,24 @@
 """The commands `priolab sweep` and `priolab list SWEEP`, and what they say."""
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from analysis.load import load_experiment
 from analysis.summary import summarize
-from experiments.errors import LabError
+from experiments.errors import LabError, Unavailable
 from experiments.invocation import words_of_make
 from experiments.making import Ending, Run
 from experiments.record import wrecks
 from experiments.report import Report
 from experiments.sweep import estimate, file, table
 from experiments.sweep.asking import Asked, asked_from
+from experiments.sweep.executor import Executor
 from experiments.sweep.folder import SweepFolder, document_of, unfinished
 from experiments.sweep.grid import counted, expand
 from experiments.sweep.local import Local, bearable
@@ -33,6 +36,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         help="a name as `priolab list` shows, a .toml file, knobs",
     )
     parser.add_argument("--yes", action="store_true", help="run it, however many runs it has")
+    parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="on the workers of this Dask scheduler")
     parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(do=sweep)
 
@@ -41,28 +45,40 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
     """Run it, or go on with it; the exit code."""
     asked = asked_from([*options.words, *(words_of_make() if options.from_make else ())])
     wanted = sweep_from(asked, yes=options.yes)
-    side_by_side = bearable(wanted.scenarios)
-    tally = _tally(wanted, side_by_side)
-    _announce(asked, report)
-    about = estimate_here(asked, wanted.scenarios)
-    report.say(f"{_times(about)}; {side_by_side} side by side")
-    report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
-    try:
-        with report.ticking(lambda: tally.line(time.monotonic())) as tick:
-            hearing = Hearing(
-                step=report.say,
-                opened=partial(_opened, options, report, tally),
-                ended=partial(_ended, report, tally, tick),
-            )
-            folder = run_sweep(wanted, Local(wanted.manner, side_by_side), hearing)
-    except LabError as error:
-        report.complain(str(error))
-        if options.kept:
-            report.complain(options.kept())
-        return 1
+    with _executor(wanted, options.scheduler) as executor:
+        tally = tally_of(wanted, executor.side_by_side)
+        _announce(asked, report)
+        about = estimate_here(asked, wanted.scenarios, executor.side_by_side)
+        report.say(f"{_times(about)}; {executor.side_by_side} side by side")
+        report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
+        try:
+            with report.ticking(lambda: tally.line(time.monotonic())) as tick:
+                hearing = Hearing(
+                    step=report.say,
+                    opened=partial(_opened, options, report, tally),
+                    ended=partial(_ended, report, tally, tick),
+                )
+                folder = run_sweep(wanted, executor, hearing)
+        except LabError as error:
+            report.complain(str(error))
+            if options.kept:
+                report.complain(options.kept())
+            return 1
     options.kept = lambda: f"{folder} is complete"
     report.say(tally.line(time.monotonic()))
     return present(folder, report)
+
+
+def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:
+    """Whoever is to carry it out: this machine, or a cluster. Raises Unavailable."""
+    if scheduler is None:
+        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios)))
+    try:
+        from experiments.sweep.cluster import Cluster  # a quarter of a second of imports, and an extra
+    except ModuleNotFoundError as error:
+        remedy = f"run `{Path(sys.prefix) / 'bin' / 'pip'} install 'priority-lab[cluster]'`"
+        raise Unavailable("--scheduler", f"{error.name} is not installed", remedy) from error
+    return Cluster.connect(wanted.manner, scheduler)
 
 
 def present(folder: Path, report: Report) -> int:
@@ -124,7 +140,8 @@ def _times(about: estimate.Estimate) -> str:
     return f"{estimate.duration(about.link_s)} of link time, about {estimate.duration(about.wall_s)}"
 
 
-def _tally(wanted: Sweep, side_by_side: int) -> Tally:
+def tally_of(wanted: Sweep, side_by_side: int) -> Tally:
+    """Nothing of it is done yet."""
     virtual = wanted.manner.fabric.virtual_clock
     seconds = {point.arm.name: estimate.wall_s(point.arm.scenario, virtual_clock=virtual) for point in wanted.points}
     runs = wanted.runs()

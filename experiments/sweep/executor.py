@@ -10,10 +10,12 @@ Rules:
 5. Left by an exception, nothing of what it started goes on.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from experiments.errors import StepFailed
 from experiments.making import Ending, Run
 from experiments.order import Tools
 from experiments.record import RunFolder
@@ -35,12 +37,27 @@ class Room(Protocol):
 
 
 class Executor(Protocol):
-    """One way to carry out runs. side_by_side: how many at once, for estimates and for people to know."""
+    """One way to carry out runs."""
 
-    side_by_side: int
+    @property
+    def side_by_side(self) -> int:
+        """How many at once, for estimates and for people to know."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
         """Make what all runs share; the programs they will find, by server. Raises LabError."""
 
     def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
         """All of them. Raises LabError if the rest cannot be carried out."""
+
+
+def fair_share(waiting: int, side_by_side: int, most: int) -> int:
+    """How many of the waiting runs are to share the next command: fewer toward the end, so that nobody is idle before.
+
+    most: as many as one command should carry out.
+    """
+    return min(most, math.ceil(waiting / (2 * side_by_side)))
+
+
+def unwritable(run: Run, error: OSError) -> StepFailed:
+    """That the folder of a run cannot be written."""
+    return StepFailed(run.name, f"its folder cannot be written: {error}")

@@ -39,7 +39,7 @@ class SweepFolder:
         path.mkdir()
         lock = lock_new(path)
         write_json(path / _DOCUMENT, document)
-        return cls(path, read_json(path / _DOCUMENT), lock)
+        return cls(path, document, lock)
 
     @classmethod
     def resume(cls, results: Path, fingerprint: Mapping[str, Any]) -> Self | None:

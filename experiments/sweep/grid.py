@@ -17,7 +17,7 @@ from math import prod
 
 from experiments.errors import GridError, ScenarioError
 from experiments.request import Arm
-from experiments.scenario import KNOBS, scenario_from
+from experiments.scenario import KNOBS
 
 WITHIN_A_NETWORK = ("LOWAT", "TARGET_DELAY", "TUNER")
 _TWIN = "twin"
@@ -105,7 +105,7 @@ def expand(grid: Grid) -> tuple[Point, ...]:
         levels = dict(zip(grid.levels, values, strict=True))
         arm = Arm(name=_name(levels), knobs=grid.knobs(levels))
         try:
-            scenario_from(arm.knobs)
+            _ = arm.scenario
         except ScenarioError as error:
             refused.append((arm.name, str(error)))
         points.append(Point(arm=arm, levels=levels))

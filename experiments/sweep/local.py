@@ -5,7 +5,6 @@ Runs that share a command are a batch. The command may tell how far it is in lin
 own, so that the next batch begins meanwhile.
 """
 
-import math
 import os
 import shutil
 import time
@@ -18,7 +17,6 @@ from types import TracebackType
 from typing import Self
 
 from experiments import jobs
-from experiments.errors import StepFailed
 from experiments.experiment import prepare
 from experiments.fabrics.virtual import memory_mib
 from experiments.making import Ending, Run, conclude, lay_out, wall_limit_s
@@ -26,7 +24,7 @@ from experiments.order import Tools
 from experiments.record import RunFolder
 from experiments.request import Manner
 from experiments.scenario import Scenario
-from experiments.sweep.executor import Ended, Room
+from experiments.sweep.executor import Ended, Room, fair_share, unwritable
 
 BEGINS, ENDED = "begins ", "ended "
 _MEMORY = Path("/proc/meminfo")
@@ -47,9 +45,19 @@ def _available_mib() -> int:
 class Local:
     """See Executor."""
 
-    def __init__(self, manner: Manner, side_by_side: int) -> None:
+    def __init__(
+        self,
+        manner: Manner,
+        side_by_side: int,
+        *,
+        share: Callable[[int, int, int], int] = fair_share,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        """share: see fair_share; meanwhile: see jobs.run_all."""
         self.side_by_side = side_by_side
         self._manner = manner
+        self._share = share
+        self._meanwhile = meanwhile
         self._tools: Mapping[str, Tools] = {}
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
@@ -67,13 +75,13 @@ class Local:
                     self._tasks(waiting, desk, batches),
                     side_by_side=self.side_by_side,
                     progress=lambda name, step, batches=batches: batches[name].step(step),  # type: ignore[misc]
+                    meanwhile=self._meanwhile,
                 )
 
     def _tasks(self, waiting: deque[Run], desk: "_Desk", batches: dict[str, "_Batch"]) -> Iterator[jobs.Task]:
         while waiting:
-            # Smaller batches toward the end, so that all processors have something to do until then.
-            fair = math.ceil(len(waiting) / (2 * self.side_by_side))
-            runs = [waiting.popleft() for _ in range(min(self._manner.fabric.runs_per_command, fair))]
+            share = self._share(len(waiting), self.side_by_side, self._manner.fabric.runs_per_command)
+            runs = [waiting.popleft() for _ in range(share)]
             for run in runs:
                 desk.lay_out(run, self._tools[run.arm.scenario.server])
             batch = batches[runs[0].name] = _Batch(runs, desk, waiting)
@@ -146,7 +154,7 @@ class _Desk:
         try:
             lay_out(run, self.building(run), self._manner, tools)
         except OSError as error:
-            raise _unwritable(run, error) from error
+            raise unwritable(run, error) from error
 
     def forget(self, run: Run) -> None:
         shutil.rmtree(self.building(run).path)
@@ -161,13 +169,9 @@ class _Desk:
             try:
                 self._ended(run, ending.result())
             except OSError as error:
-                raise _unwritable(run, error) from error
+                raise unwritable(run, error) from error
 
     def _conclude(self, run: Run, wall_s: float, trouble: str | None) -> Ending:
         ending = conclude(run, self.building(run), self._manner, final=self._room.final, wall_s=wall_s, trouble=trouble)
         self._room.file(run.name)
         return ending
-
-
-def _unwritable(run: Run, error: OSError) -> StepFailed:
-    return StepFailed(run.name, f"its folder cannot be written: {error}")

@@ -21,13 +21,19 @@ def link_s(document: Mapping[str, Any]) -> float:
 
 
 class Tally:
-    """Counts. arms: of each run, its arm. estimates_s: of each run, what it should take on the wall."""
+    """Counts; what it says takes no longer with many runs than with few.
+
+    arms: of each run, its arm. estimates_s: of each run, what it should take on the wall.
+    """
 
     def __init__(
         self, *, arms: Mapping[str, str], estimates_s: Mapping[str, float], side_by_side: int, now_s: float
     ) -> None:
         self._arms = arms
         self._left = dict(estimates_s)
+        self._left_s = sum(estimates_s.values())
+        self._runs_of = Counter(arms.values())
+        self._all_arms = len(self._runs_of)
         self._side_by_side = side_by_side
         self._began_s = now_s
         self._here_s = 0.0
@@ -38,13 +44,23 @@ class Tally:
         """The first run begins now; these were done before."""
         self._began_s = now_s
         for name in done:
-            del self._left[name]
+            self._over(name)
 
     def ended(self, name: str, document: Mapping[str, Any]) -> None:
         """A run has ended now; document is its run.json."""
-        self._here_s += self._left.pop(name)
+        self._here_s += self._over(name)
         self._link_s += link_s(document)
         self.statuses[document["status"]] += 1
+
+    def _over(self, name: str) -> float:
+        """A run that is not left any more; what it should take."""
+        should_s = self._left.pop(name)
+        self._left_s -= should_s
+        arm = self._arms[name]
+        self._runs_of[arm] -= 1
+        if not self._runs_of[arm]:
+            del self._runs_of[arm]
+        return should_s
 
     @property
     def runs_left(self) -> int:
@@ -59,18 +75,17 @@ class Tally:
     @property
     def arms_done(self) -> int:
         """Arms of which every repetition is done."""
-        return len(set(self._arms.values())) - len({self._arms[name] for name in self._left})
+        return self._all_arms - len(self._runs_of)
 
     def left_s(self, now_s: float) -> float:
         """Time left, on the wall."""
         should_s = self._here_s / self._side_by_side
         pace = (now_s - self._began_s + _TRUST_S) / (should_s + _TRUST_S) if self._here_s else 1.0
-        return pace * sum(self._left.values()) / self._side_by_side
+        return pace * max(0.0, self._left_s) / self._side_by_side
 
     def line(self, now_s: float) -> str:
         """All of it in a line."""
-        arms = len(set(self._arms.values()))
-        words = f"{self.arms_done} of {arms} arms, {self.runs_done} of {len(self._arms)} runs"
+        words = f"{self.arms_done} of {self._all_arms} arms, {self.runs_done} of {len(self._arms)} runs"
         for status, count in self.statuses.items():
             words += f", {count} {status}" if status != "ok" else ""
         elapsed_s = now_s - self._began_s

@@ -19,7 +19,7 @@ from experiments.making import Ending, Run
 from experiments.order import Tools
 from experiments.record import RUN_FORMAT
 from experiments.request import Manner, Request
-from experiments.scenario import Scenario, scenario_from
+from experiments.scenario import Scenario, as_document, scenario_from
 from experiments.sweep import estimate
 from experiments.sweep.asking import Asked
 from experiments.sweep.executor import Executor
@@ -112,9 +112,9 @@ def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
 def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
     """Run what is not there yet; the finished folder. Raises LabError, and keeps what was done by then."""
     tools = executor.prepare(sweep.scenarios, hearing.step)
-    fingerprint = _fingerprint(sweep, tools)
+    fingerprint = fingerprint_of(sweep, tools)
     results = results_folder(sweep.results)
-    with SweepFolder.resume(results, fingerprint) or _begin(sweep, results, fingerprint) as folder:
+    with SweepFolder.resume(results, fingerprint) or begin(sweep, results, fingerprint) as folder:
         hearing.opened(folder)
         runs, done = sweep.runs(), set(folder.done())
         waiting = [runs[name] for name in folder.order if name not in done]
@@ -133,16 +133,19 @@ def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
         )
 
 
-def estimate_here(asked: Asked, scenarios: Sequence[Scenario]) -> estimate.Estimate:
-    """How long it would take on this machine, if it had the fabric."""
+def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int | None = None) -> estimate.Estimate:
+    """How long it would take on this machine, if it had the fabric, or on others like it. None: as many as it bears."""
     try:
         fabric, _ = _fabric(scenarios, asked)
     except Unavailable:
         fabric = FABRICS.get(asked.run["FABRIC"], next(iter(FABRICS.values())))
-    return estimate.of_all(scenarios, asked.runs, virtual_clock=fabric.virtual_clock, side_by_side=bearable(scenarios))
+    return estimate.of_all(
+        scenarios, asked.runs, virtual_clock=fabric.virtual_clock, side_by_side=side_by_side or bearable(scenarios)
+    )
 
 
-def _begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
+def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
+    """A new folder for it, without a run."""
     started = datetime.now(UTC)
     name = f"{sweep.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     return SweepFolder.begin(
@@ -163,8 +166,8 @@ def _begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> Sweep
             "arms": [
                 {
                     "arm": point.arm.name,
-                    "levels": dict(point.levels),
-                    "knobs": dict(point.arm.knobs),
+                    "levels": point.levels,
+                    "knobs": point.arm.knobs,
                     "twin_of": point.twin_of,
                 }
                 for point in sweep.points
@@ -174,19 +177,21 @@ def _begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> Sweep
     )
 
 
-def _fingerprint(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
+def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
     """As an experiment's, the arms as a digest: there may be thousands."""
     request = Request(
         name=sweep.name,
-        arms=tuple(point.arm for point in sweep.points),
+        arms=(),
         repeat=sweep.repeat,
         manner=sweep.manner,
         results=sweep.results,
         seed=sweep.seed,
     )
-    document = reuse.fingerprint_here(request, tools)
-    arms = json.dumps(document["arms"], sort_keys=True).encode()
-    return document | {"arms": hashlib.sha256(arms).hexdigest()}
+    arms = hashlib.sha256()
+    for point in sweep.points:
+        document = {"arm": point.arm.name, **as_document(point.arm.scenario)}
+        arms.update(json.dumps(document, sort_keys=True).encode())
+    return reuse.fingerprint_here(request, tools) | {"arms": arms.hexdigest()}
 
 
 def _fabric(scenarios: Sequence[Scenario], asked: Asked) -> tuple[Fabric, str]:

@@ -1,6 +1,7 @@
 """Sweeps for tests: their fabric makes of every run a copy of a run that was made once, in milliseconds."""
 
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from experiments.sweep.grid import expand, grid_from
 from experiments.sweep.sweep import Sweep
 
 _MADE = Path(__file__).parent.parent / "golden" / "format-2" / "control.1"
+KERNEL = "TESTS_KERNEL"
+"""Environment variable with the name of the copying fabric's kernel."""
+
 TINY = {"SIZE": ("20480",), "RELOADS": ("0",)}
 """What the run that is copied was asked for."""
 
@@ -33,7 +37,10 @@ class CopyingFabric:
     log: Path | None = None
 
     def kernel(self) -> str:
-        return "none"
+        return os.environ.get(KERNEL, "none")
+
+    def probe(self, *_: object) -> None:
+        """It can be used anywhere."""
 
     def prepare(self, *_: object) -> None:
         """Nothing is shared."""
@@ -42,14 +49,18 @@ class CopyingFabric:
         del capture
         return Tools(programs={}, versions={scenario.server: "1"})
 
+    def copying(self) -> str:
+        """What the shell does for a run that has no trouble."""
+        observed = json.loads((_MADE / "run.json").read_text())["observed"]
+        outcome = shlex.quote(json.dumps({"status": "ok", "reason": None, "observed": observed}))
+        return f"cp -r {shlex.quote(str(_MADE))}/[cflo]* . && printf %s {outcome} >outcome.json"
+
     def script(self, folder: RunFolder) -> str:
         """What the shell does for a run."""
         arm = folder.path.name.rpartition(".partial")[0].rpartition(".")[0]
-        observed = json.loads((_MADE / "run.json").read_text())["observed"]
-        outcome = shlex.quote(json.dumps({"status": "ok", "reason": None, "observed": observed}))
-        copy = f"cp -r {shlex.quote(str(_MADE))}/[cflo]* . && printf %s {outcome} >outcome.json"
         note = f"echo {shlex.quote(folder.path.name)} >>{shlex.quote(str(self.log))}; " if self.log else ""
-        return f"cd {shlex.quote(str(folder.path))} && {{ {note}{self.troubles.get(arm, copy)}; }}"
+        do = self.troubles.get(arm) or self.copying()
+        return f"cd {shlex.quote(str(folder.path))} && {{ {note}{do}; }}"
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """One run after the other; the shell tells how far it is."""

@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from experiments import making
+from experiments.errors import Unavailable
 from experiments.report import Report
 from experiments.sweep import command
 from tests.unit.sweeping import CopyingFabric
@@ -21,10 +23,12 @@ WORDS = ("LOWAT=none,4096", "CC=cubic,bbr", "SIZE=20480", "RELOADS=0")
 def swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Swept:
     """Runs `priolab sweep`; keywords are the troubles of arms."""
 
-    def run(*words: str, **troubles: str) -> tuple[int, argparse.Namespace]:
+    def run(*words: str, scheduler: str | None = None, **troubles: str) -> tuple[int, argparse.Namespace]:
         fabric = CopyingFabric(troubles=troubles)
         monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (fabric, "for a test"))
-        options = argparse.Namespace(words=[*words, f"RESULTS={tmp_path}"], yes=False, from_make=False, kept=None)
+        options = argparse.Namespace(
+            words=[*words, f"RESULTS={tmp_path}"], yes=False, scheduler=scheduler, from_make=False, kept=None
+        )
         return command.sweep(options, Report()), options
 
     return run
@@ -89,6 +93,17 @@ def test_a_sweep_that_cannot_go_on(
     said = capsys.readouterr().out
     assert code == 0
     assert "going on with " in said
+
+
+def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is an extra: the reason, and the pip that installs it; nothing is begun."""
+    monkeypatch.delitem(sys.modules, "experiments.sweep.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "experiments.sweep.crew", raising=False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(Unavailable, match=r"distributed is not installed; run `/.*/bin/pip install ") as caught:
+        swept(*WORDS, scheduler="tcp://127.0.0.1:8786")
+    assert f"`{sys.prefix}/bin/pip install 'priority-lab[cluster]'`" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:

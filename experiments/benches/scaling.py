@@ -1,0 +1,288 @@
+"""What a million arms cost: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
+
+Measures what each part costs here and writes both tables of the document, between its marks. Processor time is of this
+machine's kind of processor; the rest is the same anywhere.
+"""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.load import load_experiment
+from analysis.summary import summarize
+from experiments.errors import StepFailed
+from experiments.record import write_document
+from experiments.sweep import parcel
+from experiments.sweep.asking import asked_from
+from experiments.sweep.command import tally_of
+from experiments.sweep.folder import SweepFolder
+from experiments.sweep.local import Local
+from experiments.sweep.sweep import Hearing, begin, fingerprint_of, run_sweep, sweep_from
+
+_CASES = ("maps", "modem")
+_GRID = ("LOWAT=none,16384,65536", "REPEAT=2", "FABRIC=virtual")
+_ARMS = 1_000_000
+_PLANNED = 100_000
+_FILED = 1000
+_SHOWN = 10_000
+_TASKS = 200
+_BATCH = 10
+_BEGIN, _END = "<!-- measured -->\n", "<!-- end of what was measured -->\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """One run: seconds of processor time in the guest and around it, and its folder in bytes, and in files."""
+
+    name: str
+    guest_s: float
+    beside_s: float
+    folder_bytes: int
+    disk_bytes: int
+    files: int
+    parcel_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shared:
+    """The head and the scheduler, for each run or arm: seconds of processor time, bytes of memory."""
+
+    filing_s: float
+    planning_s: float
+    planning_bytes: float
+    document_bytes: float
+    showing_s: float
+    showing_bytes: float
+    scheduler_s: float
+    receiving_s: float
+
+
+def _processor_s(who: int) -> float:
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def _case(name: str, room: Path) -> tuple[_Case, Path]:
+    """Measured one run at a time; and the folder of a run."""
+    asked = asked_from([f"SCENARIO={name}", *_GRID, f"RESULTS={room / name}"])
+    sweep = sweep_from(asked, yes=False)
+    hearing = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
+    before_s = [_processor_s(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
+    folder = run_sweep(sweep, Local(sweep.manner, 1), hearing)
+    guest_s, beside_s = (
+        (_processor_s(who) - before) / asked.runs
+        for who, before in zip((resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF), before_s, strict=True)
+    )
+    runs = [load.path for load in load_experiment(folder).runs]
+    parts = [path for run in runs for path in (run, *run.rglob("*"))]
+    case = _Case(
+        name=name,
+        guest_s=guest_s,
+        beside_s=beside_s,
+        folder_bytes=sum(path.stat().st_size for path in parts if path.is_file()) // len(runs),
+        disk_bytes=sum(path.stat().st_blocks * 512 for path in parts) // len(runs),
+        files=len(parts) // len(runs),
+        parcel_bytes=sum(len(parcel.pack(run)) for run in runs) // len(runs),
+    )
+    return case, runs[0]
+
+
+def _filing_s(run: Path, room: Path) -> float:
+    """Of the head, for each run: unpack, give its name, read run.json."""
+    content = parcel.pack(run)
+    folder = SweepFolder.begin(room / "filing", {"order": []})
+    with folder:
+        began_s = time.process_time()
+        for number in range(_FILED):
+            parcel.unpack(content, folder.building(f"run-{number}").path)
+            folder.file(f"run-{number}")
+            folder.run(f"run-{number}")
+        return (time.process_time() - began_s) / _FILED
+
+
+def _plan(arms: int, room: Path) -> dict[str, float]:
+    """What is done before the first run of so many arms."""
+    delays = ",".join(f"{number}ms" for number in range(1, arms // 40 + 1))
+    words = ["LOWAT=none,4096,16384,65536,131072", "CC=cubic,bbr", "RATE=1mbit,2mbit,4mbit,8mbit", f"DELAY={delays}"]
+    began_s, empty_bytes = time.process_time(), _bytes()
+    sweep = sweep_from(asked_from([*words, "FABRIC=virtual", f"RESULTS={room}"]), yes=True)
+    tools = Local(sweep.manner, 1).prepare(sweep.scenarios, lambda _: None)
+    with begin(sweep, room, fingerprint_of(sweep, tools)) as folder:
+        tally_of(sweep, 1)
+        runs = sweep.runs()
+        assert len(runs) == len(folder.order)
+        size = (folder.path / "sweep.json").stat().st_size
+    took_s = time.process_time() - began_s
+    return {
+        "planning_s": took_s / len(runs),
+        "planning_bytes": (_peak_bytes() - empty_bytes) / len(runs),
+        "document_bytes": size / len(runs),
+    }
+
+
+def _show(run: Path, room: Path) -> dict[str, float]:
+    """What is done when all runs are there: read every run.json, and make the summary."""
+    document = json.loads((run / "run.json").read_text())
+    names = [f"arm-{number}.1" for number in range(_SHOWN)]
+    for name in names:
+        (room / name).mkdir(parents=True)
+        (room / name / "run.json").write_text(json.dumps(document | {"run": name, "arm": name.removesuffix(".1")}))
+    (room / "experiment.json").write_text((run.parent / "experiment.json").read_text())
+    experiment = json.loads((room / "experiment.json").read_text())
+    (room / "experiment.json").write_text(json.dumps(experiment | {"runs": names}))
+    began_s, empty_bytes = time.process_time(), _bytes()
+    summarize(load_experiment(room))
+    return {
+        "showing_s": (time.process_time() - began_s) / _SHOWN,
+        "showing_bytes": (_peak_bytes() - empty_bytes) / _SHOWN,
+    }
+
+
+def _bytes() -> int:
+    """Of memory, now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _apart(what: str, *words: object) -> dict[str, float]:
+    """One of the measurements above in a process of its own, for its memory."""
+    command = [sys.executable, "-m", "experiments.benches.scaling", what, *map(str, words)]
+    measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return measured
+
+
+def _tasks(parcel_bytes: int, room: Path) -> dict[str, float]:
+    """For each run of a batch: the scheduler hands it out and passes its result on, the head receives it."""
+    from distributed import Client
+
+    told = room / "scheduler.json"
+    base = [sys.executable, "-m"]
+    port = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told)]
+    with subprocess.Popen(
+        [*base, "distributed.cli.dask_scheduler", "--no-dashboard", *port],
+        env=os.environ | {"DASK_TEMPORARY_DIRECTORY": str(room)},
+        stderr=subprocess.DEVNULL,
+    ) as scheduler:
+        while not told.exists() or not told.stat().st_size:
+            time.sleep(0.1)
+        words = [
+            f"--scheduler-file={told}",
+            "--nthreads=1",
+            "--no-nanny",
+            "--no-dashboard",
+            f"--local-directory={room}",
+        ]
+        worker = subprocess.Popen([*base, "distributed.cli.dask_worker", *words], stderr=subprocess.DEVNULL)
+        try:
+            with Client(scheduler_file=str(told), set_as_default=False) as client:
+                client.wait_for_workers(1)
+                before_s, own_s = _of_process_s(scheduler.pid), time.process_time()
+                for number in range(_TASKS):
+                    client.submit(os.urandom, _BATCH * parcel_bytes, key=f"task-{number}", pure=False).result()
+                return {
+                    "scheduler_s": (_of_process_s(scheduler.pid) - before_s) / _TASKS / _BATCH,
+                    "receiving_s": (time.process_time() - own_s) / _TASKS / _BATCH,
+                }
+        finally:
+            for process in (worker, scheduler):
+                process.terminate()
+                process.wait()
+
+
+def _of_process_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _measure(room: Path) -> tuple[list[_Case], _Shared]:
+    cases, folders = zip(*(_case(name, room) for name in _CASES), strict=True)
+    shared = _Shared(
+        filing_s=_filing_s(folders[0], room),
+        **_tasks(cases[0].parcel_bytes, room),
+        **_apart("plan", _PLANNED, room / "plan"),
+        **_apart("show", folders[0], room / "show"),
+    )
+    return list(cases), shared
+
+
+def _document(cases: list[_Case], shared: _Shared) -> str:
+    """Both tables."""
+    head_s = shared.filing_s + shared.receiving_s
+    measured = [
+        ("in the guest", [f"{case.guest_s:.2f} s of a processor" for case in cases]),
+        ("around it, on the worker: laid out, judged, packed", [f"{case.beside_s:.3f} s" for case in cases]),
+        ("its folder", [f"{case.folder_bytes / 1e3:.0f} kB in {case.files} files and folders" for case in cases]),
+        ("on disk", [f"{case.disk_bytes / 1e3:.0f} kB" for case in cases]),
+        ("over the network, packed", [f"{case.parcel_bytes / 1e3:.0f} kB" for case in cases]),
+        ("the head: receive, unpack, file", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
+        (f"the scheduler, in tasks of {_BATCH} runs", [f"{shared.scheduler_s * 1e3:.1f} ms"] * len(cases)),
+        (
+            "planned beforehand",
+            [f"{shared.planning_s * 1e3:.2f} ms, {shared.planning_bytes / 1e3:.1f} kB"] * len(cases),
+        ),
+        ("of sweep.json", [f"{shared.document_bytes:.0f} bytes"] * len(cases)),
+        ("shown at the end", [f"{shared.showing_s * 1e3:.2f} ms, {shared.showing_bytes / 1e3:.1f} kB"] * len(cases)),
+    ]
+    hours = [_ARMS * (case.guest_s + case.beside_s) / 3600 for case in cases]
+    million = [
+        ("core-hours", [f"{each:,.0f}" for each in hours]),
+        *((f"on {cores:,} cores", [_span(each / cores) for each in hours]) for cores in (100, 1000)),
+        ("disk", [f"{_ARMS * case.disk_bytes / 1e9:,.0f} GB" for case in cases]),
+        ("files and folders", [f"{_ARMS * case.files / 1e6:.0f} million" for case in cases]),
+        ("network", [f"{_ARMS * case.parcel_bytes / 1e9:,.0f} GB" for case in cases]),
+        ("the head's own time for the runs", [_span(_ARMS * head_s / 3600)] * len(cases)),
+        ("the scheduler's", [_span(_ARMS * shared.scheduler_s / 3600)] * len(cases)),
+        ("before the first run", [_span(_ARMS * shared.planning_s / 3600)] * len(cases)),
+        ("the head's memory until the end", [f"{_ARMS * shared.planning_bytes / 1e9:.1f} GB"] * len(cases)),
+        ("sweep.json", [f"{_ARMS * shared.document_bytes / 1e9:.1f} GB"] * len(cases)),
+        ("the table at the end", [_span(_ARMS * shared.showing_s / 3600)] * len(cases)),
+        ("memory for that table", [f"{_ARMS * shared.showing_bytes / 1e9:.1f} GB"] * len(cases)),
+        ("cores that keep one head busy", [f"{(each.guest_s + each.beside_s) / head_s:,.0f}" for each in cases]),
+    ]
+    return f"{_table('a run', cases, measured)}\n{_table('a million of them', cases, million)}"
+
+
+def _table(heading: str, cases: list[_Case], rows: list[tuple[str, list[str]]]) -> str:
+    lines = [f"| {heading} | {' | '.join(case.name for case in cases)} |", f"|---{'|---' * len(cases)}|"]
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows), ""])
+
+
+def _span(hours: float) -> str:
+    return f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.1f} min"
+
+
+def main() -> None:
+    """Write the tables; or do one of the measurements that want a process of their own."""
+    what, *words = sys.argv[1:]
+    if what == "plan":
+        Path(words[1]).mkdir(exist_ok=True)
+        print(json.dumps(_plan(int(words[0]), Path(words[1]))))
+    elif what == "show":
+        print(json.dumps(_show(Path(words[0]), Path(words[1]))))
+    else:
+        path = Path(what)
+        before, _, rest = path.read_text().partition(_BEGIN)
+        after = rest.partition(_END)[2]
+        if not rest:
+            raise StepFailed("scaling", f"{path} has no line {_BEGIN.strip()}")
+        room = Path(tempfile.mkdtemp(prefix="priolab-scaling-"))
+        try:
+            tables = _document(*_measure(room))
+        finally:
+            shutil.rmtree(room)
+        write_document(path, f"{before}{_BEGIN}{tables}{_END}{after}".encode(), "scaling")
+        print(tables)
+
+
+if __name__ == "__main__":
+    main()

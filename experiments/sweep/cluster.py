@@ -1,0 +1,249 @@
+"""The executor on many machines: batches of runs as tasks of Dask distributed, on workers that others have started.
+
+Nothing else but `crew.py` knows of Dask. Rules:
+1. A task is a batch: runs that share a guest. Its result is their run folders, packed; the head unpacks and files them.
+   No file system is shared.
+2. The head hands out as many tasks as the admitted workers have threads, and the next when one has come back. So
+   neither the scheduler nor the head ever holds more than is being run.
+3. When a worker is lost, Dask gives its tasks to another; lost is what it had not handed in, at most one batch for each
+   of its threads. A batch with which several workers were lost is handed out again run by run, and a run with which
+   several are lost again has failed.
+4. Tasks that nobody wants any more, because the head was interrupted or killed, end on the workers within a second.
+"""
+
+import re
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Self
+
+from distributed import Client, Future, KilledWorker, Status, get_worker
+
+from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.experiment import prepare
+from experiments.making import Run, conclude, lay_out
+from experiments.order import Tools
+from experiments.request import Manner
+from experiments.scenario import Scenario
+from experiments.sweep.crew import Crew
+from experiments.sweep.executor import Ended, Room, fair_share, unwritable
+from experiments.sweep.grid import counted
+from experiments.sweep.parcel import BadParcel, unpack
+from experiments.sweep.worker import Parcel, Refusal, Terms, Unwanted, carry_out, identity, kinds
+
+_OPTION = "--scheduler"
+_ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")
+_CONNECT_S = 10.0
+_CLOSE_S = 5.0
+_WAIT_S = 1.0
+_ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.failed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    """A batch that was handed out. hands: to whom it may go."""
+
+    future: "Future[list[Parcel]]"
+    runs: Sequence[Run]
+    hands: frozenset[str]
+
+
+class Cluster:
+    """See Executor."""
+
+    def __init__(self, manner: Manner, client: Client, address: str) -> None:
+        self._manner = manner
+        self._client = client
+        self._address = address
+        self._tools: Mapping[str, Tools] = {}
+        self._terms: Terms
+        self._crew: Crew
+
+    @classmethod
+    @contextmanager
+    def connect(cls, manner: Manner, address: str) -> Iterator[Self]:
+        """Raises ScenarioError for an address that is none or a real clock; Unavailable without a scheduler or workers.
+
+        A real clock measures the machine, too: arms on different ones could not be compared.
+        """
+        if not _ADDRESS.fullmatch(address):
+            raise ScenarioError(_OPTION, address, "tcp://HOST:PORT or tls://HOST:PORT, as the scheduler says it")
+        if not manner.fabric.virtual_clock:
+            allowed = "virtual, because runs on real clocks depend on the machine"
+            raise ScenarioError(f"FABRIC with {_OPTION}", manner.fabric.name, allowed)
+        try:
+            client = Client(address, timeout=_CONNECT_S, set_as_default=False, name="priolab")
+        except (OSError, ValueError) as error:
+            reason = f"no scheduler answers within {_CONNECT_S:g} s"
+            raise Unavailable(f"{_OPTION} {address}", reason, "`dask scheduler` starts one") from error
+        try:
+            with suppress(TimeoutError):
+                client.wait_for_workers(1, timeout=_CONNECT_S)
+            yield cls(manner, client, address)
+        finally:
+            with suppress(OSError, TimeoutError):
+                client.close(timeout=_CLOSE_S)
+
+    @property
+    def side_by_side(self) -> int:
+        """Threads of all workers, one at least."""
+        there: Mapping[str, int] = self._client.nthreads()
+        return max(1, sum(there.values()))
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
+        """See Executor."""
+        self._tools = prepare(self._manner, scenarios, tell)
+        self._terms = Terms(
+            manner=self._manner, scenarios=kinds(scenarios), identity=identity(self._manner, self._tools)
+        )
+        self._crew = Crew(self._client, self._address, self._terms, tell)
+        with self._reached():
+            self._crew.muster()
+        return self._tools
+
+    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+        """See Executor."""
+        waiting = _Waiting(runs, self._manner.fabric.runs_per_command)
+        tasks: dict[str, _Task] = {}
+        over: SimpleQueue[str] = SimpleQueue()
+        try:
+            while waiting or tasks:
+                with self._reached():
+                    self._crew.muster()
+                    self._take_back(tasks, waiting)
+                    self._hand_out(tasks, waiting, over, room.final)
+                try:
+                    task = tasks.pop(over.get(timeout=_WAIT_S), None)
+                except Empty:
+                    continue
+                if task is None:
+                    continue  # it was taken back
+                if task.future.status == "finished":
+                    with self._reached():
+                        self._hand_out(tasks, waiting, over, room.final)
+                self._receive(task, waiting, room, ended)
+        finally:
+            self._client.cancel([task.future for task in tasks.values()])
+
+    def _hand_out(self, tasks: dict[str, _Task], waiting: "_Waiting", over: "SimpleQueue[str]", final: Path) -> None:
+        """As many tasks as there are threads."""
+        while waiting and len(tasks) < self._crew.threads:
+            runs, key = waiting.batch(self._crew.threads), f"priolab-{uuid.uuid4().hex}"
+            hands = self._crew.hands
+            future = self._client.submit(
+                _carry_out,
+                self._terms,
+                runs,
+                final,
+                key=key,
+                pure=False,
+                workers=list(hands),
+                allow_other_workers=False,
+            )
+            tasks[key] = _Task(future=future, runs=runs, hands=hands)
+            future.add_done_callback(lambda done: over.put(done.key))
+
+    def _take_back(self, tasks: dict[str, _Task], waiting: "_Waiting") -> None:
+        """What was handed to workers none of whom is left."""
+        for key, task in list(tasks.items()):
+            if not task.hands & self._crew.hands and not task.future.done():
+                del tasks[key]
+                self._client.cancel([task.future])
+                waiting.put_back(task.runs)
+
+    def _receive(self, task: _Task, waiting: "_Waiting", room: Room, ended: Ended) -> None:
+        """What has become of a task. Raises StepFailed."""
+        try:
+            with self._reached():
+                parcels = task.future.result()
+        except Refusal as error:
+            self._crew.refuse(error.worker, error.why)
+            waiting.put_back(task.runs)
+        except Unwanted:  # the worker is taking its leave
+            waiting.put_back(task.runs)
+        except KilledWorker as error:
+            if len(task.runs) > 1:
+                waiting.put_back(task.runs, alone=True)
+            else:
+                lost = error.allowed_failures + 1
+                why = f"{counted(lost, 'worker')} {'was' if lost == 1 else 'were'} lost with it"
+                self._give_up(task.runs[0], why, room, ended)
+        else:
+            named = {run.name: run for run in task.runs}
+            for parcel in parcels:
+                _file(named[parcel.name], parcel, room, ended)
+
+    def _give_up(self, run: Run, why: str, room: Room, ended: Ended) -> None:
+        """A run of which nothing came back has failed."""
+        folder = room.building(run.name)
+        try:
+            lay_out(run, folder, self._manner, self._tools[run.arm.scenario.server])
+            ending = conclude(run, folder, self._manner, final=room.final, wall_s=0.0, trouble=why)
+            room.file(run.name)
+        except OSError as error:
+            raise unwritable(run, error) from error
+        ended(run, ending)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Where the scheduler is needed. Raises StepFailed if it is gone."""
+        try:
+            yield
+        except (OSError, TimeoutError, CancelledError) as error:
+            raise StepFailed(f"the scheduler at {self._address}", f"it is gone ({error})") from error
+
+
+class _Waiting:
+    """Runs that have not been handed out, in their order; most: so many share a command."""
+
+    def __init__(self, runs: Sequence[Run], most: int) -> None:
+        self._runs = deque(runs)
+        self._alone: deque[Run] = deque()
+        self._most = most
+
+    def __len__(self) -> int:
+        return len(self._runs) + len(self._alone)
+
+    def batch(self, side_by_side: int) -> Sequence[Run]:
+        """The next ones. There must be some."""
+        if self._alone:
+            return [self._alone.popleft()]
+        return [self._runs.popleft() for _ in range(fair_share(len(self._runs), side_by_side, self._most))]
+
+    def put_back(self, runs: Sequence[Run], *, alone: bool = False) -> None:
+        """Next in turn; alone: each by itself."""
+        if alone:
+            self._alone.extend(runs)
+        else:
+            self._runs.extendleft(reversed(runs))
+
+
+def _carry_out(terms: Terms, runs: Sequence[Run], final: Path) -> list[Parcel]:
+    """The task itself, on the worker."""
+    worker = get_worker()
+    task = worker.state.tasks[worker.get_current_task()]
+    return carry_out(
+        terms,
+        runs,
+        final=final,
+        room=Path(worker.local_directory),
+        worker=worker.address,
+        wanted=lambda: task.state != "cancelled" and worker.status not in _ENDING,
+    )
+
+
+def _file(run: Run, parcel: Parcel, room: Room, ended: Ended) -> None:
+    """Raises StepFailed."""
+    try:
+        unpack(parcel.content, room.building(run.name).path)
+        room.file(run.name)
+    except OSError as error:
+        raise unwritable(run, error) from error
+    except BadParcel as error:
+        raise StepFailed(run.name, f"what came back is no run folder: {error}") from error
+    ended(run, parcel.ending)

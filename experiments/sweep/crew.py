@@ -1,0 +1,96 @@
+"""The workers of a cluster, as the head knows them: who is there, who was asked, who may work.
+
+Rules:
+1. A worker is asked whether it is the head's equal (`worker.py`) when it is first seen, whenever that is. Nothing is
+   handed to one that has not been asked, or has refused.
+2. One that has gone and comes back is a new one.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from distributed import Client
+
+from experiments.errors import Unavailable
+from experiments.sweep.worker import Terms, refusal
+
+_LOOK_S = 1.0
+_PATIENCE_S = 60.0
+
+
+class Crew:
+    """See above. tell: hears of each refusal, in a line."""
+
+    def __init__(self, client: Client, address: str, terms: Terms, tell: Callable[[str], None]) -> None:
+        self._client = client
+        self._address = address
+        self._terms = terms
+        self._tell = tell
+        self._threads: dict[str, int] = {}
+        self._refused: dict[str, str] = {}
+        self._lost: set[str] = set()
+        self._looked_s = float("-inf")
+        self._manned_s = time.monotonic()
+
+    @property
+    def hands(self) -> frozenset[str]:
+        """Addresses of those that may work."""
+        return frozenset(self._threads)
+
+    @property
+    def threads(self) -> int:
+        """How many batches they can carry out at once."""
+        return sum(self._threads.values())
+
+    def muster(self) -> None:
+        """Look who is there, at most once a second. Raises Unavailable if nobody may work, or has for a while."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s < _LOOK_S:
+            return
+        there: dict[str, int] = self._client.nthreads()
+        for address in self.hands - set(there):
+            del self._threads[address]
+            self._lost.add(address)
+            self._tell(f"worker {address} is lost; {len(self._threads)} left")
+        self._refused = {address: why for address, why in self._refused.items() if address in there}
+        self._ask({address: threads for address, threads in there.items() if address not in self._refused})
+        self._looked_s = time.monotonic()
+        if self._threads:
+            self._manned_s = self._looked_s
+        elif not self._lost or self._looked_s - self._manned_s > _PATIENCE_S:
+            raise Unavailable(f"--scheduler {self._address}", self._why_nobody(), "see to the workers")
+
+    def refuse(self, address: str, why: str) -> None:
+        """Whoever is there may not work, or not any more."""
+        if address in self._threads or address not in self._refused:
+            self._threads.pop(address, None)
+            self._refused[address] = why
+            self._tell(f"worker {address} refuses: {why}")
+
+    def _ask(self, there: dict[str, int]) -> None:
+        new = [address for address in there if address not in self._threads]
+        if not new:
+            return
+        answers = self._client.run(_refusal, self._terms, workers=new, on_error="return")
+        for address in new:
+            answer = answers[address]
+            if answer is None:
+                self._threads[address] = there[address]
+            elif isinstance(answer, OSError):
+                continue  # it went while it was asked
+            elif isinstance(answer, ImportError):
+                self.refuse(address, f"the lab is not installed there, or another version of it ({answer})")
+            else:
+                self.refuse(address, str(answer))
+
+    def _why_nobody(self) -> str:
+        if self._refused:
+            each = (f"{address} refuses: {why}" for address, why in self._refused.items())
+            return f"none of its workers may work: {'; '.join(each)}"
+        return "its workers were lost" if self._lost else "no worker is connected"
+
+
+async def _refusal(terms: Terms) -> str | None:
+    """On the worker, beside its event loop: asking programs for their versions takes a moment."""
+    return await asyncio.to_thread(refusal, terms)

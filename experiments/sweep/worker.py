@@ -1,0 +1,148 @@
+"""What a worker of a cluster does with a batch of runs: sees whether it may, carries them out, packs their folders.
+
+Rules:
+1. A worker is the head's equal or it refuses: the same guest kernel, programs, packages and code of the lab. It looks
+   before every batch, because a worker outlives the programs that were there when it started.
+2. Programs are looked for on the worker. Nothing of the head's machine is needed but what is in `Terms` and the runs.
+3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is gone afterwards.
+4. It is over soon when nobody wants it any more, and its guest with it.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments import sources
+from experiments.errors import LabError
+from experiments.making import Ending, Run
+from experiments.order import Tools
+from experiments.record import PARTIAL, RunFolder
+from experiments.request import Manner
+from experiments.reuse import versions_here
+from experiments.scenario import LOWAT_AUTO, Scenario
+from experiments.sweep.local import Local
+from experiments.sweep.parcel import pack
+
+_CODE = sources.code()
+"""The code that this process has read; what it starts reads what is there then."""
+
+
+class Refusal(Exception):
+    """A worker cannot do it, another may. worker: its address."""
+
+    def __init__(self, worker: str, why: str) -> None:
+        super().__init__(worker, why)
+        self.worker = worker
+        self.why = why
+
+
+class Unwanted(Exception):
+    """Whoever wanted the batch has gone, or changed his mind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a sweep's batches have in common. identity: see `identity`; scenarios: one of each kind (`kinds`)."""
+
+    manner: Manner
+    scenarios: tuple[Scenario, ...]
+    identity: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parcel:
+    """A finished run. content: its folder, packed."""
+
+    name: str
+    ending: Ending
+    content: bytes
+
+
+def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
+    """One of each kind that a machine may be fit for or not."""
+    largest = max(scenario.size_bytes for scenario in scenarios)
+    found = {
+        (each.server, each.congestion_control, each.lowat == LOWAT_AUTO, each.size_bytes == largest): each
+        for each in scenarios
+    }
+    return tuple(found.values())
+
+
+def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
+    """What must be the same for runs to be the same, by name: as in a fingerprint, and what LOWAT=auto is done by."""
+    tuners = {Path(each.tuner.program).name if each.tuner.program else "none" for each in tools.values()}
+    return {
+        "guest kernel": manner.fabric.kernel(),
+        "code": sources.code(),
+        "tuner": ", ".join(sorted(tuners)),
+        **versions_here(tools),
+    }
+
+
+def fit(terms: Terms, local: Local) -> None:
+    """See to it that this machine is as the head is, and have the executor find its programs. Raises LabError."""
+    manner = terms.manner
+    if sources.code() != _CODE:
+        raise LabError("its code has changed since it was started; start it again")
+    for scenario in terms.scenarios:
+        manner.fabric.probe(scenario, manner.shaper)
+    here = identity(manner, local.prepare(terms.scenarios, lambda _: None))
+    differing = [
+        f"{name} {here.get(name, 'none')} there and {terms.identity.get(name, 'none')} here"
+        for name in {**terms.identity, **here}
+        if here.get(name) != terms.identity.get(name)
+    ]
+    if differing:
+        raise LabError("; ".join(differing))
+
+
+def refusal(terms: Terms) -> str | None:
+    """Why this machine would not do, in one line; None if it would."""
+    try:
+        fit(terms, Local(terms.manner, 1))
+    except (LabError, OSError) as error:
+        return str(error)
+    return None
+
+
+def carry_out(
+    terms: Terms, runs: Sequence[Run], *, final: Path, room: Path, worker: str, wanted: Callable[[], bool]
+) -> list[Parcel]:
+    """All of them, sharing a command. Raises Refusal, Unwanted.
+
+    final: what the folder of the sweep will be called, at the head. room: where there is place for the runs' folders.
+    """
+
+    def meanwhile() -> None:
+        if not wanted():
+            raise Unwanted
+
+    endings: dict[str, Ending] = {}
+    local = Local(terms.manner, 1, share=lambda waiting, *_: waiting, meanwhile=meanwhile)
+    try:
+        fit(terms, local)
+        with tempfile.TemporaryDirectory(prefix="priolab-", dir=room) as folder:
+            packing = _Room(Path(folder), final)
+            local.carry_out(runs, packing, lambda run, ending: endings.update({run.name: ending}))
+    except (LabError, OSError) as error:
+        raise Refusal(worker, str(error)) from error
+    return [Parcel(name=name, ending=ending, content=packing.packed[name]) for name, ending in endings.items()]
+
+
+class _Room:
+    """See Room. packed: folders that were filed."""
+
+    def __init__(self, path: Path, final: Path) -> None:
+        self.final = final
+        self.packed: dict[str, bytes] = {}
+        self._path = path
+
+    def building(self, name: str) -> RunFolder:
+        return RunFolder(self._path / f"{name}{PARTIAL}")
+
+    def file(self, name: str) -> None:
+        folder = self.building(name).path
+        self.packed[name] = pack(folder)
+        shutil.rmtree(folder)

@@ -1,0 +1,42 @@
+"""A sweep in the guests of two workers, on loopback."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Lab
+from tests.lab.endings import nothing_is_left
+from tests.server.cluster import Dask
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_SIGNATURE_MS = 0.1
+"""A signature of TLS is a byte longer or shorter, which at 128 kB/s is 0.008 ms."""
+
+_WORDS = ("FABRIC=virtual", "SAMPLE=100ms", "LOWAT=none,16384", "SIZE=20480", "RELOADS=0")
+
+
+def test_a_sweep_on_a_cluster(lab: Lab, tmp_path: Path) -> None:
+    """Every run is ok, and comes out as on one machine; nothing is left on the head or where the workers were."""
+    own = {"TMPDIR": str(lab.temporary)}
+    with Dask(tmp_path / "dask") as dask:
+        dask.start_workers(own, own)
+        command = [*lab.sweep_command(*_WORDS), "--scheduler", dask.address]
+        done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 side by side" in done.stdout
+    assert "3 of 3 arms, 3 of 3 runs" in done.stdout
+    nothing_is_left(lab)
+    folder = (lab.results / "latest").resolve()
+    runs = json.loads((folder / "experiment.json").read_text())["runs"]
+    documents = [json.loads((folder / name / "run.json").read_text()) for name in runs]
+    assert [document["status"] for document in documents] == ["ok"] * 3
+    assert (folder / runs[0] / "asked" / "front.key").stat().st_mode & 0o077 == 0
+    alone = lab.run(*_WORDS[:2], "LOWAT=16384", "CONTROL=no", *_WORDS[3:])
+    assert alone.folder is not None
+    (here,) = json.loads((alone.folder / "lowat-16384.1" / "run.json").read_text())["loads"]
+    (there,) = json.loads((folder / "lowat-16384.1" / "run.json").read_text())["loads"]
+    for resource in ("image", "script"):
+        assert there[resource] == pytest.approx(here[resource], abs=_SIGNATURE_MS)

@@ -1,0 +1,36 @@
+"""Which processor a job keeps to."""
+
+import os
+from contextlib import ExitStack
+
+import pytest
+
+from experiments import processors
+
+
+@pytest.fixture
+def three(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Processors that no machine has, so that nobody else claims them."""
+    numbers = [100_000 + 10 * os.getpid() % 10**6 + number for number in range(3)]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(numbers))
+    return numbers
+
+
+def test_claims_are_spread(three: list[int]) -> None:
+    """Everyone is given one before anyone gets a second, and what was given up is given again."""
+    with ExitStack() as stack:
+        first = [stack.enter_context(processors.claim()).cpu for _ in three]
+        assert sorted(first) == three
+        second = [stack.enter_context(processors.claim()) for _ in three]
+        assert sorted(claim.cpu for claim in second) == three
+        second[1].give_up()
+        second[1].give_up()
+        assert stack.enter_context(processors.claim()).cpu == second[1].cpu
+    with processors.claim() as claim:
+        assert claim.cpu in three
+
+
+def test_where_nothing_can_be_claimed(three: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any will do."""
+    monkeypatch.setattr(processors, "_MOST", 0)
+    assert processors.claim().cpu in three

@@ -1,0 +1,105 @@
+"""Who of a cluster's workers may work."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+from distributed import Client
+
+from experiments.errors import Unavailable
+from experiments.sweep import crew
+from experiments.sweep.crew import Crew
+from experiments.sweep.worker import Terms
+
+A, B, C = (f"tcp://10.0.0.{number}:1" for number in (1, 2, 3))
+
+
+class Workers:
+    """In the place of Dask's client. there: threads by address; answers: of those that do not simply agree."""
+
+    def __init__(self, there: Mapping[str, int], answers: Mapping[str, object] | None = None) -> None:
+        self.there = dict(there)
+        self.answers = dict(answers or {})
+        self.asked: list[str] = []
+
+    def nthreads(self) -> dict[str, int]:
+        return dict(self.there)
+
+    def run(self, _: object, __: Terms, *, workers: list[str], on_error: str) -> dict[str, object]:
+        assert on_error == "return"
+        self.asked += workers
+        return {address: self.answers.get(address) for address in workers}
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "_LOOK_S", 0.0)
+
+
+def crew_of(workers: Workers) -> tuple[Crew, list[str]]:
+    told: list[str] = []
+    return Crew(cast("Client", workers), "tcp://10.0.0.9:8786", cast("Any", None), told.append), told
+
+
+def test_everyone_is_asked_once() -> None:
+    """Also who comes later; one that went and came back is asked again."""
+    workers = Workers({A: 1, B: 2})
+    hired, told = crew_of(workers)
+    hired.muster()
+    hired.muster()
+    assert (workers.asked, set(hired.hands), hired.threads) == ([A, B], {A, B}, 3)
+    workers.there = {B: 2, C: 4}
+    hired.muster()
+    assert (set(hired.hands), hired.threads) == ({B, C}, 6)
+    assert told == [f"worker {A} is lost; 1 left"]
+    workers.there[A] = 1
+    hired.muster()
+    assert workers.asked == [A, B, C, A]
+
+
+def test_who_refuses_is_left_out() -> None:
+    """With the reason, also where the lab is missing; who goes while he is asked has refused nothing."""
+    missing = ModuleNotFoundError("No module named 'experiments'")
+    workers = Workers({A: 1, B: 1, C: 1}, {A: "code 1 there and 2 here", B: missing, C: OSError("closed")})
+    hired, told = crew_of(workers)
+    with pytest.raises(
+        Unavailable, match=r"none of its workers may work: .*code 1 there and 2 here; .* the lab is not"
+    ):
+        hired.muster()
+    assert told == [
+        f"worker {A} refuses: code 1 there and 2 here",
+        f"worker {B} refuses: the lab is not installed there, or another version of it ({missing})",
+    ]
+    workers.answers[C] = None
+    hired.muster()
+    assert (set(hired.hands), workers.asked) == ({C}, [A, B, C, C])
+
+
+def test_one_that_refuses_later() -> None:
+    """It gets nothing any more, and is told of once."""
+    workers = Workers({A: 1, B: 1})
+    hired, told = crew_of(workers)
+    hired.muster()
+    hired.refuse(A, "its disk is full")
+    hired.refuse(A, "its disk is full")
+    hired.muster()
+    assert (set(hired.hands), told, workers.asked) == ({B}, [f"worker {A} refuses: its disk is full"], [A, B])
+
+
+def test_nobody_is_there() -> None:
+    """It is said at once."""
+    with pytest.raises(Unavailable, match=r"tcp://10\.0\.0\.9:8786 cannot be used here: no worker is connected"):
+        crew_of(Workers({}))[0].muster()
+
+
+def test_all_were_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may come back for a while."""
+    workers = Workers({A: 1})
+    hired, _ = crew_of(workers)
+    hired.muster()
+    workers.there = {}
+    hired.muster()
+    assert hired.threads == 0
+    monkeypatch.setattr(crew, "_PATIENCE_S", 0.0)
+    with pytest.raises(Unavailable, match="its workers were lost"):
+        hired.muster()

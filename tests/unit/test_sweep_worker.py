@@ -1,0 +1,103 @@
+"""What a worker does, without a cluster around it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.sweep import worker
+from experiments.sweep.executor import fair_share
+from experiments.sweep.parcel import unpack
+from experiments.sweep.sweep import Sweep
+from experiments.sweep.worker import Refusal, Terms, Unwanted, carry_out, identity, kinds, refusal
+from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
+
+VALUES = {"LOWAT": ("none", "4096")}
+FINAL = Path("/elsewhere/mine-1")
+
+
+def terms_of(sweep: Sweep) -> Terms:
+    tools = {"nginx": sweep.manner.fabric.tools(sweep.scenarios[0], capture=False)}
+    return Terms(manner=sweep.manner, scenarios=kinds(sweep.scenarios), identity=identity(sweep.manner, tools))
+
+
+def test_a_batch(tmp_path: Path) -> None:
+    """Its folders come back packed, as the head wants them; nothing is left where they were made."""
+    fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": "echo $0 is bad; exit 3"})
+    sweep = sweep_of(VALUES, fabric=fabric)
+    room = tmp_path / "room"
+    room.mkdir()
+    parcels = carry_out(
+        terms_of(sweep), list(sweep.runs().values()), final=FINAL, room=room, worker="w", wanted=lambda: True
+    )
+    assert list(room.iterdir()) == []
+    assert {parcel.name: parcel.ending.status for parcel in parcels} == {
+        "lowat-none.1": "ok",
+        "lowat-4096.1": "failed",
+        "lowat-none_twin.1": "ok",
+    }
+    for parcel in parcels:
+        unpack(parcel.content, tmp_path / parcel.name)
+        document = json.loads((tmp_path / parcel.name / "run.json").read_text())
+        assert (document["run"], document["experiment"]) == (parcel.name, FINAL.name)
+        assert document["status"] == parcel.ending.status
+    (bad,) = (str(parcel.ending.reason) for parcel in parcels if parcel.ending.status == "failed")
+    assert f"(log: {FINAL}/lowat-4096.1/console.log)" in bad
+
+
+def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In a line, what differs there from here; and it runs nothing."""
+    sweep = sweep_of(VALUES)
+    terms = terms_of(sweep)
+    assert refusal(terms) is None
+    terms = replace(terms, identity={**terms.identity, "nginx": "2", "python": "3.12.0"})
+    monkeypatch.setenv(KERNEL, "another")
+    told = refusal(terms)
+    assert told is not None
+    assert told.startswith("guest kernel another there and none here; ")
+    assert told.endswith("; nginx 1 there and 2 here")
+    assert " there and 3.12.0 here" in told
+    with pytest.raises(Refusal) as caught:
+        carry_out(terms, list(sweep.runs().values()), final=FINAL, room=tmp_path, worker="w", wanted=lambda: True)
+    assert (caught.value.worker, caught.value.why) == ("w", told)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_whose_code_has_changed_under_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has read is not what it would start."""
+    monkeypatch.setattr(worker, "_CODE", "0123456789ab")
+    assert refusal(terms_of(sweep_of(VALUES))) == "its code has changed since it was started; start it again"
+
+
+def test_what_nobody_wants_ends(tmp_path: Path) -> None:
+    """Its job is ended, and its folder removed."""
+    sweep = sweep_of(VALUES, fabric=CopyingFabric(troubles={"lowat-none": "exec sleep 60"}))
+    with pytest.raises(Unwanted):
+        carry_out(
+            terms_of(sweep),
+            [sweep.runs()["lowat-none.1"]],
+            final=FINAL,
+            room=tmp_path,
+            worker="w",
+            wanted=lambda: not any(tmp_path.glob("*/*/asked")),
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_of_each_kind_is_looked_at() -> None:
+    """Servers, congestion controls, LOWAT=auto, and the largest page; not every arm."""
+    sweep = sweep_of({"LOWAT": ("none", "4096", "auto"), "SERVER": ("nginx", "h2o"), "SIZE": ("20480", "40960")})
+    found = kinds(sweep.scenarios)
+    assert {(each.server, each.lowat == "auto", each.size_bytes) for each in found} == {
+        (server, auto, size) for server in ("nginx", "h2o") for auto in (False, True) for size in (20480, 40960)
+    }
+    assert len(found) == 8
+
+
+@pytest.mark.parametrize(
+    ("waiting", "side_by_side", "share"), [(1000, 2, 10), (40, 2, 10), (39, 2, 10), (20, 2, 5), (3, 2, 1), (1, 8, 1)]
+)
+def test_batches_become_smaller_toward_the_end(waiting: int, side_by_side: int, share: int) -> None:
+    """So that nobody is idle while others have several left."""
+    assert fair_share(waiting, side_by_side, 10) == share
