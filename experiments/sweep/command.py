@@ -33,6 +33,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         help="a name as `priolab list` shows, a .toml file, knobs",
     )
     parser.add_argument("--yes", action="store_true", help="run it, however many runs it has")
+    parser.add_argument(
+        "--print-folder", action="store_true", help="print the folder's path and nothing else; progress on stderr"
+    )
     parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(do=sweep)
 
@@ -53,6 +56,7 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
                 step=report.say,
                 opened=partial(_opened, options, report, tally),
                 ended=partial(_ended, report, tally, tick),
+                reused=report.reused,
             )
             folder = run_sweep(wanted, Local(wanted.manner, side_by_side), hearing)
     except LabError as error:
@@ -61,7 +65,11 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
             report.complain(options.kept())
         return 1
     options.kept = lambda: f"{folder} is complete"
-    report.say(tally.line(time.monotonic()))
+    if not tally.runs_left:
+        report.say(tally.line(time.monotonic()))
+    if options.print_folder:
+        print(folder)
+        return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
     return present(folder, report)
 
 
