@@ -2,7 +2,7 @@
 
 Rules:
 1. Every 100 ms it looks for connections that the server has accepted: sockets whose port one of its sockets listens on.
-2. It looks at each twice per round trip, at least every 200 ms and at most every 10 ms.
+2. It looks at each twice per round trip, at least every 100 ms and at most every 10 ms.
 3. A descriptor is borrowed for the length of one look (descriptors.py), and the server does not notice.
 """
 
@@ -10,7 +10,8 @@ import os
 import socket
 import struct
 import time
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -20,7 +21,7 @@ from proxy.tuner.law import Aim, Seen, decide, differs, rate_of
 from proxy.tuner.tuner import CannotTune, Kind, Note
 
 _SCAN_NS = 10**8
-_LEAST_NS, _MOST_NS = 10**7, 2 * 10**8
+_LEAST_NS, _MOST_NS = 10**7, 10**8
 _TCP_NOTSENT_LOWAT = 25  # <linux/tcp.h>
 # struct tcp_info: snd_mss, sacked, rtt (us), snd_cwnd, bytes_acked, delivery_rate.
 _INFO = struct.Struct("=16xI8xI36xI8xI36xQ32xQ")
@@ -30,7 +31,8 @@ _INFO = struct.Struct("=16xI8xI36xI8xI36xQ32xQ")
 class _Connection:
     """Where it is, whose it is, what it was given, and when it is looked at next.
 
-    trip_ns, acked_bytes: when a round trip was last over, and what had been acknowledged then; acked_rate_bytes_s: in it.
+    acked: looks, each with what had been acknowledged by then; the first is one round trip old, if any is.
+    acked_rate_bytes_s: in the last round trip.
     """
 
     pid: int
@@ -40,17 +42,18 @@ class _Connection:
     lowat_bytes: int = 0
     refused: bool = False
     next_ns: int = 0
-    trip_ns: int = 0
-    acked_bytes: int = 0
+    acked: deque[tuple[int, int]] = field(default_factory=deque)
     acked_rate_bytes_s: int = 0
 
     def acknowledged(self, acked_bytes: int, rtt_us: int, now_ns: int) -> int:
         """So much has been by now; the rate in the last time that was no shorter than a round trip, 0 before."""
-        time_us = (now_ns - self.trip_ns) // 1000
-        if time_us >= rtt_us:
-            more_bytes = max(0, acked_bytes - self.acked_bytes)
-            self.acked_rate_bytes_s = rate_of(more_bytes, time_us) if self.trip_ns else 0
-            self.trip_ns, self.acked_bytes = now_ns, acked_bytes
+        began_ns = now_ns - 1000 * max(1, rtt_us)
+        while len(self.acked) > 1 and self.acked[1][0] <= began_ns:
+            self.acked.popleft()
+        if self.acked and self.acked[0][0] <= began_ns:
+            then_ns, then_bytes = self.acked[0]
+            self.acked_rate_bytes_s = rate_of(max(0, acked_bytes - then_bytes), (now_ns - then_ns) // 1000)
+        self.acked.append((now_ns, acked_bytes))
         return self.acked_rate_bytes_s
 
 
