@@ -2,8 +2,8 @@
 
 In each: what stood unsent in the front's kernel, as the time that the link's rate then needs for it (area), what LOWAT
 and a packet buffer let stand (line; none without a limit), the target (dotted) and the quarter around it in which a
-LOWAT is right (band). Dashed lines are changes of the rate, and behind each is a shade for two round trips. Time is logarithmic:
-a rate ten times as large is the same distance everywhere. Above all of them is the rate itself.
+LOWAT is right (band). Dashed lines are changes of the rate, and behind each is a shade for two round trips. Time is
+logarithmic: a rate ten times as large is the same distance everywhere. Above all of them is the rate itself.
 """
 
 from collections.abc import Iterator, Sequence

@@ -44,33 +44,42 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
     """Run it, or go on with it; the exit code."""
     asked = asked_from([*options.words, *(words_of_make() if options.from_make else ())])
     wanted = sweep_from(asked, yes=options.yes)
+    try:
+        folder = make(asked, wanted, options, report)
+    except LabError as error:
+        report.complain(str(error))
+        if options.kept:
+            report.complain(options.kept())
+        return 1
+    if options.print_folder:
+        print(folder)
+        return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
+    return present(folder, report)
+
+
+def make(asked: Asked, wanted: Sweep, options: argparse.Namespace, report: Report) -> Path:
+    """Run it, or go on with it, or take a finished one; the folder. Raises LabError.
+
+    options.kept is set to what says what there is, once there is something.
+    """
     side_by_side = bearable(wanted.scenarios)
     tally = _tally(wanted, side_by_side)
     _announce(asked, report)
     about = estimate_here(asked, wanted.scenarios)
     report.say(f"{_times(about)}; {side_by_side} side by side")
     report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
-    try:
-        with report.ticking(lambda: tally.line(time.monotonic())) as tick:
-            hearing = Hearing(
-                step=report.say,
-                opened=partial(_opened, options, report, tally),
-                ended=partial(_ended, report, tally, tick),
-                reused=report.reused,
-            )
-            folder = run_sweep(wanted, Local(wanted.manner, side_by_side), hearing)
-    except LabError as error:
-        report.complain(str(error))
-        if options.kept:
-            report.complain(options.kept())
-        return 1
+    with report.ticking(lambda: tally.line(time.monotonic())) as tick:
+        hearing = Hearing(
+            step=report.say,
+            opened=partial(_opened, options, report, tally),
+            ended=partial(_ended, report, tally, tick),
+            reused=report.reused,
+        )
+        folder = run_sweep(wanted, Local(wanted.manner, side_by_side), hearing)
     options.kept = lambda: f"{folder} is complete"
     if not tally.runs_left:
         report.say(tally.line(time.monotonic()))
-    if options.print_folder:
-        print(folder)
-        return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
-    return present(folder, report)
+    return folder
 
 
 def present(folder: Path, report: Report) -> int:
