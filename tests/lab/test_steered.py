@@ -63,8 +63,6 @@ def test_auto_follows_the_rate_and_a_fixed_value_does_not(run: Runs) -> None:
     done = run(*_STEPS, f"TARGET_DELAY={_TARGET}", "LOWAT=53248,auto", "TUNER=bpf", "CONTROL=no")
     assert done.folder is not None, done.err
     target_ns = KNOBS["TARGET_DELAY"].parse(_TARGET)
-    found = {
-        each.arm: following.steps(following.follow(each, target_ns)) for each in load_experiment(done.folder).runs
-    }
+    found = {each.arm: following.steps(following.follow(each, target_ns)) for each in load_experiment(done.folder).runs}
     assert [step.is_followed for step in found["lowat-auto"]] == [True, True]
     assert [step.is_followed for step in found["lowat-53248"]] == [True, False]
