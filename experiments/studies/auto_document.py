@@ -170,6 +170,12 @@ def _row(step: Step) -> tuple[str, ...]:
     return (
         rate(step.rate_bit_s),
         "-" if two is None else milliseconds(two / _MS),
-        *("never" if time_ns is None else milliseconds(time_ns / _MS) for time_ns in (step.lowat_ns, step.unsent_ns)),
+        *map(_after, (step.lowat_ns, step.unsent_ns)),
         "yes" if step.is_followed else "no",
     )
+
+
+def _after(time_ns: int | None) -> str:
+    if time_ns is None:
+        return "never"
+    return milliseconds(time_ns / _MS) if time_ns else "was already"
