@@ -87,7 +87,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
     kept = _put_back(summary, wanted, report)
     seen = _steps(words, report)
     study = Study(summary=summary, trials=trials, kept=kept, followed={each.name: each.seen for each in seen})
-    _draw([each for each in seen if each.name in _DRAWN], path.parent)
+    _draw([each for name in _DRAWN for each in seen if each.name == name], path.parent)
     document = text(study, STEPS)
     write_document(path, document.encode(), _STEP)
     report.say(document)

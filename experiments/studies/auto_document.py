@@ -109,9 +109,9 @@ def _missed(name: str, trial: Trial) -> str:
     if trial.ratio > 1 + _NEAR:
         return f"{told}: auto is late there."
     return (
-        f"{told}. The server hands over buffers as a whole, and the script waits for the next one: when that is taken "
-        f"is "
-        "no matter of how large LOWAT is, and the best of five values is the luckiest of five."
+        f"{told}. The server hands over buffers as a whole, and the script waits for the next one. Which value finds "
+        f"that "
+        "soon is chance, and the best of five values is the luckiest of five."
     )
 
 
