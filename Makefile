@@ -14,7 +14,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
-    agreement model scaling base-image clean-images clean
+    agreement auto model scaling base-image clean-images clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ picture: setup ## make the README's picture anew
 
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
+
+auto: setup ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 15 minutes)
+	@$(PRIOLAB) auto docs/auto.md
 
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md

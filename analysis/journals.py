@@ -111,6 +111,15 @@ class ProcessSample:
     write_calls: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class LowatDecision:
+    """A line of front/lowat.jsonl: a tuner gave a connection this TCP_NOTSENT_LOWAT, or tried to."""
+
+    t_ns: int
+    new_bytes: int
+    outcome: str
+
+
 class Timed(Protocol):
     """Whatever was noted down at an instant."""
 

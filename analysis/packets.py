@@ -12,6 +12,10 @@ RECORD_BYTES = 16 * 1024
 """The most that a TLS record holds (RFC 8446, 5.1): ciphertext becomes readable in such steps."""
 
 
+PACKET_BUFFER_BYTES = 65536
+"""What one of the kernel's packet buffers takes from a server, whatever TCP_NOTSENT_LOWAT is: a full GSO packet."""
+
+
 def framed(stream_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:
     """What so much of the stream is on the link, in full packets of such segments."""
     return stream_bytes * (segment_bytes + HEADERS_BYTES) / segment_bytes

@@ -123,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
     agreement_parser = commands.add_parser("agreement", help="the same scenarios in every fabric that can be used here")
     agreement_parser.add_argument("file", type=Path, help="the document to write")
     agreement_parser.set_defaults(do=_agreement)
+    auto_parser = commands.add_parser(
+        "auto", help="what LOWAT=auto comes to, on every network and when the rate changes"
+    )
+    auto_parser.add_argument("file", type=Path, help="the document to write; its picture goes beside it")
+    auto_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
+    auto_parser.set_defaults(do=_auto, from_make=False)
     model_parser = commands.add_parser("model", help="the predictor against what is measured")
     model_parser.add_argument("file", type=Path, help="the document to write")
     model_parser.set_defaults(do=_model)
@@ -249,6 +255,12 @@ def _doctor(_: argparse.Namespace, report: Report) -> int:
 
 def _agreement(options: argparse.Namespace, report: Report) -> int:
     return 0 if agreement.write(options.file, report) else 1
+
+
+def _auto(options: argparse.Namespace, report: Report) -> int:
+    from experiments.studies import auto  # figures, which take half a second to import
+
+    return 0 if auto.write(options, _words(options), report) else 1
 
 
 def _model(options: argparse.Namespace, report: Report) -> int:

@@ -110,7 +110,7 @@ class Report:
                 head = f"{done} of {len(steps)} runs done, {time.monotonic() - started:.0f} s"
                 live.update(Text("\n".join([head, *lines])))
 
-            yield Progress(step=show, ended=lambda name, status, _: show(name, status), reused=self._reused)
+            yield Progress(step=show, ended=lambda name, status, _: show(name, status), reused=self.reused)
 
     def _plain_progress(self, started: float) -> Progress:
         def show(name: str, step: str) -> None:
@@ -119,10 +119,11 @@ class Report:
         return Progress(
             step=show,
             ended=lambda name, status, reason: show(name, f"{status} {reason or ''}".strip()),
-            reused=self._reused,
+            reused=self.reused,
         )
 
-    def _reused(self, folder: Path) -> None:
+    def reused(self, folder: Path) -> None:
+        """These results serve instead of new ones."""
         self.say(f"taken from {_short(folder)}: the same arms, programs, kernel and code")
 
     @contextmanager

@@ -50,9 +50,9 @@ def of_values(network: Document) -> Table:
 
 def of_auto(summary: Document) -> Table | None:
     """A line for each judgement of LOWAT=auto; None if it was not tried."""
-    rows = [_auto(network["network"], judgement) for network in summary["networks"] for judgement in network["auto"]]
+    rows = [_auto(network, judgement) for network in summary["networks"] for judgement in network["auto"]]
     head = ("network", "value", "script first byte", "best fixed", "ratio", "near", "goodput of unset", "kept")
-    return Table(head=head, rows=tuple(rows)) if rows else None
+    return Table(head=(*head, "no difference"), rows=tuple(rows)) if rows else None
 
 
 def sentences(network: Document) -> list[str]:
@@ -182,10 +182,10 @@ def _value_row(network: Document, value: Document) -> tuple[str, ...]:
     )
 
 
-def _auto(name: str, judgement: Document) -> tuple[str, ...]:
+def _auto(network: Document, judgement: Document) -> tuple[str, ...]:
     best, part, ratio = (judgement[key] for key in ("best_fixed", "goodput_part", "ratio"))
     return (
-        name,
+        network["network"],
         judgement["value"],
         _milliseconds(judgement["script_first_byte_ms"]),
         f"{best}: {_milliseconds(judgement['best_fixed_ms'])}" if best else _UNKNOWN,
@@ -193,6 +193,7 @@ def _auto(name: str, judgement: Document) -> tuple[str, ...]:
         _ANSWERS[judgement["near"]],
         _UNKNOWN if part is None else f"{part:.1%}",
         _ANSWERS[judgement["keeps_goodput"]],
+        _no_difference(network["no_difference"][Measure.FIRST_BYTE]),
     )
 
 

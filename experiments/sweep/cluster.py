@@ -127,6 +127,8 @@ class Cluster:
                     with self._reached():
                         self._hand_out(tasks, waiting, over, room.final)
                 self._receive(task, waiting, room, ended)
+            with self._reached():
+                self._crew.tell_of_the_lost()
         finally:
             self._client.cancel([task.future for task in tasks.values()])
 

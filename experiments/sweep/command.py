@@ -37,6 +37,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     )
     parser.add_argument("--yes", action="store_true", help="run it, however many runs it has")
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="on the workers of this Dask scheduler")
+    parser.add_argument(
+        "--print-folder", action="store_true", help="print the folder's path and nothing else; progress on stderr"
+    )
     parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(do=sweep)
 
@@ -46,27 +49,41 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
     asked = asked_from([*options.words, *(words_of_make() if options.from_make else ())])
     wanted = sweep_from(asked, yes=options.yes)
     with _executor(wanted, options.scheduler) as executor:
-        tally = tally_of(wanted, executor.side_by_side)
-        _announce(asked, report)
-        about = estimate_here(asked, wanted.scenarios, executor.side_by_side)
-        report.say(f"{_times(about)}; {executor.side_by_side} side by side")
-        report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
         try:
-            with report.ticking(lambda: tally.line(time.monotonic())) as tick:
-                hearing = Hearing(
-                    step=report.say,
-                    opened=partial(_opened, options, report, tally),
-                    ended=partial(_ended, report, tally, tick),
-                )
-                folder = run_sweep(wanted, executor, hearing)
+            folder = make(asked, wanted, executor, options, report)
         except LabError as error:
             report.complain(str(error))
             if options.kept:
                 report.complain(options.kept())
             return 1
-    options.kept = lambda: f"{folder} is complete"
-    report.say(tally.line(time.monotonic()))
+    if options.print_folder:
+        print(folder)
+        return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
     return present(folder, report)
+
+
+def make(asked: Asked, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:
+    """Run it, or go on with it, or take a finished one; the folder. Raises LabError.
+
+    options.kept is set to what says what there is, once there is something.
+    """
+    tally = tally_of(wanted, executor.side_by_side)
+    _announce(asked, report)
+    about = estimate_here(asked, wanted.scenarios, executor.side_by_side)
+    report.say(f"{_times(about)}; {executor.side_by_side} side by side")
+    report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
+    with report.ticking(lambda: tally.line(time.monotonic())) as tick:
+        hearing = Hearing(
+            step=report.say,
+            opened=partial(_opened, options, report, tally),
+            ended=partial(_ended, report, tally, tick),
+            reused=report.reused,
+        )
+        folder = run_sweep(wanted, executor, hearing)
+    options.kept = lambda: f"{folder} is complete"
+    if not tally.runs_left:
+        report.say(tally.line(time.monotonic()))
+    return folder
 
 
 def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:

@@ -8,7 +8,7 @@ Rules:
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from distributed import Client
 
@@ -45,14 +45,9 @@ class Crew:
 
     def muster(self) -> None:
         """Look who is there, at most once a second. Raises Unavailable if nobody may work, or has for a while."""
-        now_s = time.monotonic()
-        if now_s - self._looked_s < _LOOK_S:
+        if time.monotonic() - self._looked_s < _LOOK_S:
             return
-        there: dict[str, int] = self._client.nthreads()
-        for address in self.hands - set(there):
-            del self._threads[address]
-            self._lost.add(address)
-            self._tell(f"worker {address} is lost; {len(self._threads)} left")
+        there = self.tell_of_the_lost()
         self._refused = {address: why for address, why in self._refused.items() if address in there}
         self._ask({address: threads for address, threads in there.items() if address not in self._refused})
         self._looked_s = time.monotonic()
@@ -61,6 +56,15 @@ class Crew:
         elif not self._lost or self._looked_s - self._manned_s > _PATIENCE_S:
             raise Unavailable(f"--scheduler {self._address}", self._why_nobody(), "see to the workers")
 
+    def tell_of_the_lost(self) -> Mapping[str, int]:
+        """Threads of the workers that are there, by address, admitted or not."""
+        there: dict[str, int] = self._client.nthreads()
+        for address in self.hands - set(there):
+            del self._threads[address]
+            self._lost.add(address)
+            self._tell(f"worker {address} is lost; {len(self._threads)} left")
+        return there
+
     def refuse(self, address: str, why: str) -> None:
         """Whoever is there may not work, or not any more."""
         if address in self._threads or address not in self._refused:
@@ -68,7 +72,7 @@ class Crew:
             self._refused[address] = why
             self._tell(f"worker {address} refuses: {why}")
 
-    def _ask(self, there: dict[str, int]) -> None:
+    def _ask(self, there: Mapping[str, int]) -> None:
         new = [address for address in there if address not in self._threads]
         if not new:
             return

@@ -17,7 +17,7 @@ from experiments.scenario import KNOBS
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 DEFAULT = "networks"
-RUN_WORDS = ("REPEAT", "SEED", "FABRIC", "SHAPER", "SAMPLE", "DEADLINE", "RESULTS")
+RUN_WORDS = ("REPEAT", "SEED", "FABRIC", "SHAPER", "TUNER", "SAMPLE", "DEADLINE", "RESULTS", "REUSE")
 """Knobs of the run that mean something to a sweep."""
 
 _TABLES: Mapping[str, tuple[str, ...]] = {"grid": tuple(KNOBS), "knobs": tuple(KNOBS), "run": RUN_WORDS}

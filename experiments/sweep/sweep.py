@@ -36,7 +36,7 @@ _ENOUGH = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What to do. order_seed: of the order in which runs are handed out."""
+    """What to do. order_seed: of the order in which runs are handed out; reuse: whether a finished one will do."""
 
     name: str
     title: str
@@ -47,6 +47,7 @@ class Sweep:
     order_seed: int
     manner: Manner
     results: Path
+    reuse: bool = False
 
     @cached_property
     def scenarios(self) -> list[Scenario]:
@@ -75,12 +76,13 @@ class Hearing:
     """Who wants to hear what.
 
     step: something that comes before the runs; opened: the folder, and what is in it already; ended: a run has, with
-    its run.json.
+    its run.json; reused: this folder serves instead.
     """
 
     step: Callable[[str], None]
     opened: Callable[[SweepFolder], None]
     ended: Callable[[Run, Ending, Mapping[str, Any]], None]
+    reused: Callable[[Path], None] = lambda _: None
 
 
 def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
@@ -106,13 +108,20 @@ def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
             tuner=asked.run["TUNER"],
         ),
         results=asked.run["RESULTS"],
+        reuse=asked.run["REUSE"],
     )
 
 
 def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
-    """Run what is not there yet; the finished folder. Raises LabError, and keeps what was done by then."""
+    """Run what is not there yet, unless another will do; the finished folder.
+
+    Raises LabError, and keeps what was done by then.
+    """
     tools = executor.prepare(sweep.scenarios, hearing.step)
     fingerprint = fingerprint_of(sweep, tools)
+    if sweep.reuse and (found := reuse.newest(sweep.results.resolve(), fingerprint)):
+        hearing.reused(found)
+        return found
     results = results_folder(sweep.results)
     with SweepFolder.resume(results, fingerprint) or begin(sweep, results, fingerprint) as folder:
         hearing.opened(folder)

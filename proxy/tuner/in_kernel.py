@@ -18,7 +18,7 @@ from proxy.tuner.tuner import Kind, Note
 
 _DRAIN_NS = 10**9
 _ORDER = struct.Struct("=5I")
-_DECISION = struct.Struct("=3Q16s4s9Ii4x")
+_DECISION = struct.Struct("=4Q16s4s9Ii4x")
 _FIRST = struct.pack("=I", 0)
 _EVENTS = {  # BPF_SOCK_OPS_*, <linux/bpf.h>
     5: Event.ESTABLISHED,
@@ -68,7 +68,7 @@ class InKernel:
 
 def read_record(record: bytes, *, dry_run: bool) -> Decision:
     """One `struct decision`."""
-    t_ns, delivery, rate, address, peer_port, family, port, event, why, rtt_us, cwnd, mss, old, new, error = (
+    t_ns, delivery, acked, rate, address, peer_port, family, port, event, why, rtt_us, cwnd, mss, old, new, error = (
         _DECISION.unpack(record)
     )
     done = DRY_RUN if dry_run else SET
@@ -79,6 +79,7 @@ def read_record(record: bytes, *, dry_run: bool) -> Decision:
         port=port,
         event=_EVENTS[event],
         delivery_rate_bytes_s=delivery,
+        acked_rate_bytes_s=acked,
         rate_bytes_s=rate,
         rtt_ns=rtt_us * 1000,
         cwnd_segments=cwnd,

@@ -28,9 +28,9 @@ class Event(StrEnum):
 class Decision:
     """One change of one connection's TCP_NOTSENT_LOWAT, or the attempt.
 
-    t_ns: CLOCK_MONOTONIC. rate_bytes_s is what was reckoned with, delivery_rate_bytes_s what the kernel says, both 0
-    for unknown; rtt_ns is the smoothed one. old_bytes: what the tuner set before, 0 if it had not. outcome: `set`,
-    `dry run`, or `refused:` and why.
+    t_ns: CLOCK_MONOTONIC. rate_bytes_s is what was reckoned with, delivery_rate_bytes_s what the kernel says,
+    acked_rate_bytes_s that of the last round trip, each 0 for unknown; rtt_ns is the smoothed one. old_bytes: what the
+    tuner set before, 0 if it had not. outcome: `set`, `dry run`, or `refused:` and why.
     """
 
     t_ns: int
@@ -39,6 +39,7 @@ class Decision:
     port: int
     event: Event
     delivery_rate_bytes_s: int
+    acked_rate_bytes_s: int = 0
     rate_bytes_s: int
     rtt_ns: int
     cwnd_segments: int

@@ -15,6 +15,7 @@ enum why { WHY_UNKNOWN, WHY_FLOOR, WHY_RATE, WHY_CEILING };
 
 struct seen {
 	__u64 delivery_rate_bytes_s;
+	__u64 acked_rate_bytes_s;
 	__u32 cwnd_segments;
 	__u32 mss_bytes;
 	__u32 rtt_us;
@@ -52,11 +53,18 @@ static inline __attribute__((always_inline)) __u64 delivery_rate_bytes_s(__u32 s
 	return scaled((__u64)segments * mss_bytes, US_PER_S, interval_us);
 }
 
+static inline __attribute__((always_inline)) __u64 rate_of(__u64 size_bytes, __u64 time_us)
+{
+	return time_us == 0 ? 0 : scaled(size_bytes, US_PER_S, time_us);
+}
+
 static inline __attribute__((always_inline)) void decide(const struct seen *seen, const struct aim *aim,
 							 struct verdict *verdict)
 {
 	__u64 rate = seen->delivery_rate_bytes_s, window, goal, least;
 
+	if (seen->acked_rate_bytes_s > rate)
+		rate = seen->acked_rate_bytes_s;
 	if (seen->rtt_us != 0 && (rate == 0 || seen->cwnd_segments > WINDOW_SAYS_NOTHING_SEGMENTS)) {
 		window = scaled((__u64)seen->cwnd_segments * seen->mss_bytes, US_PER_S, seen->rtt_us);
 		if (rate == 0 || window < rate)

@@ -4,10 +4,12 @@ What LOWAT does. A server may write while less than LOWAT bytes stand unsent, bu
 new packet buffer, which then takes whatever comes until it holds 64 KiB. It wakes a server that waits when less than
 LOWAT / 2 are left. So between `LOWAT / 2` and `LOWAT + 64 KiB` bytes stand before what is written next.
 
-1. The rate is the kernel's delivery rate, but not more than the congestion window in a round trip: after an idle time
-   the window is small, and what the link once took is no measure yet. A window of four segments or less is BBR's look
-   at the round trip, or what a timeout leaves; it says nothing of the link and is not asked. Before there is a delivery
-   rate, the window in a round trip is the rate. Nothing known: the floor.
+1. The rate is the kernel's delivery rate, or what was acknowledged in the last round trip if that is more: the kernel
+   reckons with the time in which packets were sent if that was longer than the one in which they were acknowledged
+   (tcp_rate.c), and so learns of a faster link a round trip later. But it is not more than the congestion window in a
+   round trip: after an idle time the window is small, and what the link once took is no measure yet. A window of four
+   segments or less is BBR's look at the round trip, or what a timeout leaves; it says nothing of the link and is not
+   asked. Before there is a rate, the window in a round trip is the rate. Nothing known: the floor.
 2. The goal is that nothing stands unsent for longer than the target: rate x target for all of it, the packet buffer
    included, so LOWAT = rate x target - 64 KiB. Links slower than 64 KiB in the target's time come out below nothing.
 3. The floor. LOWAT / 2 is what the connection lives on from the moment it wakes the server until that has written. It
@@ -49,9 +51,13 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What the kernel knows. delivery_rate_bytes_s and rtt_us, smoothed, are 0 before there is a sample."""
+    """What the kernel knows. delivery_rate_bytes_s and rtt_us, smoothed, are 0 before there is a sample.
+
+    acked_rate_bytes_s: of what was acknowledged in the last round trip, 0 before there was one.
+    """
 
     delivery_rate_bytes_s: int
+    acked_rate_bytes_s: int = 0
     cwnd_segments: int
     mss_bytes: int
     rtt_us: int
@@ -98,8 +104,13 @@ def differs(old_bytes: int, new_bytes: int) -> bool:
     return abs(new_bytes - old_bytes) > old_bytes // 8
 
 
+def rate_of(size_bytes: int, time_us: int) -> int:
+    """Bytes per second: so many bytes in that time, 0 if that is none."""
+    return _scaled(size_bytes, _US_PER_S, time_us) if time_us else 0
+
+
 def _rate_bytes_s(seen: Seen) -> int:
-    rate = seen.delivery_rate_bytes_s
+    rate = max(seen.delivery_rate_bytes_s, seen.acked_rate_bytes_s)
     if seen.rtt_us and (rate == 0 or seen.cwnd_segments > WINDOW_SAYS_NOTHING_SEGMENTS):
         window = _scaled(seen.cwnd_segments * seen.mss_bytes, _US_PER_S, seen.rtt_us)
         return min(rate, window) if rate else window

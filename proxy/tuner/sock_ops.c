@@ -1,9 +1,10 @@
 /* A tuner in the kernel: sets TCP_NOTSENT_LOWAT of each connection that a cgroup's servers accept, by the law of law.py.
  *
  * 1. It decides when the connection is made, once per round trip, and when the kernel sends something again or times out.
- * 2. Nothing it does can fail a connection: a refused option is noted down, and the old value stays.
- * 3. What it last decided is kept by socket cookie; a connection that is forgotten because there are too many is decided
- *    anew. When this is gone, sockets keep what they have.
+ * 2. Nothing it does can fail a connection: a refused option is noted down, once, and the old value stays.
+ * 3. What it last decided, and how much had been acknowledged at the end of the last round trip, is kept by socket cookie;
+ *    a connection that is forgotten because there are too many is decided anew. When this is gone, sockets keep what they
+ *    have.
  *
  * in_kernel.py fills `orders` and reads `decisions`; it knows the layout of both structures.
  */
@@ -25,6 +26,7 @@ struct order {
 struct decision {
 	__u64 t_ns;
 	__u64 delivery_rate_bytes_s;
+	__u64 acked_rate_bytes_s;
 	__u64 rate_bytes_s;
 	__u32 peer[4]; /* in network order; IPv4 in the first */
 	__u32 peer_port; /* in network order */
@@ -38,6 +40,14 @@ struct decision {
 	__u32 old_bytes;
 	__u32 new_bytes;
 	__s32 error;
+	__u32 padding;
+};
+
+struct connection {
+	__u64 t_ns; /* the end of the last round trip: then, and what had been acknowledged */
+	__u64 acked_bytes;
+	__u64 acked_rate_bytes_s; /* in that round trip */
+	__u32 lowat_bytes;
 	__u32 padding;
 };
 
@@ -57,8 +67,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u64);
-	__type(value, __u32);
-} decided SEC(".maps");
+	__type(value, struct connection);
+} connections SEC(".maps");
 
 /* volatile: the context is read in single words; compilers like to read neighbours at once. */
 static inline __attribute__((always_inline)) void note_peer(struct decision *decision,
@@ -91,6 +101,7 @@ static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *sock
 	decision->why = verdict->why;
 	decision->rate_bytes_s = verdict->rate_bytes_s;
 	decision->delivery_rate_bytes_s = seen->delivery_rate_bytes_s;
+	decision->acked_rate_bytes_s = seen->acked_rate_bytes_s;
 	decision->rtt_us = seen->rtt_us;
 	decision->cwnd_segments = seen->cwnd_segments;
 	decision->mss_bytes = seen->mss_bytes;
@@ -101,34 +112,67 @@ static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *sock
 	bpf_ringbuf_submit(decision, 0);
 }
 
-static inline __attribute__((always_inline)) void look(struct bpf_sock_ops *socket,
-							       const struct order *order)
+/* All that the client has, as far as is known: what is missing in between counts when it is there. */
+static inline __attribute__((always_inline)) __u64 acked_bytes(const volatile struct bpf_sock_ops *socket)
 {
-	__u64 cookie = bpf_get_socket_cookie(socket);
-	struct seen seen;
-	struct verdict verdict;
-	__u32 *known, old_bytes = 0;
+	__u64 sacked_segments = socket->sacked_out;
+
+	return socket->bytes_acked + sacked_segments * socket->mss_cache;
+}
+
+static inline __attribute__((always_inline)) void end_round_trip(struct connection *connection, __u64 now_ns,
+								 __u64 acked)
+{
+	__u64 more = acked > connection->acked_bytes ? acked - connection->acked_bytes : 0;
+
+	connection->acked_rate_bytes_s = rate_of(more, (now_ns - connection->t_ns) / 1000);
+	connection->acked_bytes = acked;
+	connection->t_ns = now_ns;
+}
+
+static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops *socket, const struct order *order,
+							     struct connection *connection, int is_new)
+{
+	__u32 old_bytes = connection->lowat_bytes;
 	int error = 0, lowat_bytes;
+	struct verdict verdict;
+	struct seen seen;
 
 	seen.mss_bytes = socket->mss_cache;
 	seen.cwnd_segments = socket->snd_cwnd;
 	seen.rtt_us = socket->srtt_us >> 3;
 	seen.delivery_rate_bytes_s =
 		delivery_rate_bytes_s(socket->rate_delivered, socket->rate_interval_us, seen.mss_bytes);
+	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
 	decide(&seen, &order->aim, &verdict);
-	known = bpf_map_lookup_elem(&decided, &cookie);
-	if (known) {
-		old_bytes = *known;
-		if (!differs(old_bytes, verdict.lowat_bytes))
-			return;
-	}
+	if (old_bytes != 0 && !differs(old_bytes, verdict.lowat_bytes))
+		return;
 	lowat_bytes = verdict.lowat_bytes;
 	if (!order->dry_run)
 		error = bpf_setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat_bytes, sizeof(lowat_bytes));
 	if (!error)
-		bpf_map_update_elem(&decided, &cookie, &verdict.lowat_bytes, BPF_ANY);
-	if (!error || !known)
+		connection->lowat_bytes = verdict.lowat_bytes;
+	if (!error || is_new)
 		note(socket, &seen, &verdict, old_bytes, error);
+}
+
+static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *socket, const struct order *order)
+{
+	__u64 cookie = bpf_get_socket_cookie(socket);
+	struct connection *known = bpf_map_lookup_elem(&connections, &cookie), *connection = known, fresh;
+
+	if (!known) {
+		fresh.t_ns = bpf_ktime_get_ns();
+		fresh.acked_bytes = acked_bytes(socket);
+		fresh.acked_rate_bytes_s = 0;
+		fresh.lowat_bytes = fresh.padding = 0;
+		connection = &fresh;
+	} else if (socket->op == BPF_SOCK_OPS_RTT_CB) {
+		end_round_trip(known, bpf_ktime_get_ns(), acked_bytes(socket));
+	}
+	decide_for(socket, order, connection, connection == &fresh);
+	if (connection == &fresh)
+		bpf_map_update_elem(&connections, &cookie, &fresh, BPF_ANY);
 }
 
 SEC("sockops")
@@ -143,12 +187,12 @@ int tune(struct bpf_sock_ops *socket)
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
 		bpf_sock_ops_cb_flags_set(socket, socket->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG |
 							  BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_RTO_CB_FLAG);
-		look(socket, order);
+		look_at(socket, order);
 		break;
 	case BPF_SOCK_OPS_RTT_CB:
 	case BPF_SOCK_OPS_RETRANS_CB:
 	case BPF_SOCK_OPS_RTO_CB:
-		look(socket, order);
+		look_at(socket, order);
 		break;
 	}
 	return 1;

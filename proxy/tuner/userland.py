@@ -2,7 +2,7 @@
 
 Rules:
 1. Every 100 ms it looks for connections that the server has accepted: sockets whose port one of its sockets listens on.
-2. It looks at each twice per round trip, at least every 200 ms and at most every 10 ms.
+2. It looks at each twice per round trip, at least every 100 ms and at most every 10 ms.
 3. A descriptor is borrowed for the length of one look (descriptors.py), and the server does not notice.
 """
 
@@ -10,25 +10,30 @@ import os
 import socket
 import struct
 import time
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 from proxy.descriptors import borrow, sockets_of, stat, with_descendants
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
-from proxy.tuner.law import Aim, Seen, decide, differs
+from proxy.tuner.law import Aim, Seen, decide, differs, rate_of
 from proxy.tuner.tuner import CannotTune, Kind, Note
 
 _SCAN_NS = 10**8
-_LEAST_NS, _MOST_NS = 10**7, 2 * 10**8
+_LEAST_NS, _MOST_NS = 10**7, 10**8
 _TCP_NOTSENT_LOWAT = 25  # <linux/tcp.h>
-# struct tcp_info: snd_mss, rtt (us), snd_cwnd, delivery_rate.
-_INFO = struct.Struct("=16xI48xI8xI76xQ")
+# struct tcp_info: snd_mss, sacked, rtt (us), snd_cwnd, bytes_acked, delivery_rate.
+_INFO = struct.Struct("=16xI8xI36xI8xI36xQ32xQ")
 
 
 @dataclass(kw_only=True)
 class _Connection:
-    """Where it is, whose it is, what it was given, and when it is looked at next."""
+    """Where it is, whose it is, what it was given, and when it is looked at next.
+
+    acked: looks, each with what had been acknowledged by then; the first is one round trip old, if any is.
+    acked_rate_bytes_s: in the last round trip.
+    """
 
     pid: int
     descriptor: int
@@ -37,6 +42,19 @@ class _Connection:
     lowat_bytes: int = 0
     refused: bool = False
     next_ns: int = 0
+    acked: deque[tuple[int, int]] = field(default_factory=deque)
+    acked_rate_bytes_s: int = 0
+
+    def acknowledged(self, acked_bytes: int, rtt_us: int, now_ns: int) -> int:
+        """So much has been by now; the rate in the last time that was no shorter than a round trip, 0 before."""
+        began_ns = now_ns - 1000 * max(1, rtt_us)
+        while len(self.acked) > 1 and self.acked[1][0] <= began_ns:
+            self.acked.popleft()
+        if self.acked and self.acked[0][0] <= began_ns:
+            then_ns, then_bytes = self.acked[0]
+            self.acked_rate_bytes_s = rate_of(max(0, acked_bytes - then_bytes), (now_ns - then_ns) // 1000)
+        self.acked.append((now_ns, acked_bytes))
+        return self.acked_rate_bytes_s
 
 
 class Userland:
@@ -129,7 +147,7 @@ class Userland:
             with borrowed:
                 if borrowed.getpeername()[:2] != connection.peer:
                     return False
-                seen = _seen(borrowed)
+                seen = _seen(borrowed, connection, now_ns)
                 self._apply(connection, borrowed, seen, Event.LOOK if connection.next_ns else Event.ESTABLISHED)
         except OSError:
             return False
@@ -161,6 +179,7 @@ class Userland:
                 port=connection.port,
                 event=event,
                 delivery_rate_bytes_s=seen.delivery_rate_bytes_s,
+                acked_rate_bytes_s=seen.acked_rate_bytes_s,
                 rate_bytes_s=choice.rate_bytes_s,
                 rtt_ns=seen.rtt_us * 1000,
                 cwnd_segments=seen.cwnd_segments,
@@ -178,9 +197,13 @@ def _is_tcp(found: socket.socket) -> bool:
     return internet and found.type == socket.SOCK_STREAM and found.proto == socket.IPPROTO_TCP
 
 
-def _seen(connection: socket.socket) -> Seen:
-    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
-    mss_bytes, rtt_us, cwnd_segments, delivery_rate_bytes_s = _INFO.unpack(info)
+def _seen(borrowed: socket.socket, connection: _Connection, now_ns: int) -> Seen:
+    info = borrowed.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
+    mss_bytes, sacked_segments, rtt_us, cwnd_segments, acked_bytes, delivery_rate_bytes_s = _INFO.unpack(info)
     return Seen(
-        delivery_rate_bytes_s=delivery_rate_bytes_s, cwnd_segments=cwnd_segments, mss_bytes=mss_bytes, rtt_us=rtt_us
+        delivery_rate_bytes_s=delivery_rate_bytes_s,
+        acked_rate_bytes_s=connection.acknowledged(acked_bytes + sacked_segments * mss_bytes, rtt_us, now_ns),
+        cwnd_segments=cwnd_segments,
+        mss_bytes=mss_bytes,
+        rtt_us=rtt_us,
     )

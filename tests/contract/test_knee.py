@@ -165,7 +165,7 @@ def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     auto = table.of_auto(found)
     assert auto is not None
     (row,) = auto.rows
-    assert row[1:] == ("auto", "1.10 s", "16384: 1.00 s", "1.10", "yes", "100.0%", "yes")
+    assert row[1:] == ("auto", "1.10 s", "16384: 1.00 s", "1.10", "yes", "100.0%", "yes", "154 ms")
     notes = table.notes(found)
     assert notes[:3] == [
         "The sweep is not finished: 3 of 4 runs are there and ok.",

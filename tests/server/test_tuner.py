@@ -159,6 +159,7 @@ def _check(told: list[Decision], client: socket.socket) -> None:
     for decision in told:
         known = Known(
             delivery_rate_bytes_s=decision.delivery_rate_bytes_s,
+            acked_rate_bytes_s=decision.acked_rate_bytes_s,
             cwnd_segments=decision.cwnd_segments,
             mss_bytes=decision.mss_bytes,
             rtt_us=decision.rtt_ns // 1000,

@@ -23,12 +23,15 @@ WORDS = ("LOWAT=none,4096", "CC=cubic,bbr", "SIZE=20480", "RELOADS=0")
 def swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Swept:
     """Runs `priolab sweep`; keywords are the troubles of arms."""
 
-    def run(*words: str, scheduler: str | None = None, **troubles: str) -> tuple[int, argparse.Namespace]:
+    def run(
+        *words: str, scheduler: str | None = None, print_folder: bool = False, **troubles: str
+    ) -> tuple[int, argparse.Namespace]:
         fabric = CopyingFabric(troubles=troubles)
         monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (fabric, "for a test"))
         options = argparse.Namespace(
             words=[*words, f"RESULTS={tmp_path}"], yes=False, scheduler=scheduler, from_make=False, kept=None
         )
+        options.print_folder = print_folder
         return command.sweep(options, Report()), options
 
     return run
@@ -57,6 +60,19 @@ def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str]
     assert [row[2] == "twin" for row in rows[:6]] == [False, False, True] * 2
     assert all(row[-1] == "2/2" for row in rows[:6])
     assert options.kept() == f"{(tmp_path / 'latest').resolve()} is complete"
+
+
+def test_a_finished_sweep_serves_again(swept: Swept, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With REUSE=yes, and nothing is run; --print-folder prints where it is and nothing after it."""
+    assert swept(*WORDS, print_folder=True)[0] == 0
+    first = (tmp_path / "latest").resolve()
+    assert capsys.readouterr().out.splitlines()[-1] == str(first)
+    assert swept(*WORDS, "REUSE=yes", print_folder=True)[0] == 0
+    *_, told, folder = capsys.readouterr().out.splitlines()
+    assert told.startswith("taken from ")
+    assert folder == str(first)
+    swept(*WORDS, "REUSE=yes", "SEED=2", print_folder=True)
+    assert capsys.readouterr().out.splitlines()[-1] != str(first), "other seeds are another sweep"
 
 
 def test_bad_arms_are_named_and_counted(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,10 +69,11 @@ def test_for_people(decision: Decision, line: str) -> None:
 )
 def test_a_record_of_the_kernels(family: int, address: bytes, peer: str, error: int, outcome: str) -> None:
     """`struct decision`, byte by byte; a refusal is its outcome."""
-    numbers = struct.pack("=3Q", 1_000, 0, 289_000)
+    numbers = struct.pack("=4Q", 1_000, 0, 5_000, 289_000)
     rest = struct.pack("=9IiI", family, 443, 5, 1, 50_000, 10, 1448, 0, 17_954, error, 0)
     record = numbers + address + (40_000).to_bytes(2, "big").rjust(4, b"\0") + rest
-    assert read_record(record, dry_run=False) == replace(DECISION, peer=peer, outcome=outcome)
+    expected = replace(DECISION, acked_rate_bytes_s=5_000, peer=peer, outcome=outcome)
+    assert read_record(record, dry_run=False) == expected
 
 
 def _sample(t_ns: int, lowat_bytes: int) -> ProcessSample:

@@ -2,6 +2,7 @@
 
 import ctypes
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,15 @@ def test_the_rules(given: Seen, lowat_bytes: int, why: Why) -> None:
     assert (choice.lowat_bytes, choice.why) == (lowat_bytes, why)
 
 
+def test_what_was_acknowledged_counts_if_it_is_more() -> None:
+    """After a rise it says so first; after a drop the delivery rate does not wait for it; the window bounds both."""
+    fast, slow = _seen(100), _seen(10)
+    assert decide(replace(slow, acked_rate_bytes_s=fast.delivery_rate_bytes_s), AIM) == decide(fast, AIM)
+    assert decide(replace(fast, acked_rate_bytes_s=slow.delivery_rate_bytes_s), AIM) == decide(fast, AIM)
+    small = _seen(10, cwnd=10)
+    assert decide(replace(small, acked_rate_bytes_s=fast.delivery_rate_bytes_s), AIM) == decide(small, AIM)
+
+
 def test_the_target_is_kept() -> None:
     """What LOWAT lets stand unsent, the packet buffer included, takes the target's time to send."""
     for target_us in (20_000, 50_000, 200_000):
@@ -70,9 +80,7 @@ def test_monotone_in_the_rate(given: Seen, aim: Aim, other: int) -> None:
 
 
 def _with_rate(given: Seen, rate: int) -> Seen:
-    return Seen(
-        delivery_rate_bytes_s=rate, cwnd_segments=given.cwnd_segments, mss_bytes=given.mss_bytes, rtt_us=given.rtt_us
-    )
+    return replace(given, delivery_rate_bytes_s=rate)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,185 @@
+"""A link whose rate changes, and what LOWAT made of it: a panel for each arm, on one time axis.
+
+In each: what stood unsent in the front's kernel, as the time that the link's rate then needs for it (area), what LOWAT
+and a packet buffer let stand (line; none without a limit), the target (dotted) and the quarter around it in which a
+LOWAT is right (band). Dashed lines are changes of the rate, and behind each is a shade for two round trips. Time is
+logarithmic: a rate ten times as large is the same distance everywhere. Above all of them is the rate itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log10
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from analysis.figures import picture
+from analysis.figures.backlog import columns
+from analysis.figures.lettering import beside
+from analysis.figures.palette import GRID, INK, LAYERS, NO_DIFFERENCE, QUIET, STEERED
+from analysis.figures.sheet import SMALL, WIDTH, Axis, Chart, Panel, sheet, title, values
+from analysis.following import BAND, Seen, Step, steps
+from analysis.ledger import Layer
+from analysis.sweeps.words import milliseconds, rate
+
+NAME = "following"
+"""Of the files."""
+
+_LEAST_MS, _MOST_MS = 1.0, 10_000.0
+_TICKS_MS = (10, 100, 1000)
+_HEIGHT_PX, _RATE_PX = 190, 90
+_COLUMN_PX = 4
+_LOWAT_ROW, _UNSENT_ROW = 2.6, 1.4
+_SHADE = "#f3e6c4"
+_MS = 10**6
+_S = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Followed:
+    """One arm: its name in words, what was seen of it, and when its load began."""
+
+    name: str
+    seen: Seen
+    began_ns: int
+
+    def s(self, t_ns: float) -> float:
+        """Seconds after the load began."""
+        return (t_ns - self.began_ns) / _S
+
+
+def save(arms: Sequence[Followed], headline: Sequence[str], folder: Path) -> list[Path]:
+    """The picture in that folder, as SVG, PNG and HTML. Raises OSError."""
+    return picture.save(draw(arms, headline), folder, NAME)
+
+
+def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Chart:
+    """The sheet; headline: words above it. There is at least one arm."""
+    most_s = max(arm.s(arm.seen.until_ns) for arm in arms)
+    axis = Axis(most=most_s * 1.02, title="seconds after the page was asked for")
+    panels = [_panel(arm, axis, is_last=arm is arms[-1]) for arm in arms]
+    return sheet([_rate_panel(arms[0], axis), *panels], headline)
+
+
+def words_of(step: Step) -> str:
+    """What became of a step, in a line."""
+    if step.lowat_ns is None:
+        return "never right"
+    late = f"{milliseconds(step.lowat_ns / _MS)} of {milliseconds(step.round_trips_ns[-1] / _MS)}"
+    return f"right after {late}" if step.lowat_ns else "right before"
+
+
+def _panel(arm: Followed, axis: Axis, *, is_last: bool) -> Chart:
+    panel = Panel(axis=axis, bottom=log10(_LEAST_MS), top=log10(_MOST_MS), height_px=_HEIGHT_PX, is_last=is_last)
+    found = steps(arm.seen)
+    target_ms = arm.seen.target_ns / _MS
+    layers = [
+        _shades(arm, found, panel),
+        _band(target_ms, panel),
+        *(panel.level(log10(mark), GRID) for mark in _TICKS_MS),
+        *(panel.margin(milliseconds(mark), log10(mark), QUIET, side=1, font_px=SMALL) for mark in _TICKS_MS),
+        _unsent(arm, panel),
+        panel.level(log10(target_ms), INK, dash=(3, 5)),
+        *_limit(arm, panel),
+        *_instants(arm, found, panel),
+        panel.margin("LOWAT", _LOWAT_ROW, STEERED, side=-1),
+        panel.margin("unsent", _UNSENT_ROW, LAYERS[Layer.UNSENT], side=-1),
+    ]
+    told = [f"{rate(step.rate_bit_s)}: {words_of(step)}{';' if step is not found[-1] else ''}" for step in found]
+    follows = bool(found) and all(step.is_followed for step in found)
+    return panel.made_of(layers, title(arm.name, told, STEERED if follows else INK))
+
+
+def _rate_panel(arm: Followed, axis: Axis) -> Chart:
+    """The link's rate, from nothing to the most it is."""
+    pieces = arm.seen.rate.pieces
+    most_bit_s = max(rate_bit_s for _, rate_bit_s in pieces)
+    panel = Panel(axis=axis, bottom=0, top=1.5, height_px=_RATE_PX, is_last=False)
+    starts_s = [max(0.0, arm.s(t_ns)) for t_ns, _ in pieces]
+    rows = [
+        {"start": start_s, "base": 0, "top": rate_bit_s / most_bit_s}
+        for start_s, (_, rate_bit_s) in zip(starts_s, pieces, strict=True)
+    ]
+    rows.append({**rows[-1], "start": axis.most})
+    area = (
+        alt.Chart(values(rows))
+        .mark_area(interpolate="step-after", opacity=1, color=LAYERS[Layer.QUEUE])
+        .encode(x=panel.x(), y=panel.y("base"), y2=alt.Y2("top:Q"))
+    )
+    labels = [
+        panel.text(beside(rate(bit_s), axis.pixels(start_s), SMALL, WIDTH), bit_s / most_bit_s + 0.25, QUIET)
+        for start_s, (_, bit_s) in zip(starts_s, pieces, strict=True)
+    ]
+    return panel.made_of([area, *labels, panel.margin("link", 0.5, LAYERS[Layer.QUEUE], side=-1)], title("", []))
+
+
+def _shades(arm: Followed, found: Sequence[Step], panel: Panel) -> Chart:
+    """Two round trips after each step; the first of the panel's layers."""
+    rows = [
+        {
+            "start": arm.s(step.at_ns),
+            "end": min(panel.axis.most, arm.s(step.at_ns + step.round_trips_ns[-1])),
+            "base": panel.bottom,
+            "top": panel.top,
+        }
+        for step in found
+        if step.round_trips_ns
+    ]
+    return (
+        alt.Chart(values(rows))
+        .mark_rect(color=_SHADE, opacity=1)
+        .encode(x=panel.x(), x2=alt.X2("end:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
+    )
+
+
+def _band(target_ms: float, panel: Panel) -> Chart:
+    low, high = (log10(target_ms * (1 + sign * BAND)) for sign in (-1, 1))
+    rows = [{"start": 0, "end": panel.axis.most, "base": low, "top": high}]
+    return (
+        alt.Chart(values(rows))
+        .mark_rect(color=NO_DIFFERENCE, opacity=1)
+        .encode(x=alt.X("start:Q"), x2=alt.X2("end:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
+    )
+
+
+def _unsent(arm: Followed, panel: Panel) -> Chart:
+    """Of the looks of each column the one with most."""
+    axis, seen = panel.axis, arm.seen
+    looks = [look for look in seen.looks if 0 <= arm.s(look.t_ns) <= arm.s(seen.until_ns)]
+    rows = [
+        {"start": round(arm.s(look.t_ns), 4), "base": panel.bottom, "top": _height(seen.unsent_ns(look) / _MS)}
+        for look in columns(looks, axis.value(_COLUMN_PX), lambda look: arm.s(look.t_ns), seen.unsent_ns)
+    ]
+    return (
+        alt.Chart(values(rows))
+        .mark_area(opacity=0.8, color=LAYERS[Layer.UNSENT], interpolate="step-after")
+        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
+    )
+
+
+def _limit(arm: Followed, panel: Panel) -> Iterator[Chart]:
+    """What LOWAT lets stand."""
+    seen, most_ns = arm.seen, arm.seen.until_ns
+    changes = sorted({*(each.t_ns for each in seen.settings), *(t_ns for t_ns, _ in seen.rate.pieces), arm.began_ns})
+    rows: list[dict[str, Any]] = [
+        {"start": round(arm.s(t_ns), 4), "base": _height(lets_stand_ns / _MS)}
+        for t_ns in [*(t_ns for t_ns in changes if arm.began_ns <= t_ns < most_ns), most_ns]
+        if (lets_stand_ns := seen.lets_stand_ns(t_ns)) is not None
+    ]
+    if not rows:
+        return
+    yield (
+        alt.Chart(values(rows))
+        .mark_line(interpolate="step-after", strokeWidth=4, color=STEERED)
+        .encode(x=alt.X("start:Q"), y=panel.y("base"))
+    )
+
+
+def _instants(arm: Followed, found: Sequence[Step], panel: Panel) -> Iterator[Chart]:
+    for step in found:
+        yield panel.instant(arm.s(step.at_ns), [(panel.bottom, panel.top)], QUIET, width_px=2)
+
+
+def _height(time_ms: float) -> float:
+    return round(log10(min(_MOST_MS, max(_LEAST_MS, time_ms))), 4)

@@ -1,0 +1,191 @@
+"""What LOWAT=auto is promised to do, measured: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
+
+1. Over the default grid: a sweep with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
+2. Where auto is not near the best fixed value, the same network with the script at other moments: whether the best one
+   is better there, too, or was lucky.
+3. What the sweep recommends for each network, put back with seeds that it had not.
+4. A link whose rate changes tenfold during the load.
+
+All of it is taken from results that are there already, if they are of the same code and programs; a sweep that was
+interrupted is gone on with.
+"""
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis import following
+from analysis.figures.following import NAME, Followed, save
+from analysis.load import Experiment, Run, load_experiment
+from analysis.metrics import measured_load
+from analysis.packets import PACKET_BUFFER_BYTES
+from analysis.sweeps.folder import load_sweep
+from analysis.sweeps.promise import Kept, check
+from analysis.sweeps.summary import summarize
+from experiments.errors import InvalidRun, ScenarioError
+from experiments.experiment import run_experiment
+from experiments.invocation import request_from
+from experiments.record import check_document, write_document
+from experiments.report import Report
+from experiments.request import Arm, Request
+from experiments.scenario import KNOBS
+from experiments.studies.auto_document import Study, Trial, text
+from experiments.sweep import command
+from experiments.sweep.asking import asked_from
+from experiments.sweep.local import Local, bearable
+from experiments.sweep.sweep import Sweep, sweep_from
+
+MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
+"""The rest is what is measured."""
+
+_STEP = "auto"
+_SWEEP = "auto"
+_SEED = 101
+"""Of what is put back: none that the sweep had."""
+
+STEPS = {
+    "RATE": "100mbit",
+    "RATE_STEPS": "10mbit@1s+100mbit@4s",
+    "DELAY": "50ms",
+    "QUEUE": "1000",
+    "SIZE": "10M",
+    "RELOADS": "0",
+    "TARGET_DELAY": "100ms",
+}
+"""Rates at which the target is above what a packet buffer takes, and a queue that keeps the window for the faster."""
+
+_FIXED = (16_384, 53_248, 131_072, 524_288, 1_130_496)
+"""53248 is what is right for 10 Mbit/s, 1130496 for 100."""
+
+_DRAWN = ("LOWAT=auto, in the kernel", "LOWAT=53248", "LOWAT=131072", "LOWAT=1130496", "LOWAT unset")
+_CASES = (
+    ("LOWAT=auto, in the kernel", {"LOWAT": "auto", "TUNER": "bpf"}),
+    ("LOWAT=auto, beside the server", {"LOWAT": "auto", "TUNER": "userland"}),
+    ("LOWAT=auto, in the kernel, CC=bbr", {"LOWAT": "auto", "TUNER": "bpf", "CC": "bbr"}),
+)
+_MOMENTS = 12
+_BUFFERS = 2
+"""Over the time of so many packet buffers the script's moment is moved, in so many steps."""
+
+Words = Mapping[str, str]
+
+
+def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
+    """Run what is missing and write options.file and its picture; whether all that is promised was found.
+
+    words: those of MAY_BE_CHOSEN. Raises LabError, also if a run is not ok.
+    """
+    for name in words:
+        if name not in MAY_BE_CHOSEN:
+            raise ScenarioError(name, words[name], f"with auto only {', '.join(MAY_BE_CHOSEN)}")
+    path: Path = options.file
+    check_document(path, _STEP)
+    summary, wanted = _swept([_SWEEP], options, words, report)
+    trials = {network["network"]: _trial(network, options, words, report) for network in _missed(summary)}
+    kept = _put_back(summary, wanted, report)
+    seen = _steps(words, report)
+    study = Study(summary=summary, trials=trials, kept=kept, followed={each.name: each.seen for each in seen})
+    _draw([each for name in _DRAWN for each in seen if each.name == name], path.parent)
+    document = text(study, STEPS)
+    write_document(path, document.encode(), _STEP)
+    report.say(document)
+    return study.holds
+
+
+def _swept(
+    asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report
+) -> tuple[dict[str, Any], Sweep]:
+    """The summary of a sweep, and how it was made."""
+    asked = asked_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
+    wanted = sweep_from(asked, yes=False)
+    executor = Local(wanted.manner, bearable(wanted.scenarios))
+    return summarize(load_sweep(command.make(asked, wanted, executor, options, report))), wanted
+
+
+def _missed(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Networks in which auto is not near the best fixed value."""
+    return [network for network in summary["networks"] if any(each["near"] is False for each in network["auto"])]
+
+
+def _trial(network: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report) -> Trial:
+    """Auto and the best fixed value with the script at other moments."""
+    (judgement,) = network["auto"]
+    buffer_ms = PACKET_BUFFER_BYTES * 8000 / KNOBS["RATE"].parse(network["knobs"]["RATE"])
+    first_ms = int(KNOBS["JS_DELAY"].parse(network["knobs"]["JS_DELAY"]) / 10**6)
+    moments_ms = [first_ms + round(_BUFFERS * buffer_ms * number / _MOMENTS) for number in range(_MOMENTS)]
+    knobs = dict(network["knobs"]) | {
+        "LOWAT": f"{judgement['best_fixed']},auto",
+        "JS_DELAY": ",".join(f"{each}ms" for each in moments_ms),
+    }
+    summary, _ = _swept([*(f"{name}={value}" for name, value in knobs.items()), "SAMPLE=none"], options, words, report)
+    found = [each["auto"][0] for each in summary["networks"]]
+    return Trial(
+        best=judgement["best_fixed"],
+        moments_ms=tuple(moments_ms),
+        best_ms=tuple(each["best_fixed_ms"] for each in found),
+        auto_ms=tuple(each["script_first_byte_ms"] for each in found),
+    )
+
+
+def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict[str, list[Kept]]:
+    """Each network's recommended value in runs with other seeds, against what the sweep promised of it."""
+    networks = summary["networks"]
+    arms = tuple(
+        Arm(
+            name=f"put-back-{number}",
+            knobs=dict(network["knobs"])
+            | {"LOWAT": network["knee"]["recommended"], "TARGET_DELAY": KNOBS["TARGET_DELAY"].default},
+        )
+        for number, network in enumerate(networks, start=1)
+    )
+    request = Request(
+        name="put-back",
+        arms=arms,
+        repeat=summary["repeat"],
+        manner=wanted.manner,
+        results=wanted.results,
+        seed=_SEED,
+        reuse=True,
+    )
+    runs = _experiment(request, report).runs
+    return {network["network"]: check(network, runs) for network in networks}
+
+
+def _steps(words: Words, report: Report) -> list[Followed]:
+    """Every arm of the steps."""
+    fixed = request_from({"REUSE": "yes", **words, **STEPS, "LOWAT": ",".join(map(str, _FIXED))})
+    found = []
+    for name, knobs in _CASES:
+        request = request_from({"REUSE": "yes", **words, **STEPS, **knobs, "CONTROL": "no"})
+        found += [_followed(name, run) for run in _experiment(request, report).runs]
+    for run in _experiment(fixed, report).runs:
+        lowat = run.scenario["lowat"]
+        found.append(_followed("LOWAT unset" if lowat is None else f"LOWAT={lowat}", run))
+    return found
+
+
+def _followed(name: str, run: Run) -> Followed:
+    target_ns = KNOBS["TARGET_DELAY"].parse(STEPS["TARGET_DELAY"])
+    return Followed(name=name, seen=following.follow(run, target_ns), began_ns=measured_load(run.evidence()).started_ns)
+
+
+def _experiment(request: Request, report: Report) -> Experiment:
+    report.say(f"{request.name}: {len(request.arms)} arms, {request.repeat} times each")
+    with report.progress(request) as progress:
+        experiment = load_experiment(run_experiment(request, progress))
+    for run in experiment.runs:
+        if run.status != "ok":
+            raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.document["reason"])
+    return experiment
+
+
+def _draw(arms: Sequence[Followed], folder: Path) -> None:
+    """The picture beside the document; its HTML is a megabyte, and most of it Vega."""
+    headline = [f"{name}={value}" for name, value in STEPS.items()]
+    with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
+        for drawn in save(arms, headline, Path(scratch)):
+            if drawn.suffix != ".html":
+                shutil.copy(drawn, folder / f"{NAME}{drawn.suffix}")

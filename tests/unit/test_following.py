@@ -1,0 +1,138 @@
+"""Whether a LOWAT follows the link's rate, on connections made by hand: 100 Mbit/s, a tenth of it from 1 s to 3 s."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from analysis.following import Seen, Setting, Step, round_trips, steps
+from analysis.journals import SocketSample
+from analysis.packets import PACKET_BUFFER_BYTES, unframed
+from analysis.rate import Rate
+
+MS = 10**6
+FAST_BIT_S, SLOW_BIT_S = 100_000_000, 10_000_000
+TARGET_MS = 100
+UNTIL_MS = 4000
+RATE = Rate(pieces=((0, FAST_BIT_S), (1000 * MS, SLOW_BIT_S), (3000 * MS, FAST_BIT_S)))
+FLIGHT_BYTES = 250_000
+
+
+def right_bytes(rate_bit_s: int, part: float = 1.0) -> int:
+    """The LOWAT that lets that part of the target's time stand, a packet buffer included."""
+    return round(part * unframed(rate_bit_s) / 8 * TARGET_MS / 1000) - PACKET_BUFFER_BYTES
+
+
+def look(t_ms: int, *, sent: int, acked: int, unsent: int = 0) -> SocketSample:
+    return SocketSample(
+        t_ns=t_ms * MS,
+        notsent_bytes=unsent,
+        unacked_segments=0,
+        cwnd_segments=10,
+        mss_bytes=1448,
+        rtt_us=50_000,
+        delivery_rate_bytes_s=0,
+        bytes_sent=sent,
+        bytes_retrans=0,
+        bytes_acked=acked,
+        sndbuf_bytes=4 * 2**20,
+    )
+
+
+def looks(unsent: Callable[[int], int] = lambda _: 0) -> list[SocketSample]:
+    """Every 10 ms, with 250 kB in flight: a round trip is 20 ms at 100 Mbit/s and 200 ms at 10. unsent: by ms."""
+    found = []
+    acked = 0
+    for t_ms in range(0, UNTIL_MS + 200, 10):
+        acked += (SLOW_BIT_S if 1000 <= t_ms < 3000 else FAST_BIT_S) // 8 // 100
+        found.append(look(t_ms, sent=acked + FLIGHT_BYTES, acked=acked, unsent=unsent(t_ms)))
+    return found
+
+
+def seen(settings: Sequence[tuple[int, int | None]], unsent: Callable[[int], int] = lambda _: 0) -> Seen:
+    """settings: (milliseconds, LOWAT)."""
+    return Seen(
+        looks=looks(unsent),
+        settings=[Setting(t_ns=t_ms * MS, lowat_bytes=lowat) for t_ms, lowat in settings],
+        rate=RATE,
+        until_ns=UNTIL_MS * MS,
+        target_ns=TARGET_MS * MS,
+    )
+
+
+def after_ms(found: Sequence[Step]) -> list[float | None]:
+    return [None if step.lowat_ns is None else step.lowat_ns / MS for step in found]
+
+
+def test_a_round_trip_ends_with_the_acknowledgment() -> None:
+    """Of all that had been sent when it began, whatever the smoothed round trip says; and at most so many are asked."""
+    assert [t_ns / MS for t_ns in round_trips(looks(), 1000 * MS, 2)] == [1200, 1400]
+    assert [t_ns / MS for t_ns in round_trips(looks(), 3000 * MS, 3)] == [3020, 3040, 3060]
+    assert list(round_trips(looks()[:110], 1000 * MS, 2)) == []
+
+
+@pytest.mark.parametrize(
+    ("drop_ms", "rise_ms", "followed"), [(1390, 3030, True), (1410, 3030, False), (1390, 3050, False)]
+)
+def test_in_time_is_within_two_round_trips(drop_ms: int, rise_ms: int, followed: bool) -> None:  # noqa: FBT001
+    """400 ms after the drop, 40 ms after the rise."""
+    fast, slow = right_bytes(FAST_BIT_S), right_bytes(SLOW_BIT_S)
+    found = steps(seen([(0, fast), (drop_ms, slow), (rise_ms, fast)]))
+    assert after_ms(found) == [drop_ms - 1000, rise_ms - 3000]
+    assert [step.round_trips_ns[-1] / MS for step in found] == [400, 40]
+    assert all(step.is_followed for step in found) is followed
+
+
+@pytest.mark.parametrize("part", [0.76, 1.24])
+def test_a_quarter_off_is_right(part: float) -> None:
+    """And more is not."""
+    off = [(0, right_bytes(FAST_BIT_S)), (1100, right_bytes(SLOW_BIT_S, part))]
+    assert after_ms(steps(seen(off)))[0] == 100
+    too_far = [(0, right_bytes(FAST_BIT_S)), (1100, right_bytes(SLOW_BIT_S, part + (0.03 if part > 1 else -0.03)))]
+    assert after_ms(steps(seen(too_far)))[0] is None
+
+
+def test_what_is_right_in_between_does_not_count() -> None:
+    """It is right from when it stays so: half way down, right, too little, right."""
+    fast, slow = right_bytes(FAST_BIT_S), right_bytes(SLOW_BIT_S)
+    settings = [(0, fast), (1100, slow), (1200, 4096), (1350, slow), (3020, fast)]
+    assert after_ms(steps(seen(settings))) == [350, 20]
+
+
+@pytest.mark.parametrize(
+    ("lowat_bytes", "after"),
+    [
+        (right_bytes(FAST_BIT_S), [None, 0]),
+        (right_bytes(SLOW_BIT_S), [0, None]),
+        (131_072, [None, None]),
+        (None, [None, None]),
+    ],
+)
+def test_a_fixed_value_does_not_follow(lowat_bytes: int | None, after: list[float | None]) -> None:
+    """Right for one rate it is wrong for the other; between them for both; and no limit is never right."""
+    found = steps(seen([(0, lowat_bytes)]))
+    assert after_ms(found) == after
+    assert not all(step.is_followed for step in found)
+
+
+def test_a_step_after_all_was_handed_over_is_none() -> None:
+    """There was nothing left to bound."""
+    early = Seen(looks=looks(), settings=[], rate=RATE, until_ns=2900 * MS, target_ns=TARGET_MS * MS)
+    assert [step.rate_bit_s for step in steps(early)] == [SLOW_BIT_S]
+
+
+def test_what_is_unsent_follows() -> None:
+    """From the look on after which it is never above the target and a quarter, and not below half of it for long."""
+    slow_most = 120_000  # takes 100 ms
+
+    def unsent(t_ms: int) -> int:
+        if 1000 <= t_ms < 3000:
+            return max(slow_most, 1_000_000 - (t_ms - 1000) * 1_196)
+        return 1_000_000 if t_ms < 1000 or t_ms > 3100 else slow_most
+
+    drop, rise = steps(seen([(0, None)], unsent))
+    assert drop.unsent_ns == pytest.approx(720 * MS, abs=20 * MS)
+    assert rise.unsent_ns == 0, "too little for 100 ms is too short to count"
+    too_little = steps(seen([(0, None)], lambda _: 20_000))
+    assert [step.unsent_ns for step in too_little] == [None, None]
+    too_much = steps(seen([(0, None)], lambda _: 3_000_000))
+    assert [step.unsent_ns for step in too_much] == [None, None]
