@@ -92,7 +92,7 @@ def _node_clock() -> dict[str, Any]:
     node = find("node")
     if node is None:
         raise StepFailed("Node's clock", "node is not installed")
-    clock: dict[str, Any] = json.loads(run([node, ONE_THREAD, str(CLOCK)], step="Node's clock"))
+    clock: dict[str, Any] = json.loads(run([node, *ONE_THREAD, str(CLOCK)], step="Node's clock"))
     return clock
 
 

@@ -38,7 +38,7 @@ class Virtual:
     name = "virtual"
     merit = "a virtual clock, so a slow link costs no waiting"
     virtual_clock = True
-    runs_per_command = 25
+    runs_per_command = 40
     own_programs = False
     tolerance = calibration.VIRTUAL
 

@@ -42,7 +42,7 @@ class OriginSettings:
     @property
     def command(self) -> tuple[str, ...]:
         """The argument list that starts it."""
-        return (self.program, ONE_THREAD, str(PROGRAM))
+        return (self.program, *ONE_THREAD, str(PROGRAM))
 
     @property
     def environment(self) -> Mapping[str, str]:

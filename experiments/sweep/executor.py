@@ -21,6 +21,8 @@ from experiments.order import Tools
 from experiments.record import RunFolder
 from experiments.scenario import Scenario
 
+_FEW = 3
+
 Ended = Callable[[Run, Ending], None]
 
 
@@ -53,9 +55,11 @@ class Executor(Protocol):
 def fair_share(waiting: int, side_by_side: int, most: int) -> int:
     """How many of the waiting runs are to share the next command: fewer toward the end, so that nobody is idle before.
 
-    most: as many as one command should carry out.
+    most: as many as one command should carry out. A guest takes as long to begin as one run, so a few share it where
+    there is enough for everybody.
     """
-    return min(most, math.ceil(waiting / (2 * side_by_side)))
+    even = math.ceil(waiting / side_by_side)
+    return min(most, max(min(_FEW, even), math.ceil(2 * even / 3)))
 
 
 def unwritable(run: Run, error: OSError) -> StepFailed:

@@ -70,7 +70,7 @@ def test_python_and_node_account_for_their_clocks() -> None:
     node = find("node")
     assert node is not None
     python_says = json.loads(subprocess.check_output([sys.executable, "-m", "clock"]))["python"]
-    node_says = json.loads(subprocess.check_output([node, ONE_THREAD, str(CLOCK)]))
+    node_says = json.loads(subprocess.check_output([node, *ONE_THREAD, str(CLOCK)]))
     assert python_says["advances_while_working"] is True
     assert set(python_says) == {*node_says, "advances_while_working", "reads"}
     for clock in (python_says, node_says):

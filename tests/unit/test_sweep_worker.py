@@ -96,7 +96,8 @@ def test_one_of_each_kind_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "side_by_side", "share"), [(1000, 2, 10), (40, 2, 10), (39, 2, 10), (20, 2, 5), (3, 2, 1), (1, 8, 1)]
+    ("waiting", "side_by_side", "share"),
+    [(1000, 2, 10), (40, 2, 10), (39, 2, 10), (20, 2, 7), (6, 2, 3), (3, 2, 2), (1, 8, 1)],
 )
 def test_batches_become_smaller_toward_the_end(waiting: int, side_by_side: int, share: int) -> None:
     """So that nobody is idle while others have several left."""
