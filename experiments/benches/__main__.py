@@ -20,6 +20,9 @@ from analysis.metrics import page_loads
 from experiments.benches import client, ferry
 from experiments.experiment import Progress, run_experiment
 from experiments.invocation import request_from
+from experiments.sweep.asking import asked_from
+from experiments.sweep.local import Local, bearable
+from experiments.sweep.sweep import Hearing, run_sweep, sweep_from
 from netem.shaper import Shaper
 
 _ROUNDS = 3
@@ -77,6 +80,13 @@ def _shapers(results: str, silent: Progress) -> Table:
     return table
 
 
+def _hundred_arms(results: str) -> Path:
+    """The sweep that the lab's speed is told by: a hundred arms of the modem, four page loads each."""
+    wanted = sweep_from(asked_from(["modem", "FABRIC=virtual", f"RESULTS={results}"]), yes=False)
+    silent = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None, reused=lambda _: None)
+    return run_sweep(wanted, Local(wanted.manner, bearable(wanted.scenarios)), silent)
+
+
 def main() -> None:
     """Print wall seconds (median and range of three), link seconds and their ratio; then shapers and instruments."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
@@ -93,6 +103,11 @@ def main() -> None:
             wall_s, link_s = statistics.median(walls), _link_s(folder)
             spread = f"{min(walls):.1f} - {max(walls):.1f}"
             print(f"{name:<36} {wall_s:>8.1f} {spread:>13} {link_s:>8.0f} {link_s / wall_s:>8.0f}x", flush=True)
+        wall_s, swept = _timed(lambda: _hundred_arms(results))
+        link_s = _link_s(swept)
+        print(
+            f"{'modem, a sweep of a hundred arms':<36} {wall_s:>8.1f} {'':>13} {link_s:>8.0f} {link_s / wall_s:>8.0f}x"
+        )
         figure_s, _ = _timed(lambda: timeline.save(load_experiment(folder))[0])
         print(f"{'the picture':<36} {figure_s:>8.1f}")
         lines, reading_s = _reading(folders[0])

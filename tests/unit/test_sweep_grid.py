@@ -106,7 +106,7 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
         (["CONTROL=no"], "CONTROL=no is not allowed; allowed: with a sweep REPEAT, SEED"),
         (["LOWAT=none,1", "FABRIC=virtual,netns"], "FABRIC=virtual,netns is not allowed"),
         (["LOWAT=none,1", "REPEAT=1,2"], "REPEAT=1,2 is not allowed; allowed: 1 to 1000"),
-        (["moon"], "SWEEP=moon is not allowed; allowed: auto, loss, maps, networks"),
+        (["moon"], "SWEEP=moon is not allowed; allowed: auto, loss, maps, modem, networks"),
         (["LOWAT=none,1", "SERVER=nginx,h2o", "BUFFERING=off"], "2 of the grid's 4 arms cannot be; the first is low"),
         (["JITTER=0ms,20ms,400ms", "DELAY=10ms,300ms"], "3 of the grid's 6 arms cannot be"),
         ([f"LOWAT={','.join(map(str, range(1, 2001)))}", "REPEAT=5"], "10,005 runs: 2,000 arms and 1 twin, 5 times"),
