@@ -2,7 +2,6 @@
 
 import difflib
 import os
-import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.fabrics.fabric import AUTO, FABRICS, choose
 from experiments.request import Manner, Request, arms_for
-from experiments.scenario import KNOBS, scenario_from
+from experiments.scenario import KNOBS, scenario_from, whole
 from netem import units
 from netem.shaper import Shaper
 from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
@@ -52,18 +51,6 @@ def _yes_or_no(text: str) -> bool:
     if text not in ("yes", "no"):
         raise ValueError("neither")
     return text == "yes"
-
-
-def _repetitions(text: str) -> int:
-    if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or not 1 <= int(text) <= _MOST_REPETITIONS:
-        raise ValueError("out of range")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or int(text) > _LARGEST_SEED:
-        raise ValueError("out of range")
-    return int(text)
 
 
 def _deadline(text: str) -> int | None:
@@ -110,14 +97,14 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
             RunKnob(
                 name="REPEAT",
                 default="1",
-                parse=_repetitions,
+                parse=whole(1, _MOST_REPETITIONS),
                 allowed=f"1 to {_MOST_REPETITIONS}",
                 meaning="repetitions of each arm; the summary gives medians",
             ),
             RunKnob(
                 name="SEED",
                 default="1",
-                parse=_seed,
+                parse=whole(0, _LARGEST_SEED),
                 allowed=f"0 to {_LARGEST_SEED}",
                 meaning="seed of the first repetition, the next one's is one more; in the guest the same scenario and"
                 " seed give the same events to the nanosecond",

@@ -83,7 +83,9 @@ class Knob:
     meaning: str
 
 
-def _whole(least: int, most: int) -> Callable[[str], int]:
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Reads a whole number between these, both allowed. What it gives raises ValueError."""
+
     def parse(text: str) -> int:
         if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or not least <= int(text) <= most:
             raise ValueError("out of range")
@@ -216,7 +218,7 @@ _KNOBS = (
         name="GSO",
         default="stock",
         field="gso_segments",
-        parse=_or("stock", _whole(1, 65535)),
+        parse=_or("stock", whole(1, 65535)),
         allowed="1 to 65535 segments, or stock",
         meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs)",
     ),
@@ -261,7 +263,7 @@ _KNOBS = (
         name="RELOADS",
         default="2",
         field="reloads",
-        parse=_whole(0, 100),
+        parse=whole(0, 100),
         allowed="0 to 100",
         meaning="page loads on the same connection before the measured one",
     ),
