@@ -10,6 +10,9 @@ from experiments.scenario import Scenario, scenario_from
 from experiments.tuners import NO_TUNER, TunerOrder
 from netem.shaper import Shaper
 
+BEGINS, ENDED = "begins ", "ended "
+"""What is said, as progress, before and after a run by whoever carries out several; its name follows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:

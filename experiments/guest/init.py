@@ -22,8 +22,12 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from experiments.record import PARTIAL, RunFolder
+
+if TYPE_CHECKING:
+    from experiments.order import Order
 
 _POWER_OFF = 0x4321_FEDC  # <linux/reboot.h>
 _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
@@ -78,13 +82,11 @@ def _settle_openssl() -> None:
         connection.do_handshake()
 
 
-def _prepare(paths: Sequence[Path]) -> None:
+def _prepare(orders: Sequence["Order"]) -> None:
     """Do and find out, once, what the first run would find undone and unknown, and the second would not."""
     from experiments.guest.rehearsal import keep_open, rehearse
-    from experiments.order import Order
     from experiments.places.namespaces import known_beforehand
 
-    orders = [Order.read(RunFolder(path)) for path in paths]
     keep_open({program for order in orders for program in order.programs.values()})
     known_beforehand(orders[0].programs["node"])
     _in_a_child(rehearse)
@@ -107,14 +109,13 @@ def _in_a_child(do: Callable[[], None]) -> None:
     os.waitpid(child, 0)
 
 
-def _carry_out(path: Path) -> None:
+def _carry_out(path: Path, seed: int) -> None:
     """One run, in a process of its own."""
-    from experiments.arm import carry_out  # pyroute2 wants /proc when it is imported
-    from experiments.order import Order
+    from experiments.arm import carry_out
+    from experiments.order import BEGINS, ENDED
 
     name = path.name.removesuffix(PARTIAL)
-    print(f"@ begins {name}", flush=True)
-    seed = Order.read(RunFolder(path)).seed
+    print(f"@ {BEGINS}{name}", flush=True)
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     _wait_for_alignment()
     seeded = _begin_anew(seed)
@@ -127,7 +128,7 @@ def _carry_out(path: Path) -> None:
     _in_a_child(run)
     _check(_libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
     os.close(home)
-    print(f"@ ended {name}", flush=True)
+    print(f"@ {ENDED}{name}", flush=True)
 
 
 def main() -> None:
@@ -140,12 +141,14 @@ def main() -> None:
         paths = [Path(line) for line in Path(sys.argv[1]).read_text().splitlines()]
         # Namespaces made later may only choose what the first one allows.
         Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
-        import experiments.arm  # noqa: F401  once for all runs
+        import experiments.arm  # noqa: F401  once for all runs; pyroute2 wants /proc when it is imported
+        from experiments.order import Order
 
-        _prepare(paths)
+        orders = [Order.read(RunFolder(path)) for path in paths]
+        _prepare(orders)
         gc.freeze()
-        for path in paths:
-            _carry_out(path)
+        for path, order in zip(paths, orders, strict=True):
+            _carry_out(path, order.seed)
     except BaseException:
         traceback.print_exc()
     finally:

@@ -20,13 +20,12 @@ from experiments import jobs
 from experiments.experiment import prepare
 from experiments.fabrics.virtual import memory_mib
 from experiments.making import Ending, Run, conclude, lay_out, wall_limit_s
-from experiments.order import Tools
+from experiments.order import BEGINS, ENDED, Tools
 from experiments.record import RunFolder
 from experiments.request import Manner
 from experiments.scenario import Scenario
 from experiments.sweep.executor import Ended, Room, fair_share, unwritable
 
-BEGINS, ENDED = "begins ", "ended "
 _MEMORY = Path("/proc/meminfo")
 
 
