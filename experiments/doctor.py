@@ -70,6 +70,7 @@ def _tuner() -> list[Finding]:
 
 
 def _guest() -> list[Finding]:
+    compiler = _program("gcc", "gcc", "--version")
     path = kernel.path()
     built = path.exists()
     detail = str(path) if built else "not built"
@@ -81,7 +82,7 @@ def _guest() -> list[Finding]:
         detail=lack or "sch_netem",
         remedy="" if lack is None else "make kernel",
     )
-    return [found, netem]
+    return [compiler, found, netem]
 
 
 @dataclass(frozen=True, kw_only=True)

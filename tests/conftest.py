@@ -72,6 +72,12 @@ def bpf_compiler() -> None:
 
 
 @pytest.fixture(scope="session")
+def gcc() -> None:
+    """Needs what the guest kernel is compiled with."""
+    _need("gcc")
+
+
+@pytest.fixture(scope="session")
 def compose() -> None:
     """Needs a Docker engine and compose."""
     _need("fabric-compose")

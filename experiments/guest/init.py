@@ -64,7 +64,7 @@ def _wait_for_alignment() -> None:
 def _begin_anew(seed: int) -> bool:
     """Set the time of day, and what all random numbers follow from; whether they do.
 
-    A guest kernel made from another source may know nothing of it (edits.py).
+    A guest kernel made from another source may know nothing of it (edits/).
     """
     time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
     if _SEED.exists():

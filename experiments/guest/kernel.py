@@ -13,7 +13,7 @@ from pathlib import Path
 
 from experiments.cache import cache_folder
 from experiments.errors import StepFailed, Unavailable
-from experiments.guest.edits import EDITS
+from experiments.guest.edits import CHANGES
 from experiments.processes import die_with_parent, tail
 
 _CONFIG = Path(__file__).with_name("kernel.config")
@@ -42,7 +42,7 @@ def path() -> Path:
 
     Without a source the newest kernel built so far serves.
     """
-    recipe = hashlib.sha256(_CONFIG.read_bytes() + repr(EDITS).encode())
+    recipe = hashlib.sha256(_CONFIG.read_bytes() + repr(CHANGES).encode())
     try:
         tarball = source()
     except Unavailable:
@@ -133,9 +133,8 @@ def _wait(process: subprocess.Popen[str], timeout_s: float = _DEADLINE_S) -> int
 
 
 def _configure(tree: Path, output: int, log: Path) -> None:
-    for edit in EDITS:
-        file = tree / edit.file
-        file.write_text(file.read_text().replace(edit.old, edit.new))
+    for change in CHANGES:
+        change.apply(tree)
     _run(["make", "ARCH=um", "defconfig"], tree, output, log)
     wanted = _CONFIG.read_text()
     with (tree / ".config").open("a") as config:

@@ -1,0 +1,115 @@
+"""The way from a program of the guest into its kernel and back, which is ptrace(2) of the host.
+
+Rules:
+1. A program's floating-point registers stay in its host process, and are saved when someone else needs that process or
+   the registers: another task gets the processor, a signal is delivered, a system call copies or replaces them.
+   `fp_pid` is the process they are in, 0 when they are saved. tests/lab/test_guest.py computes through all of that.
+2. A thread shares the address space its maker has; nothing of it has to be mapped again.
+"""
+
+from experiments.guest.edits.edit import Change, Edit
+
+_HOST = "arch/um/os-Linux/skas/process.c"
+
+CHANGES = (
+    # A host with AMX has 11,008 bytes of floating-point state, and PTRACE_SETREGSET takes all of it or fails with
+    # EFAULT; the kernel sets 2,696 aside. Kernels from 6.13 on ask the host for the size.
+    Change(
+        (Edit("arch/x86/um/user-offsets.c", "DEFINE_LONGS(HOST_FP_SIZE, 2696);", "DEFINE_LONGS(HOST_FP_SIZE, 12288);"),)
+    ),
+    # Rule 1. Copying those 11,008 bytes to and fro was a third of a system call.
+    Change(
+        (
+            Edit("arch/x86/um/shared/sysdep/ptrace.h", "	int is_user;\n};", "	int is_user;\n	int fp_pid;\n};"),
+            Edit(
+                "arch/um/include/shared/os.h",
+                "extern void userspace(struct uml_pt_regs *regs,",
+                "extern void priolab_keep_fp(struct uml_pt_regs *regs);\n"
+                "extern void userspace(struct uml_pt_regs *regs,",
+            ),
+            Edit(
+                _HOST,
+                "void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)\n",
+                """void priolab_keep_fp(struct uml_pt_regs *regs)
+{
+	if (regs->fp_pid && get_fp_registers(regs->fp_pid, regs->fp))
+		printk(UM_KERN_ERR "priolab_keep_fp failed, errno = %d\\n", errno);
+	regs->fp_pid = 0;
+}
+
+void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+""",
+            ),
+            Edit(
+                _HOST,
+                '		if (put_fp_registers(pid, regs->fp)) {\n			printk(UM_KERN_ERR "userspace',
+                "		if (regs->fp_pid != pid && put_fp_registers(pid, regs->fp)) {\n"
+                '			printk(UM_KERN_ERR "userspace',
+            ),
+            Edit(
+                _HOST,
+                "		if (get_fp_registers(pid, regs->fp)) {\n"
+                '			printk(UM_KERN_ERR "userspace -  get_fp_registers failed, "\n'
+                '			       "errno = %d\\n", errno);\n'
+                "			fatal_sigsegv();\n		}\n",
+                "		regs->fp_pid = pid;\n",
+            ),
+            Edit(
+                _HOST,
+                "			case SIGTRAP + 0x80:\n",
+                """			case SIGTRAP + 0x80:
+				switch (PT_SYSCALL_NR(regs->gp)) {
+				case __NR_clone:
+				case __NR_clone3:
+				case __NR_fork:
+				case __NR_vfork:
+				case __NR_execve:
+				case __NR_execveat:
+				case __NR_rt_sigreturn:
+					priolab_keep_fp(regs);
+				}
+""",
+            ),
+            Edit(
+                "arch/um/kernel/process.c",
+                "			do_signal(regs);\n",
+                """		{
+			priolab_keep_fp(&regs->regs);
+			do_signal(regs);
+		}
+""",
+            ),
+            Edit(
+                "arch/um/kernel/process.c",
+                "	to->thread.prev_sched = from;\n",
+                """	if (from->mm)
+		priolab_keep_fp(&from->thread.regs.regs);
+	to->thread.prev_sched = from;
+""",
+            ),
+        )
+    ),
+    # Rule 2. It is what makes subprocess' vfork(2) from a large process quick. Kernels from 6.11 on do the like.
+    Change(
+        (
+            Edit(
+                "arch/um/kernel/process.c",
+                "int copy_thread(struct task_struct * p,",
+                """static void priolab_thread_handler(void)
+{
+	schedule_tail(current->thread.prev_sched);
+	arch_switch_to(current);
+	current->thread.prev_sched = NULL;
+	userspace(&current->thread.regs.regs, current_thread_info()->aux_fp_regs);
+}
+
+int copy_thread(struct task_struct * p,""",
+            ),
+            Edit(
+                "arch/um/kernel/process.c",
+                "		handler = fork_handler;\n",
+                "		handler = clone_flags & CLONE_VM ? priolab_thread_handler : fork_handler;\n",
+            ),
+        )
+    ),
+)
