@@ -17,7 +17,8 @@ from analysis.sweeps.knee import LOSS, goodput_part
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Level, Network
 
-_LATER = 0.15
+LATER = 0.15
+"""By as much of the best one's a script first byte may be later and still is near."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ def _judge(network: Network, auto: Level, best: Level | None, left_out: Sequence
     ratio = is_near = None
     if auto_ms is not None and best_ms is not None:
         ratio = auto_ms / best_ms
-        is_near = ratio <= 1 + _LATER or auto_ms - best_ms <= network.record_ms
+        is_near = ratio <= 1 + LATER or auto_ms - best_ms <= network.record_ms
     part = goodput_part(auto, network.unset) if auto.is_good and network.unset else None
     return Judgement(
         network=network.name,

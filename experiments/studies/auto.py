@@ -1,8 +1,7 @@
 """What LOWAT=auto is promised to do, measured: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
 
 1. Over the default grid: a sweep with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
-2. Where auto is not near the best fixed value, the same network with the script at other moments: whether the best one
-   is better there, too, or was lucky.
+2. The same with the script at other moments (`moments`): whether the best fixed value is better for a reason.
 3. What the sweep recommends for each network, put back with seeds that it had not.
 4. A link whose rate changes tenfold during the load.
 
@@ -21,8 +20,8 @@ from analysis import following
 from analysis.figures.following import NAME, Followed, save
 from analysis.load import Experiment, Run, load_experiment
 from analysis.metrics import measured_load
-from analysis.packets import PACKET_BUFFER_BYTES
 from analysis.sweeps.folder import load_sweep
+from analysis.sweeps.networks import Network, networks
 from analysis.sweeps.promise import Kept, check
 from analysis.sweeps.summary import summarize
 from experiments.errors import InvalidRun, ScenarioError
@@ -32,7 +31,9 @@ from experiments.record import check_document, write_document
 from experiments.report import Report
 from experiments.request import Arm, Request
 from experiments.scenario import KNOBS
-from experiments.studies.auto_document import Study, Trial, text
+from experiments.studies import moments
+from experiments.studies.auto_document import Study, text
+from experiments.studies.moments import Trial
 from experiments.sweep import command
 from experiments.sweep.asking import asked_from
 from experiments.sweep.local import Local, bearable
@@ -66,9 +67,6 @@ _CASES = (
     ("LOWAT=auto, beside the server", {"LOWAT": "auto", "TUNER": "userland"}),
     ("LOWAT=auto, in the kernel, CC=bbr", {"LOWAT": "auto", "TUNER": "bpf", "CC": "bbr"}),
 )
-_MOMENTS = 12
-_BUFFERS = 2
-"""Over the time of so many packet buffers the script's moment is moved, in so many steps."""
 
 Words = Mapping[str, str]
 
@@ -83,8 +81,9 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
             raise ScenarioError(name, words[name], f"with auto only {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
     check_document(path, _STEP)
-    summary, wanted = _swept([_SWEEP], options, words, report)
-    trials = {network["network"]: _trial(network, options, words, report) for network in _missed(summary)}
+    folder, wanted = _swept([_SWEEP], options, words, report)
+    summary = summarize(load_sweep(folder))
+    trials = _tried(summary, options, words, report)
     kept = _put_back(summary, wanted, report)
     seen = _steps(words, report)
     study = Study(summary=summary, trials=trials, kept=kept, followed={each.name: each.seen for each in seen})
@@ -95,39 +94,21 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
     return study.holds
 
 
-def _swept(
-    asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report
-) -> tuple[dict[str, Any], Sweep]:
-    """The summary of a sweep, and how it was made."""
+def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
+    """The folder of a sweep, and how it was made."""
     asked = asked_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(asked, yes=False)
     executor = Local(wanted.manner, bearable(wanted.scenarios))
-    return summarize(load_sweep(command.make(asked, wanted, executor, options, report))), wanted
+    return command.make(asked, wanted, executor, options, report), wanted
 
 
-def _missed(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Networks in which auto is not near the best fixed value."""
-    return [network for network in summary["networks"] if any(each["near"] is False for each in network["auto"])]
-
-
-def _trial(network: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report) -> Trial:
-    """Auto and the best fixed value with the script at other moments."""
-    (judgement,) = network["auto"]
-    buffer_ms = PACKET_BUFFER_BYTES * 8000 / KNOBS["RATE"].parse(network["knobs"]["RATE"])
-    first_ms = int(KNOBS["JS_DELAY"].parse(network["knobs"]["JS_DELAY"]) / 10**6)
-    moments_ms = [first_ms + round(_BUFFERS * buffer_ms * number / _MOMENTS) for number in range(_MOMENTS)]
-    knobs = dict(network["knobs"]) | {
-        "LOWAT": f"{judgement['best_fixed']},auto",
-        "JS_DELAY": ",".join(f"{each}ms" for each in moments_ms),
-    }
-    summary, _ = _swept([*(f"{name}={value}" for name, value in knobs.items()), "SAMPLE=none"], options, words, report)
-    found = [each["auto"][0] for each in summary["networks"]]
-    return Trial(
-        best=judgement["best_fixed"],
-        moments_ms=tuple(moments_ms),
-        best_ms=tuple(each["best_fixed_ms"] for each in found),
-        auto_ms=tuple(each["script_first_byte_ms"] for each in found),
-    )
+def _tried(summary: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report) -> dict[str, Trial]:
+    """Every network of the summary with the script at other moments."""
+    found: list[Network] = []
+    for grid in moments.grids(summary):
+        folder, _ = _swept([*grid, "SAMPLE=none"], options, words, report)
+        found += networks(load_sweep(folder))
+    return moments.gather(summary, found)
 
 
 def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict[str, list[Kept]]:

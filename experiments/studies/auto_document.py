@@ -2,36 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
 from textwrap import fill
 from typing import Any
 
 from analysis.following import BAND, ROUND_TRIPS, Seen, Step, steps
 from analysis.sweeps import table
+from analysis.sweeps.networks import AUTO
 from analysis.sweeps.promise import Kept
+from analysis.sweeps.steered import LATER
 from analysis.sweeps.words import milliseconds, rate
+from experiments.studies.moments import Trial
 
 _AUTO = "LOWAT=auto"
 _BY_DEFAULT = "LOWAT=auto, in the kernel"
 """Whose following is promised; the others are told of."""
 
-_NEAR = 0.15
 _MS = 10**6
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One network with the script at several moments: first bytes with the value that was best, and with auto."""
-
-    best: str
-    moments_ms: tuple[int, ...]
-    best_ms: tuple[float, ...]
-    auto_ms: tuple[float, ...]
-
-    @property
-    def ratio(self) -> float:
-        """Of the means."""
-        return mean(self.auto_ms) / mean(self.best_ms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +31,9 @@ class Study:
 
     @property
     def holds(self) -> bool:
-        """Whether auto is near everywhere, or would be but for the script's moment, and the rest without exception."""
+        """Whether auto is near in every network, whenever the script comes, and the rest without exception."""
         auto = self.summary["auto"]
-        is_near = auto["near"] + sum(trial.ratio <= 1 + _NEAR for trial in self.trials.values()) == auto["judged"]
+        is_near = sum(trial.is_near for trial in self.trials.values()) == auto["judged"]
         follows = {name: all(step.is_followed for step in steps(seen)) for name, seen in self.followed.items()}
         fixed = [followed for name, followed in follows.items() if not name.startswith(_AUTO)]
         return (
@@ -74,17 +60,15 @@ def _grid(study: Study) -> Iterator[str]:
     auto = summary["auto"]
     yield _prose(
         "Made by `make auto`. [tuner.md](tuner.md) says what LOWAT=auto is; here is what it comes to. Times and "
-        "goodputs "
-        f"are medians of {summary['repeat']} repetitions with different seeds, in the fabric `{summary['fabric']}`."
+        f"goodputs are medians of {summary['repeat']} repetitions with different seeds, in the fabric "
+        f"`{summary['fabric']}`."
     )
     yield "## Against the best fixed value"
     yield _prose(
         "The best fixed value of a network is known afterwards, from trying all of them; auto is told nothing of the "
-        f"link. *Near* is a script first byte at most {_NEAR:.0%} later than the best one's, or at most one TLS "
-        f"record's "
-        "time; *kept* is goodput within 1 % of LOWAT unset. *No difference* is what an A/A pair, the same scenario "
-        "with "
-        "other seeds, or the packets of one record make of a first byte."
+        f"link. *Near* is a script first byte at most {LATER:.0%} later than the best one's, or at most one TLS "
+        "record's time; *kept* is goodput within 1 % of LOWAT unset. *No difference* is what an A/A pair, the same "
+        "scenario with other seeds, or the packets of one record make of a first byte."
     )
     yield _prose(
         f"**Near in {auto['near']} of {auto['judged']} networks, goodput kept in {auto['keep_goodput']}**; the largest "
@@ -93,25 +77,59 @@ def _grid(study: Study) -> Iterator[str]:
     found = table.of_auto(summary)
     assert found is not None, "the sweep has LOWAT=auto among its values"
     yield found.markdown()
-    yield from (_prose(_missed(name, trial)) for name, trial in study.trials.items())
     yield from map(_prose, _losses(summary))
+    yield from _at_other_moments(study)
 
 
-def _missed(name: str, trial: Trial) -> str:
-    sooner = sum(best_ms < auto_ms for best_ms, auto_ms in zip(trial.best_ms, trial.auto_ms, strict=True))
-    told = (
-        f"{name} is not near with the script {trial.moments_ms[0]} ms after its request. At {len(trial.moments_ms)} "
-        f"moments from then to {trial.moments_ms[-1]} ms, LOWAT={trial.best} is sooner at {sooner}; on average its "
-        f"first "
-        f"byte comes after {milliseconds(mean(trial.best_ms))}, and auto's after {milliseconds(mean(trial.auto_ms))}, "
-        f"{trial.ratio:.2f} of it"
+def _at_other_moments(study: Study) -> Iterator[str]:
+    if not study.trials:
+        return
+    trials = study.trials
+    moments = len(next(iter(trials.values())).moments_ms)
+    near = sum(trial.is_near for trial in trials.values())
+    yield "### Whenever the script comes"
+    yield _prose(
+        "The server hands over buffers as a whole, and the script waits for the next one. Which value finds that soon "
+        "is chance, and the best of several values is the luckiest of them. So here is the mean of a script's first "
+        f"bytes at {moments} moments, evenly over the time that two packet buffers take at the link's rate; the best "
+        "fixed value is the one with the smallest mean."
     )
-    if trial.ratio > 1 + _NEAR:
-        return f"{told}: auto is late there."
+    yield _prose(
+        f"**Near in {near} of {len(trials)} networks**; the largest ratio is "
+        f"{max(trial.ratio for trial in trials.values()):.2f}."
+    )
+    yield from (
+        _prose(_missed(network, judgement, trials[network["network"]]))
+        for network in study.summary["networks"]
+        for judgement in network["auto"]
+        if judgement["near"] is False and network["network"] in trials
+    )
+    head = ("network", "moments", "auto", "best fixed", "ratio", "near", "sooner than auto")
+    yield table.Table(head=head, rows=tuple(_mean(name, trial) for name, trial in trials.items())).markdown()
+
+
+def _mean(name: str, trial: Trial) -> tuple[str, ...]:
     return (
-        f"{told}. The server hands over buffers as a whole, and the script waits for the next one. Which value finds "
-        f"that "
-        "soon is chance, and the best of five values is the luckiest of five."
+        name,
+        f"{trial.moments_ms[0]} to {trial.moments_ms[-1]} ms",
+        milliseconds(trial.mean_ms(AUTO)),
+        f"{trial.best}: {milliseconds(trial.mean_ms(trial.best))}",
+        f"{trial.ratio:.2f}",
+        "yes" if trial.is_near else "no",
+        f"{trial.sooner(trial.best)} of {len(trial.moments_ms)}",
+    )
+
+
+def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], trial: Trial) -> str:
+    """Of a network in which auto is not near at the moment that the grid has."""
+    lucky = judgement["best_fixed"]
+    told = f"In {network['network']} auto is not near LOWAT={lucky} with the script at {trial.moments_ms[0]} ms"
+    if lucky not in trial.first_bytes_ms:
+        return f"{told}; of that value not every moment is known."
+    return (
+        f"{told}. That value is sooner than auto at {trial.sooner(lucky)} of {len(trial.moments_ms)} moments; on "
+        f"average its first byte comes after {milliseconds(trial.mean_ms(lucky))}, and auto's after "
+        f"{milliseconds(trial.mean_ms(AUTO))}."
     )
 
 
@@ -132,9 +150,8 @@ def _promises(study: Study) -> Iterator[str]:
     yield "## What is recommended, put back"
     yield _prose(
         "The value that `priolab knee` recommends for each network ([choosing.md](choosing.md)), in runs with seeds "
-        "that "
-        f"the sweep had not: **{sum(kept)} of {len(kept)} brought what was promised**, script first byte and goodput, "
-        "within the sweep's interval, which is widened by what is no difference."
+        f"that the sweep had not: **{sum(kept)} of {len(kept)} brought what was promised**, script first byte and "
+        "goodput, within the sweep's interval, which is widened by what is no difference."
     )
     for name, found in study.kept.items():
         if broken := [each.words for each in found if not each.holds]:
@@ -150,10 +167,8 @@ def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
     yield _prose(
         f"One load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. After each change come "
         f"{ROUND_TRIPS} round trips of the connection's own: one is over when all that had been sent when it began "
-        f"has been "
-        "acknowledged. LOWAT is right while what it lets stand unsent, a packet buffer included, takes the target's "
-        "time "
-        f"at the link's rate, to {BAND:.0%}. `analysis/following.py` has the rules."
+        "has been acknowledged. LOWAT is right while what it lets stand unsent, a packet buffer included, takes the "
+        f"target's time at the link's rate, to {BAND:.0%}. `analysis/following.py` has the rules."
     )
     head = ("", "rate becomes", "two round trips", "LOWAT right after", "what is unsent right after", "followed")
     rows = [
