@@ -4,11 +4,9 @@ A path of the run folder means the same inside and outside (rooms.py says how). 
 their addresses: two projects must not ask for the same.
 """
 
-import contextlib
 import json
 import os
 import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -35,6 +33,7 @@ from experiments.places.places import (
     no_look,
 )
 from experiments.places.rooms import SERVICES, TAPS, Rooms
+from experiments.places.services import READY_S, RETRY_S, STEP_S, Services, granted
 from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
 from experiments.scenario import Scenario
@@ -47,9 +46,6 @@ from proxy.tuner.tuner import Kind
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")
-_READY_S = 30
-_STEP_S = 60.0
-_RETRY_S = 1.0
 _CALIBRATION_PORT = 7007
 _CALIBRATION_ROUNDS = 50
 _CALIBRATION_TRAIN_S = 60.0
@@ -90,7 +86,7 @@ class Containers:
                     raise
                 self._project.remove()
             else:
-                place = self._start("client", "the client's place", self._folder.client / "place.log")
+                place = self._services.start("client", "the client's place", self._folder.client / "place.log")
                 self._place = self._stack.enter_context(place)
                 return self
         raise StepFailed("making containers", "no free pair of networks in 198.18.0.0/15")
@@ -110,9 +106,9 @@ class Containers:
         write_json(self._folder.asked / "compose-environment.json", words)
         project = self._project = engine.Project(project_name(self._folder), words, override)
         project.create(*_PLACES)
-        self._ids = {service: project.container(service) for service in _PLACES}
+        self._services = Services({service: project.container(service) for service in _PLACES})
         for network, addresses in (("near", near), ("far", far)):
-            project.attach(self._ids["link"], network, f"{addresses}.4")
+            project.attach(self._services.ids["link"], network, f"{addresses}.4")
 
     def describe(self) -> Mapping[str, Any]:
         """The engine, and the images by what they hold."""
@@ -121,13 +117,13 @@ class Containers:
             "compose": list(engine.compose_command()),
             "images": {
                 service: engine.docker("inspect", "--format", "{{.Image}}", container)
-                for service, container in self._ids.items()
+                for service, container in self._services.ids.items()
             },
         }
 
     def python_clock(self) -> Mapping[str, Any]:
         """That of the Python in the client's place."""
-        clock: dict[str, Any] = json.loads(self._until(self._place, "client", [self.python, "-m", "clock"]))
+        clock: dict[str, Any] = json.loads(self._services.until(self._place, "client", [self.python, "-m", "clock"]))
         return clock
 
     def node_route(self, tools: Tools) -> Finding:
@@ -140,7 +136,7 @@ class Containers:
     def settings(self) -> dict[str, Any]:
         """Read in the running front."""
         read = "cat /proc/sys/net/ipv4/tcp_notsent_lowat /proc/sys/net/ipv4/tcp_wmem; ip -details link show dev eth0"
-        lowat, wmem, *details = self._run("front", ["sh", "-c", read]).splitlines()
+        lowat, wmem, *details = self._services.run("front", ["sh", "-c", read]).splitlines()
         return {
             "lowat": int(lowat),
             "tcp_wmem": " ".join(wmem.split()),
@@ -151,8 +147,8 @@ class Containers:
     def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
         """Ready when it answers itself."""
         log = origin.folder / "output.log"
-        with self._start("origin", "the origin", log) as process:
-            answer = self._until(process, "origin", ["node", "ready.mjs", str(_READY_S)])
+        with self._services.start("origin", "the origin", log) as process:
+            answer = self._services.until(process, "origin", ["node", "ready.mjs", str(READY_S)])
             yield RunningOrigin.answering(process, answer)
 
     @contextmanager
@@ -161,24 +157,26 @@ class Containers:
         front.configure()
         self._rooms.hand_in()
         name = f"the front ({front.settings.server.name})"
-        with self._start("front", name, front.settings.output) as process, self._start_gauge(process):
-            self._until(process, "front", ["python3", "-m", "proxy.readiness", str(_READY_S)], front.settings.log)
+        with self._services.start("front", name, front.settings.output) as process, self._start_gauge(process):
+            self._services.until(
+                process, "front", ["python3", "-m", "proxy.readiness", str(READY_S)], front.settings.log
+            )
             if scenario.gso_segments is not None:
                 limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
-                self._run("gauge", _with(["net_admin"], limit))
+                self._services.run("gauge", granted(["net_admin"], limit))
             if not self._overlay.cc_by_sysctl:
                 choose = ["python3", "-m", "proxy.gauge", "congestion", scenario.congestion_control]
-                self._run("gauge", _with(["net_admin", "sys_ptrace"], choose))
+                self._services.run("gauge", granted(["net_admin", "sys_ptrace"], choose))
             yield process
 
     @contextmanager
     def _start_gauge(self, front: Process) -> Iterator[None]:
         # It lives in the front's namespaces: docker-compose makes it only when these exist.
-        processes.wait_until(lambda: self._running("front"), _STEP_S, front.check_alive, "starting the front")
+        self._services.wait("front", front.check_alive, "starting the front")
         self._project.create("gauge")
-        self._ids["gauge"] = self._project.container("gauge")
-        with self._start("gauge", "the gauge", self._folder.front / "gauge-place.log") as self._gauge:
-            processes.wait_until(lambda: self._running("gauge"), _STEP_S, front.check_alive, "starting the gauge")
+        self._services.ids["gauge"] = self._project.container("gauge")
+        with self._services.start("gauge", "the gauge", self._folder.front / "gauge-place.log") as self._gauge:
+            self._services.wait("gauge", front.check_alive, "starting the gauge")
             yield
 
     @contextmanager
@@ -187,16 +185,16 @@ class Containers:
     ) -> Iterator[ActiveLink]:
         """Ready when it can say what went over it."""
         del link, shaper, seed, interval_ns  # it was told when it was made
-        with self._start("link", "the link", folder / "output.log") as process:
+        with self._services.start("link", "the link", folder / "output.log") as process:
             ask = ["python3", "-m", "netem.counters"]
-            state = json.loads(self._until(process, "link", [*ask, str(_READY_S)]))
+            state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
             yield ActiveLink(
                 shaper=Shaper(state["shaper"]),
                 commands=state["commands"],
                 check_alive=process.check_alive,
-                counters=lambda: json.loads(self._run("link", ask))["counters"],
+                counters=lambda: json.loads(self._services.run("link", ask))["counters"],
                 look=no_look,
-                begin=lambda began_ns: self._run("link", ["python3", "-m", "netem.control", str(began_ns)]),
+                begin=lambda began_ns: self._services.run("link", ["python3", "-m", "netem.control", str(began_ns)]),
             )
         self._rooms.collect("link")
 
@@ -208,10 +206,12 @@ class Containers:
         far, port = self.addresses.front, str(_CALIBRATION_PORT)
         program = ["python3", "-m", "netem.calibrate"]
         log = self._folder.link / "far-end.log"
-        processes.wait_until(lambda: self._running("client"), _STEP_S, _nothing, "starting the client's place")
-        ends = engine.exec_in(self._ids["front"], [*program, "far", far, port])
-        with Process("the far end of the calibration", ends, log):
-            found = self._run("client", [*program, "near", far, port, str(order)], timeout_s=_calibration_s(link))
+        self._services.wait("client", self._place.check_alive, "starting the client's place")
+        far_end = [*program, "far", far, port]
+        with self._services.process("the far end of the calibration", "front", far_end, log):
+            found = self._services.run(
+                "client", [*program, "near", far, port, str(order)], timeout_s=_calibration_s(link)
+            )
         document = json.loads(found)
         return Calibration(**document["measured"]), document["attempts"]
 
@@ -219,15 +219,15 @@ class Containers:
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
         """The gauge samples by itself; each look sees to it that it does, and still has something to look at."""
         what = [self.addresses.client, str(FRONT_PORT), str(folder), str(interval_ns or 0)]
-        command = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
+        command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
         log = self._folder.front / "gauge.log"
         try:
-            with Process("the gauge", engine.exec_in(self._ids["gauge"], command), log) as gauge:
+            with self._services.process("the gauge", "gauge", command, log) as gauge:
 
                 def look(now_ns: int) -> int:
                     if not (self._gauge.running and gauge.running):
                         # It lives in the front's namespaces and ends with it: who was the first?
-                        front.wait(_RETRY_S)
+                        front.wait(RETRY_S)
                         front.check_alive()
                     self._gauge.check_alive()
                     if not gauge.running and ENDED in tail(log):
@@ -248,14 +248,14 @@ class Containers:
             if self._tuner.must_be_bpf:
                 raise Unavailable(f"TUNER={Kind.BPF}", reason, "use TUNER=userland, or another FABRIC")
         words = [str(FRONT_PORT), str(folder), str(scenario.target_delay_ns // 1000)]
-        command = _with(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
+        command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
         log = self._folder.front / "tuner.log"
-        with Process("the tuner", engine.exec_in(self._ids["gauge"], command), log) as tuner:
-            processes.wait_until(lambda: TUNING in tail(log), _STEP_S, tuner.check_alive, "starting the tuner")
+        with self._services.process("the tuner", "gauge", command, log) as tuner:
+            processes.wait_until(lambda: TUNING in tail(log), STEP_S, tuner.check_alive, "starting the tuner")
 
             def look(now_ns: int) -> int:
                 if not tuner.running:
-                    front.wait(_RETRY_S)
+                    front.wait(RETRY_S)
                     front.check_alive()
                 tuner.check_alive()
                 return now_ns + _GAUGE_CHECK_NS
@@ -271,8 +271,10 @@ class Containers:
             # Like the gauge they can be made only when what they are beside runs.
             self._project.create(*TAPS.values())
             for place, service in TAPS.items():
-                container = self._ids[service] = self._project.container(service)
-                started = self._start(service, f"the capture at the {place}", folder / f"{tap.ENDS[place]}.log")
+                container = self._services.ids[service] = self._project.container(service)
+                started = self._services.start(
+                    service, f"the capture at the {place}", folder / f"{tap.ENDS[place]}.log"
+                )
                 end = partial(engine.docker, "stop", container)
                 taps.append(stack.enter_context(tap.listening(started, end)))
             yield taps
@@ -280,36 +282,7 @@ class Containers:
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
         """In the client's container."""
         self._rooms.hand_to("client", "plan.json")
-        return Process("the client", engine.exec_in(self._ids["client"], command), log, stdout=stdout)
-
-    def _start(self, service: str, name: str, log: Path) -> Process:
-        """Start a container, and be attached to it: its output is the process's, and its end."""
-        return Process(name, ["docker", "start", "--attach", self._ids[service]], log)
-
-    def _run(self, service: str, command: Sequence[str], timeout_s: float = _STEP_S) -> str:
-        return processes.run(
-            engine.exec_in(self._ids[service], command), step=f"the {service} place", timeout_s=timeout_s
-        )
-
-    def _until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
-        """Run a command that waits for the service, and succeeds once it is ready; its output.
-
-        A container that is said to run may still be too young to run anything in.
-        """
-        end = time.monotonic() + _READY_S
-        while True:
-            try:
-                return self._run(service, command)
-            except StepFailed as error:
-                process.wait(_RETRY_S)  # a container that has ended says why a moment later
-                process.check_alive()
-                if time.monotonic() > end:
-                    raise StepFailed(process.name, error.reason, log or process.log) from error
-
-    def _running(self, service: str) -> bool:
-        with contextlib.suppress(StepFailed):
-            return engine.docker("inspect", "--format", "{{.State.Running}}", self._ids[service]) == "true"
-        return False
+        return self._services.process("the client", "client", command, log, stdout=stdout)
 
 
 def _user() -> tuple[int, int]:
@@ -319,16 +292,6 @@ def _user() -> tuple[int, int]:
     return NOBODY if os.geteuid() == 0 else (os.geteuid(), os.getegid())
 
 
-def _with(capabilities: Sequence[str], command: Sequence[str]) -> list[str]:
-    """The command, with capabilities that the container was granted."""
-    names = ",".join(f"+{name}" for name in capabilities)
-    return ["setpriv", "--inh-caps", names, "--ambient-caps", names, "--", *command]
-
-
 def _calibration_s(link: Link) -> float:
     """Longer than any calibration that is still getting anywhere."""
-    return _STEP_S + _CALIBRATION_ROUNDS * (_CALIBRATION_TRAIN_S + 2 * (link.round_trip_ns + link.jitter_ns) / 10**9)
-
-
-def _nothing() -> None:
-    """Nothing else can have died."""
+    return STEP_S + _CALIBRATION_ROUNDS * (_CALIBRATION_TRAIN_S + 2 * (link.round_trip_ns + link.jitter_ns) / 10**9)

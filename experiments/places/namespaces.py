@@ -6,11 +6,11 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 from client import __main__ as client
 from clock import quality
@@ -29,20 +29,15 @@ from experiments.places.places import (
     ActiveTuner,
     Look,
     OriginSettings,
-    no_look,
 )
-from experiments.places.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, gso_segments, wire_link, wire_origin
-from experiments.processes import CopiedProcess, Process, tail, wait_until
+from experiments.places.router import Router
+from experiments.places.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
+from experiments.processes import CopiedProcess, Process, tail
 from experiments.scenario import Scenario
-from netem import counters
 from netem.calibration import Calibration, Tolerance
-from netem.control import tell_begin
 from netem.ends import NearEnd, respond
-from netem.ferry.process import Order as FerryOrder
 from netem.link import Link
-from netem.queue_journal import QueueJournal
-from netem.shaper import TRIAL, Shaper, commands, devices, sysctls
-from netem.stepped import kernel_changes
+from netem.shaper import Shaper
 from proxy.front import Front
 from proxy.live_socket import choose_congestion_control
 from proxy.readiness import NotReady
@@ -57,10 +52,7 @@ _CC = "net.ipv4.tcp_congestion_control"
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
-_FERRY_READY_S = 10.0
 _FAR_END_S = 5.0
-_Given = TypeVar("_Given")
-_Got = TypeVar("_Got")
 
 
 class Namespaces:
@@ -176,58 +168,12 @@ class Namespaces:
                     raise StepFailed(f"choosing CC={scenario.congestion_control}", reason) from error
             yield process
 
-    @contextmanager
     def start_link(
         self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
-    ) -> Iterator[ActiveLink]:
-        """Shapes the router; with the ferry, a process in its namespace does, and keeps the journal of its queue."""
-        shaper = shaper or self._usual or (Shaper.NETEM if not link.shaped or self._has_netem() else Shaper.FERRY)
-        made = commands(shaper, link, TO_CLIENT, TO_FRONT)
-        self._link.run_all(made)
-        for name, value in sysctls(shaper, link).items():
-            self._link.write_sysctl(name, value)
-        with ExitStack() as stack:
-            ask = self._scratch / "ferry"
-            journal = folder / "queue.jsonl"
-            check_alive: Callable[[], None] = _nothing_to_check
-            look: Look = no_look
-            begin: Callable[[int], object]
-            if shaper is Shaper.FERRY:
-                order = FerryOrder(link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=ask)
-                begin = _as_step(partial(tell_begin, order.begin))
-                check_alive = stack.enter_context(self._start_ferry(order, folder)).check_alive
-            else:
-                with self._link.entered():
-                    queues = stack.enter_context(QueueJournal(link, TO_CLIENT, TO_FRONT, journal, interval_ns))
-                    changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
-                look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
-            yield ActiveLink(
-                shaper=shaper,
-                commands=made,
-                check_alive=check_alive,
-                counters=lambda: counters.read(
-                    shaper, devices=devices(link, TO_CLIENT, TO_FRONT), ferry=ask, run=self._link.run
-                ),
-                look=look,
-                begin=begin,
-            )
-
-    @contextmanager
-    def _start_ferry(self, order: FerryOrder, folder: Path) -> Iterator[Process]:
-        file = folder / "ferry.json"
-        file.write_text(order.to_json())
-        command = (sys.executable, "-m", "netem.ferry", str(file))
-        with self._link.start("the link (ferry)", command, folder / "output.log") as ferry:
-            wait_until(order.socket.exists, _FERRY_READY_S, ferry.check_alive, "the link (ferry)")
-            yield ferry
-
-    def _has_netem(self) -> bool:
-        try:
-            for command in TRIAL:
-                self._link.run(command)
-        except StepFailed:
-            return False
-        return True
+    ) -> AbstractContextManager[ActiveLink]:
+        """Shapes the router."""
+        router = Router(self._link, self._usual, self._scratch / "ferry")
+        return router.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
         """Both ends are sockets of this process; the far one is served by a thread."""
@@ -303,28 +249,6 @@ class Namespaces:
         return self._client.start("the client", command, log, stdout=stdout)
 
 
-def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
-    """The same; what goes wrong is a StepFailed."""
-
-    def acted(given: _Given) -> _Got:
-        try:
-            return act(given)
-        except (OSError, RuntimeError) as error:
-            raise StepFailed("the steps of the link's rate", str(error)) from error
-
-    return acted
-
-
-def _soonest(*looks: Look) -> Look:
-    """All of them as one."""
-
-    def look(now_ns: int) -> int | None:
-        times_ns = [each(now_ns) for each in looks]
-        return min((at_ns for at_ns in times_ns if at_ns is not None), default=None)
-
-    return look
-
-
 def _become_client(command: Sequence[str]) -> int:
     """What `python -m client ...` does."""
     sys.argv = ["client", *command[3:]]
@@ -341,7 +265,3 @@ def known_beforehand(node: str) -> None:
     """Find out what is the same in all places that this process, or a copy of it, will make."""
     quality.describe()
     _node_route(node)
-
-
-def _nothing_to_check() -> None:
-    """The kernel's own shaper does not die."""
