@@ -56,9 +56,9 @@ class Manner:
 
     fabric: Fabric
     fabric_reason: str
-    shaper: Shaper | None
     sample_ns: int | None
-    load_deadline_ns: int | None
+    shaper: Shaper | None = None
+    load_deadline_ns: int | None = None
     tuner: Kind | None = None
     capture: bool = False
 

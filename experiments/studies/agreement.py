@@ -53,7 +53,6 @@ def _request(way: Way, results: Path) -> Request:
             fabric_reason=why,
             shaper=shaper,
             sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
-            load_deadline_ns=None,
         ),
         results=results,
         side_by_side=None if fabric.virtual_clock else _IN_REAL_TIME,

@@ -89,9 +89,7 @@ def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, A
         manner=Manner(
             fabric=fabric,
             fabric_reason=why,
-            shaper=None,
             sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
-            load_deadline_ns=None,
         ),
         results=results,
     )

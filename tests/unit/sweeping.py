@@ -94,9 +94,7 @@ def sweep_of(
         manner=Manner(
             fabric=cast("Fabric", fabric or CopyingFabric()),
             fabric_reason="for a test",
-            shaper=None,
             sample_ns=10**8,
-            load_deadline_ns=None,
         ),
         results=results,
     )

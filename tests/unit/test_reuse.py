@@ -23,7 +23,7 @@ def request(*, control: bool = True, **knobs: str) -> Request:
         name="maps",
         arms=tuple(arms_for(knobs, control=control)),
         repeat=1,
-        manner=Manner(fabric=Virtual(), fabric_reason="as asked", shaper=None, sample_ns=10**7, load_deadline_ns=None),
+        manner=Manner(fabric=Virtual(), fabric_reason="as asked", sample_ns=10**7),
         results=Path("results"),
     )
 
