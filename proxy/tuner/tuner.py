@@ -19,7 +19,11 @@ class Kind(StrEnum):
 
 
 class CannotTune(Exception):
-    """It cannot be done here; the text is the reason."""
+    """It cannot be done here; the text is the reason. remedy: what may help, empty if nothing is known to."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 class Tuner(Protocol):
