@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) void note_peer(struct decision *dec
 }
 
 static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *socket, const struct seen *seen,
-						       const struct verdict *verdict, __u32 old_bytes, int error)
+						       const struct choice *choice, __u32 old_bytes, int error)
 {
 	struct decision *decision = bpf_ringbuf_reserve(&decisions, sizeof(*decision), 0);
 
@@ -98,15 +98,15 @@ static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *sock
 	decision->t_ns = bpf_ktime_get_ns();
 	note_peer(decision, socket);
 	decision->event = socket->op;
-	decision->why = verdict->why;
-	decision->rate_bytes_s = verdict->rate_bytes_s;
+	decision->why = choice->why;
+	decision->rate_bytes_s = choice->rate_bytes_s;
 	decision->delivery_rate_bytes_s = seen->delivery_rate_bytes_s;
 	decision->acked_rate_bytes_s = seen->acked_rate_bytes_s;
 	decision->rtt_us = seen->rtt_us;
 	decision->cwnd_segments = seen->cwnd_segments;
 	decision->mss_bytes = seen->mss_bytes;
 	decision->old_bytes = old_bytes;
-	decision->new_bytes = verdict->lowat_bytes;
+	decision->new_bytes = choice->lowat_bytes;
 	decision->error = error;
 	decision->padding = 0;
 	bpf_ringbuf_submit(decision, 0);
@@ -135,7 +135,7 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 {
 	__u32 old_bytes = connection->lowat_bytes;
 	int error = 0, lowat_bytes;
-	struct verdict verdict;
+	struct choice choice;
 	struct seen seen;
 
 	seen.mss_bytes = socket->mss_cache;
@@ -144,16 +144,16 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	seen.delivery_rate_bytes_s =
 		delivery_rate_bytes_s(socket->rate_delivered, socket->rate_interval_us, seen.mss_bytes);
 	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
-	decide(&seen, &order->aim, &verdict);
-	if (old_bytes != 0 && !differs(old_bytes, verdict.lowat_bytes))
+	decide(&seen, &order->aim, &choice);
+	if (old_bytes != 0 && !differs(old_bytes, choice.lowat_bytes))
 		return;
-	lowat_bytes = verdict.lowat_bytes;
+	lowat_bytes = choice.lowat_bytes;
 	if (!order->dry_run)
 		error = bpf_setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat_bytes, sizeof(lowat_bytes));
 	if (!error)
-		connection->lowat_bytes = verdict.lowat_bytes;
+		connection->lowat_bytes = choice.lowat_bytes;
 	if (!error || is_new)
-		note(socket, &seen, &verdict, old_bytes, error);
+		note(socket, &seen, &choice, old_bytes, error);
 }
 
 static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *socket, const struct order *order)
