@@ -10,6 +10,9 @@ from proxy.tuner.journal import Decision
 Note = Callable[[Decision], None]
 """Is told each decision."""
 
+Say = Callable[[str], None]
+"""Is told, in a sentence, what else whoever watches should know."""
+
 
 class Kind(StrEnum):
     """What tuners are made of."""
@@ -33,6 +36,10 @@ class Tuner(Protocol):
     """
 
     kind: Kind
+
+    @property
+    def readable(self) -> int | None:
+        """A descriptor that is readable when there is something to tell before it is time to look, if it has one."""
 
     def __enter__(self) -> Self: ...
 

@@ -71,6 +71,7 @@ class Userland:
     """See Tuner. Works on what a process and its descendants have accepted."""
 
     kind = Kind.USERLAND
+    readable: int | None = None
 
     def __init__(
         self, server_pid: int, aim: Aim, note: Note, *, port: int | None = None, dry_run: bool = False

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -28,6 +29,8 @@ from proxy.tuner.userland import Userland
 from tests.server.echo import lowat_of, serving, talk, until
 from tests.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen
 
+_MORE_THAN_THE_RING_HOLDS = 2500
+
 
 @pytest.fixture
 def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
@@ -40,7 +43,7 @@ def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
     """What a cgroup's server accepts is tuned, with the numbers in the journal; what it asks others for is not."""
     told: list[Decision] = []
     with serving(tmp_path, group) as (_, port):
-        tuner = InKernel(compiler.compiled(cache_folder()), group, Aim(), told.append)
+        tuner = InKernel(compiler.compiled(cache_folder()), group, Aim(), told.append, pytest.fail)
         with tuner, socket.create_connection(("127.0.0.1", port)) as client:
             talk(client)
             tuner.look(0)
@@ -62,13 +65,59 @@ def test_in_the_kernel_by_way_of_trial(tmp_path: Path, group: Path) -> None:
     with serving(tmp_path, group) as (_, port):
         for only in (port, port + 1):
             with (
-                InKernel(program, group, Aim(), told.append, port=only, dry_run=True),
+                InKernel(program, group, Aim(), told.append, pytest.fail, port=only, dry_run=True),
                 socket.create_connection(("127.0.0.1", port)) as client,
             ):
                 talk(client)
                 assert lowat_of(client) == 0
             assert {decision.outcome for decision in told} == ({DRY_RUN} if only == port else set())
             told.clear()
+
+
+def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
+    """As when systemd starts a service again: its end is said, and its successor's connections are tuned."""
+    told: list[Decision] = []
+    said: list[str] = []
+    program = compiler.compiled(cache_folder())
+    with InKernel(program, group, Aim(), told.append, said.append) as tuner:
+        waited_ns = tuner.look(0)
+        for _ in range(2):
+            group.rmdir()
+            assert tuner.look(0) < waited_ns
+            tuner.look(0)
+            assert said.pop() == f"cgroup {group} is gone; waiting for another"
+            group.mkdir()
+            tuner.look(0)
+            assert said.pop() == f"cgroup {group} is there again; tuning"
+        group.rmdir()
+        group.mkdir()
+        tuner.look(0)
+        assert [line.split(";")[0] for line in said] == [f"cgroup {group} is gone", f"cgroup {group} is there again"]
+        with serving(tmp_path, group) as (_, port), socket.create_connection(("127.0.0.1", port)) as client:
+            talk(client)
+            tuner.look(0)
+            assert lowat_of(client) == told[-1].new_bytes
+            _check(told, client)
+
+
+def test_more_decisions_than_the_ring_holds(tmp_path: Path, group: Path) -> None:
+    """Those that are lost are counted, and every connection has its value all the same."""
+    told: list[Decision] = []
+    said: list[str] = []
+    program = compiler.compiled(cache_folder())
+    with serving(tmp_path, group) as (_, port), InKernel(program, group, Aim(), told.append, said.append) as tuner:
+        assert not select.select([tuner.readable], [], [], 0)[0]
+        for _ in range(_MORE_THAN_THE_RING_HOLDS):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                assert lowat_of(client) > 0
+        assert select.select([tuner.readable], [], [], 0)[0]
+        tuner.look(0)
+        (line,) = said
+        assert (
+            int(line.removesuffix(" more decisions than could be noted down")) + len(told) > _MORE_THAN_THE_RING_HOLDS
+        )
+        tuner.look(0)
+        assert said == [line], "once"
 
 
 @pytest.mark.usefixtures("bpf")
