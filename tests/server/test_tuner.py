@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from experiments.cache import cache_folder
+from experiments.places import cgroup
 from experiments.places.cgroup import own_group, removal
 from proxy.tuner import compiler
 from proxy.tuner.in_kernel import InKernel
@@ -129,6 +130,30 @@ def test_a_cgroup_left_behind(tmp_path: Path) -> None:
         for _ in range(2):
             subprocess.run(["sh", script], check=True)
             assert not path.exists()
+
+
+@pytest.mark.usefixtures("bpf")
+@pytest.mark.parametrize("failure", [None, ZeroDivisionError])
+def test_a_cgroup_in_which_something_still_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: type[Exception] | None
+) -> None:
+    """That is the reason for a failure only if there is no other."""
+    monkeypatch.setattr(cgroup, "_BUSY_S", 0)
+    name = f"priolab-test-busy-{os.getpid()}"
+    script = tmp_path / "afterwards"
+    script.write_text(removal(name, tmp_path))
+
+    def use(servers: ExitStack) -> None:
+        with own_group(name) as path:
+            servers.enter_context(serving(tmp_path, path))
+            if failure:
+                raise failure
+
+    try:
+        with ExitStack() as servers, pytest.raises(failure or OSError, match=None if failure else "busy"):
+            use(servers)
+    finally:
+        subprocess.run(["sh", script], check=True)
 
 
 def test_from_beside(tmp_path: Path) -> None:
