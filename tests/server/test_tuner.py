@@ -17,8 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from experiments.cache import cache_folder
-from experiments.places import cgroup
-from experiments.places.cgroup import own_group, removal
+from experiments.places.cgroup import own_group
 from proxy.tuner import compiler
 from proxy.tuner.in_kernel import InKernel
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, read_decisions
@@ -101,6 +100,23 @@ def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
             _check(told, client)
 
 
+def test_a_journal_that_fails_at_the_end(tmp_path: Path, group: Path) -> None:
+    """Whatever is told last, and whether or not it can be, the program is gone from the cgroup."""
+
+    def full(_: Decision) -> None:
+        raise OSError("no space left")
+
+    with serving(tmp_path, group) as (_, port):
+        with (
+            pytest.raises(OSError, match="no space left"),
+            InKernel(compiler.compiled(cache_folder()), group, Aim(), full, pytest.fail),
+            socket.create_connection(("127.0.0.1", port)) as client,
+        ):
+            assert lowat_of(client) > 0
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            assert lowat_of(client) == 0
+
+
 def test_more_decisions_than_the_ring_holds(tmp_path: Path, group: Path) -> None:
     """Those that are lost are counted, and every connection has its value all the same."""
     told: list[Decision] = []
@@ -119,41 +135,6 @@ def test_more_decisions_than_the_ring_holds(tmp_path: Path, group: Path) -> None
         )
         tuner.look(0)
         assert said == [line], "once"
-
-
-@pytest.mark.usefixtures("bpf")
-def test_a_cgroup_left_behind(tmp_path: Path) -> None:
-    """Whoever outlives the arm removes it by its name."""
-    name, script = f"priolab-test-left-{os.getpid()}", tmp_path / "afterwards"
-    with own_group(name) as path:
-        script.write_text(removal(name, tmp_path))
-        for _ in range(2):
-            subprocess.run(["sh", script], check=True)
-            assert not path.exists()
-
-
-@pytest.mark.usefixtures("bpf")
-@pytest.mark.parametrize("failure", [None, ZeroDivisionError])
-def test_a_cgroup_in_which_something_still_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: type[Exception] | None
-) -> None:
-    """That is the reason for a failure only if there is no other."""
-    monkeypatch.setattr(cgroup, "_BUSY_S", 0)
-    name = f"priolab-test-busy-{os.getpid()}"
-    script = tmp_path / "afterwards"
-    script.write_text(removal(name, tmp_path))
-
-    def use(servers: ExitStack) -> None:
-        with own_group(name) as path:
-            servers.enter_context(serving(tmp_path, path))
-            if failure:
-                raise failure
-
-    try:
-        with ExitStack() as servers, pytest.raises(failure or OSError, match=None if failure else "busy"):
-            use(servers)
-    finally:
-        subprocess.run(["sh", script], check=True)
 
 
 def test_from_beside(tmp_path: Path) -> None:
