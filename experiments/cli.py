@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop, _interrupt)
+        if signal.getsignal(stop) is not signal.SIG_IGN:  # as nohup(1) has it
+            signal.signal(stop, _interrupt)
     try:
         code = int(options.do(options, report))
         sys.stdout.flush()

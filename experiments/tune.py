@@ -1,28 +1,36 @@
 """`priolab tune`: the tuner outside the lab, beside a server that knows nothing of it, until it is told to stop."""
 
 import argparse
-import os
+import select
 import signal
-import threading
+import socket
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from experiments.cache import cache_folder
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.report import Report
-from netem import units
+from experiments.scenario import KNOBS, whole
+from experiments.tuner_log import TunerLog, complain, teller
+from netem import control, units
 from proxy.tuner import compiler
 from proxy.tuner.in_kernel import InKernel
-from proxy.tuner.journal import Decision, writing
-from proxy.tuner.law import FLOOR_BYTES, TARGET_NS, Aim
-from proxy.tuner.tuner import CannotTune, Note, Tuner
+from proxy.tuner.journal import Decision
+from proxy.tuner.law import CEILING_BYTES, FLOOR_BYTES, TARGET_NS, Aim
+from proxy.tuner.tuner import CannotTune, Note, Say, Tuner
 from proxy.tuner.userland import Userland
 
 _WHAT = "priolab tune"
 _STEP = "tuning"
 _PORT_MOST = 65535
+_PID_MOST = 2**22
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_T = TypeVar("_T")
+_Make = Callable[[Note, Say], Tuner]
 
 
 def add_to(commands: Any) -> None:
@@ -32,84 +40,110 @@ def add_to(commands: Any) -> None:
     )
     whose = parser.add_mutually_exclusive_group(required=True)
     whose.add_argument("--cgroup", type=Path, help="in the kernel, what a cgroup's servers accept from now on (root)")
-    whose.add_argument("--pid", type=int, help="from outside, what a process and its descendants have accepted")
+    whose.add_argument("--pid", help="from outside, what a process and its descendants have accepted")
     parser.add_argument(
         "--target-delay", default=f"{TARGET_NS // 10**6}ms", metavar="TIME", help="of unsent bytes, at most (50ms)"
     )
     parser.add_argument("--floor", default=str(FLOOR_BYTES), metavar="BYTES", help=f"never less ({FLOOR_BYTES})")
-    parser.add_argument("--port", type=int, help="only connections to this port of the server's")
+    parser.add_argument("--port", help="only connections to this port of the server's")
     parser.add_argument("--dry-run", action="store_true", help="decide, and set nothing")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="append decisions as JSON lines")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="append decisions as JSON lines; SIGHUP opens it again"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no line per decision on standard output")
     parser.set_defaults(do=tune)
 
 
 def tune(options: argparse.Namespace, report: Report) -> int:
-    """Until SIGINT or SIGTERM. Raises ScenarioError, Unavailable, StepFailed."""
-    aim = _aim(options.target_delay, options.floor)
-    if options.port is not None and not 0 < options.port <= _PORT_MOST:
-        raise ScenarioError("--port", str(options.port), f"1 to {_PORT_MOST}")
-    stopped = threading.Event()
-    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop, lambda *_: stopped.set())
+    """Until SIGINT or SIGTERM; or SIGHUP, if it has no log. Raises ScenarioError, Unavailable, StepFailed."""
+    target = KNOBS["TARGET_DELAY"]
+    target_ns = _parsed("--target-delay", options.target_delay, target.parse, target.allowed)
+    floor_bytes = _parsed("--floor", options.floor, whole(1, CEILING_BYTES), f"1 to {CEILING_BYTES} bytes")
+    aim = Aim(target_us=target_ns // 1000, floor_bytes=floor_bytes)
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    say = teller(report)
+    with _explained(options):
+        make = _checked(options, aim)
     with ExitStack() as stack:
-        try:
-            log = stack.enter_context(writing(options.log)) if options.log else None
-        except OSError as error:
-            raise StepFailed(_STEP, f"{options.log} cannot be written: {error.strerror}") from error
+        told = stack.enter_context(control.signals(heard))
+        log = stack.enter_context(_log(options.log, partial(complain, report))) if options.log else None
 
         def note(decision: Decision) -> None:
-            report.say(str(decision))
+            if not options.quiet:
+                say(str(decision))
             if log:
-                log(decision)
+                log.note(decision)
 
-        tuner = stack.enter_context(_tuner(options, aim, note))
+        with _explained(options):
+            tuner = stack.enter_context(make(note, say))
         where = f"cgroup {options.cgroup}" if options.cgroup else f"process {options.pid}"
-        report.say(f"tuning {where} ({tuner.kind}); target {units.format_time(aim.target_us * 1000)}; Ctrl-C ends it")
-        _work(tuner, stopped)
-    report.say("stopped; connections keep what they have")
+        say(f"tuning {where} ({tuner.kind}); target {units.format_time(target_ns)}; Ctrl-C ends it")
+        _work(tuner, told, log)
+    say("stopped; connections keep what they have")
     return 0
 
 
-def _work(tuner: Tuner, stopped: threading.Event) -> None:
+def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None) -> None:
+    """Until it is told to end. A handler of Python's that wakes a thread may be run while that holds what it needs."""
+    waited_for = [told.fileno()] if tuner.readable is None else [told.fileno(), tuner.readable]
     try:
-        while not stopped.is_set():
+        while True:
             next_ns = tuner.look(time.monotonic_ns())
-            stopped.wait(max(0, next_ns - time.monotonic_ns()) / 10**9)
+            wait_s = max(0, next_ns - time.monotonic_ns()) / 10**9
+            if told.fileno() not in select.select(waited_for, [], [], wait_s)[0]:
+                continue
+            if log is None or set(told.recv(len(_SIGNALS))) != {signal.SIGHUP}:
+                return
+            log.reopen()
     except CannotTune as error:
         raise StepFailed(_STEP, str(error)) from error
 
 
-def _aim(target_delay: str, floor: str) -> Aim:
+def _parsed(word: str, text: str, parse: Callable[[str], _T], allowed: str) -> _T:
     try:
-        target_us = units.parse_time_ns(target_delay) // 1000
+        return parse(text)
     except ValueError:
-        target_us = 0
+        raise ScenarioError(word, text, allowed) from None
+
+
+def _log(path: Path, say: Say) -> TunerLog:
     try:
-        aim = Aim(target_us=target_us)
-    except ValueError:
-        raise ScenarioError("--target-delay", target_delay, "a time such as 50ms") from None
-    try:
-        return Aim(target_us=aim.target_us, floor_bytes=int(floor))
-    except ValueError:
-        raise ScenarioError("--floor", floor, f"1 to {aim.ceiling_bytes} bytes") from None
+        return TunerLog(path, say)
+    except OSError as error:
+        raise StepFailed(_STEP, f"{path} cannot be written: {error.strerror}") from error
 
 
-def _tuner(options: argparse.Namespace, aim: Aim, note: Note) -> Tuner:
-    try:
-        if options.pid is not None:
-            return Userland(options.pid, aim, note, port=options.port, dry_run=options.dry_run)
-        if not (options.cgroup / "cgroup.controllers").exists():
-            allowed = "a folder of a cgroup2 hierarchy, as `find / -name cgroup.controllers` shows them"
-            raise ScenarioError("--cgroup", str(options.cgroup), allowed)
-        program = compiler.compiled(cache_folder())
-        return InKernel(program, options.cgroup, aim, note, port=options.port, dry_run=options.dry_run)
-    except CannotTune as error:
-        raise Unavailable(_WHAT, str(error), _remedy(options)) from error
-
-
-def _remedy(options: argparse.Namespace) -> str:
-    if os.geteuid() != 0:
-        return "run as root" + ("" if options.pid else ", or use --pid for a server of your own")
+def _checked(options: argparse.Namespace, aim: Aim) -> _Make:
+    """What makes the tuner, all being looked into that can be before. Raises CannotTune, ScenarioError, StepFailed."""
+    port = None
+    if options.port is not None:
+        port = _parsed("--port", options.port, whole(1, _PORT_MOST), f"1 to {_PORT_MOST}")
     if options.pid is not None:
-        return "name the server's first process"
-    return f"{compiler.REMEDY}, or use --pid"
+        pid = _parsed("--pid", options.pid, whole(1, _PID_MOST), f"1 to {_PID_MOST}")
+        with Userland(pid, aim, lambda _: None):
+            return lambda note, _: Userland(pid, aim, note, port=port, dry_run=options.dry_run)
+    _check_cgroup(options.cgroup)
+    program = compiler.compiled(cache_folder())
+    return lambda note, say: InKernel(program, options.cgroup, aim, note, say, port=port, dry_run=options.dry_run)
+
+
+def _check_cgroup(cgroup: Path) -> None:
+    try:
+        (cgroup / "cgroup.controllers").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        allowed = "a folder of a cgroup2 hierarchy, as `find / -name cgroup.controllers` shows them"
+        raise ScenarioError("--cgroup", str(cgroup), allowed) from None
+    except OSError as error:
+        raise StepFailed(_STEP, f"{cgroup}: {error.strerror}") from error
+
+
+@contextmanager
+def _explained(options: argparse.Namespace) -> Iterator[None]:
+    try:
+        yield
+    except CannotTune as error:
+        if options.pid is not None:
+            remedy = error.remedy or "use --cgroup"
+        else:
+            remedy = ", or ".join(filter(None, (error.remedy, "use --pid for a server of your own")))
+        raise Unavailable(_WHAT, str(error), remedy) from error

@@ -55,5 +55,6 @@ def prepare(scenarios: Iterable[Scenario], kind: Kind | None) -> TunerOrder:
         return TunerOrder(kind=kind, program=str(compiler.compiled(cache_folder())))
     except CannotTune as error:
         if kind is Kind.BPF:
-            raise Unavailable(f"TUNER={kind}", str(error), f"{compiler.REMEDY}, or use TUNER=userland") from error
-        return TunerOrder(kind=kind, lack=f"{error} ({compiler.REMEDY})")
+            remedy = ", or ".join(filter(None, (error.remedy, "use TUNER=userland")))
+            raise Unavailable(f"TUNER={kind}", str(error), remedy) from error
+        return TunerOrder(kind=kind, lack=f"{error} ({error.remedy})" if error.remedy else str(error))

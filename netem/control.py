@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,13 +50,13 @@ def bound(kind: socket.SocketKind, path: Path) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def signals() -> Iterator[socket.socket]:
-    """A socket that becomes readable when the process is told to end."""
+def signals(numbers: Iterable[int] = (signal.SIGTERM, signal.SIGINT)) -> Iterator[socket.socket]:
+    """A socket that becomes readable when there is a signal, with its number as a byte; by default those that end."""
     reading, writing = socket.socketpair()
     with reading, writing:
         writing.settimeout(0)
         before = signal.set_wakeup_fd(writing.fileno())
-        handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+        handlers = {number: signal.signal(number, lambda *_: None) for number in numbers}
         try:
             yield reading
         finally:

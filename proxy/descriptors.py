@@ -1,14 +1,19 @@
 """Another process's descriptors: which are sockets, and one of them borrowed with pidfd_getfd(2).
 
-A borrowed descriptor is given back at once: kept open, it would keep the connection open after the server closed it.
+1. A borrowed descriptor is given back at once: kept open, it would keep the connection open after the server closed it.
+2. A number says nothing of what it stands for a moment later. A socket is known by its inode, and borrowed by both.
+3. What has gone is None or empty. What this process may not do, or cannot, is an OSError.
 """
 
 import ctypes
+import errno
 import os
+import select
 import socket
 from pathlib import Path
 
 _SYS_PIDFD_GETFD = 438  # the same on every architecture
+_NO_DESCRIPTOR = 2**31 - 1
 _SOCKET = "socket:["
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -34,8 +39,15 @@ def with_descendants(pid: int) -> list[int]:
     return family
 
 
+def has_ended(pidfd: int) -> bool:
+    """Whether the process has, be it reaped or not; as long as it has not, its id is nobody else's."""
+    waiting = select.poll()
+    waiting.register(pidfd, select.POLLIN)
+    return bool(waiting.poll(0))
+
+
 def sockets_of(pid: int) -> dict[int, int]:
-    """Inodes of its sockets by descriptor; empty if the process has gone. Raises PermissionError."""
+    """Inodes of its sockets by descriptor; empty if the process has gone. Raises OSError."""
     found: dict[int, int] = {}
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -45,26 +57,42 @@ def sockets_of(pid: int) -> dict[int, int]:
                 continue
             if target.startswith(_SOCKET):
                 found[int(entry.name)] = int(target[len(_SOCKET) : -1])
-    except PermissionError:
-        raise
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return {}
     return found
 
 
-def borrow(pid: int, descriptor: int) -> socket.socket | None:
-    """Copy a socket of another process; None if it, or the process, has gone. Raises PermissionError."""
+def borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
+    """Copy a socket of another process; None if it, or the process, has gone. Raises OSError."""
+    borrowed = _copied(pid, descriptor)
+    if borrowed is None:
+        return None
+    try:
+        if os.fstat(borrowed).st_ino == inode:
+            return socket.socket(fileno=borrowed)
+    except OSError:
+        pass  # a file with that inode
+    os.close(borrowed)
+    return None
+
+
+def check_borrowing(pid: int) -> None:
+    """See to it that this process may borrow from that one, whatever it has. Raises OSError."""
+    _copied(pid, _NO_DESCRIPTOR)  # the kernel asks who may before it asks for what
+
+
+def _copied(pid: int, descriptor: int) -> int | None:
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:
         return None
     try:
-        borrowed = _libc.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0)
+        copied: int = _libc.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0)
         error = ctypes.get_errno()
     finally:
         os.close(pidfd)
-    if borrowed >= 0:
-        return socket.socket(fileno=borrowed)
-    if error in (1, 13):
-        raise PermissionError(error, os.strerror(error))
-    return None
+    if copied >= 0:
+        return copied
+    if error in (errno.EBADF, errno.ESRCH):
+        return None
+    raise OSError(error, os.strerror(error))

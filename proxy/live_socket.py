@@ -7,8 +7,6 @@ import socket
 
 from proxy.descriptors import borrow, sockets_of, stat, with_descendants
 
-_TCP_NOTSENT_LOWAT = 25  # <linux/tcp.h>
-
 
 class LiveSocket:
     """Finds the connection from `peer` (an address) to a server process or its descendants."""
@@ -16,7 +14,7 @@ class LiveSocket:
     def __init__(self, server_pid: int, peer: str) -> None:
         self._server_pid = server_pid
         self._peer = peer
-        self._place: tuple[int, int] | None = None
+        self._place: tuple[int, int, int] | None = None
         self._holder: int | None = None
 
     @property
@@ -41,11 +39,11 @@ class LiveSocket:
             self._place = None
         return lowat_bytes
 
-    def _find(self) -> tuple[int, int] | None:
+    def _find(self) -> tuple[int, int, int] | None:
         for pid in with_descendants(self._server_pid):
-            for descriptor in _sockets_of(pid):
-                if _look(pid, descriptor, self._peer) is not None:
-                    return pid, descriptor
+            for descriptor, inode in _sockets_of(pid).items():
+                if _look(pid, descriptor, inode, self._peer) is not None:
+                    return pid, descriptor, inode
         return None
 
 
@@ -56,8 +54,8 @@ def choose_congestion_control(server_pid: int, name: str) -> None:
     Raises OSError.
     """
     for pid in with_descendants(server_pid):
-        for descriptor in _sockets_of(pid):
-            listener = _borrow(pid, descriptor)
+        for descriptor, inode in _sockets_of(pid).items():
+            listener = _borrow(pid, descriptor, inode)
             if listener is None:
                 continue
             with listener:
@@ -70,29 +68,29 @@ def _runs(pid: int) -> bool:
     return fields is not None and fields[0] not in "ZX"
 
 
-def _borrow(pid: int, descriptor: int) -> socket.socket | None:
+def _borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
     """Copy a socket of another process; None if it, or the process, has gone, or is not this user's to look into."""
     try:
-        return borrow(pid, descriptor)
+        return borrow(pid, descriptor, inode)
     except PermissionError:
         return None
 
 
-def _sockets_of(pid: int) -> list[int]:
+def _sockets_of(pid: int) -> dict[int, int]:
     try:
-        return list(sockets_of(pid))
+        return sockets_of(pid)
     except PermissionError:
-        return []
+        return {}
 
 
-def _look(pid: int, descriptor: int, peer: str) -> int | None:
-    connection = _borrow(pid, descriptor)
+def _look(pid: int, descriptor: int, inode: int, peer: str) -> int | None:
+    connection = _borrow(pid, descriptor, inode)
     if connection is None:
         return None
     with connection:
         try:
             if connection.getpeername()[0] != peer:
                 return None
-            return connection.getsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT)
+            return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
         except (OSError, IndexError):
             return None  # a listening socket, or one that closed just now

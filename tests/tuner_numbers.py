@@ -59,12 +59,12 @@ class CAim(ctypes.Structure):
         return cls(aim.target_us, aim.floor_bytes, aim.ceiling_bytes)
 
 
-class CVerdict(ctypes.Structure):
-    """`struct verdict`."""
+class CChoice(ctypes.Structure):
+    """`struct choice`."""
 
     _fields_ = (("rate_bytes_s", ctypes.c_uint64), ("lowat_bytes", ctypes.c_uint32), ("why", ctypes.c_uint32))
 
 
-def choice_of(verdict: CVerdict) -> Choice:
+def choice_of(choice: CChoice) -> Choice:
     """The same in Python."""
-    return Choice(rate_bytes_s=verdict.rate_bytes_s, lowat_bytes=verdict.lowat_bytes, why=_WHYS[verdict.why])
+    return Choice(rate_bytes_s=choice.rate_bytes_s, lowat_bytes=choice.lowat_bytes, why=_WHYS[choice.why])

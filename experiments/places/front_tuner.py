@@ -62,7 +62,7 @@ class FrontTuner:
     def _tuner(self, front: Process, aim: Aim, note: Note) -> Tuner:
         if self._group is not None and self._order.program:
             try:
-                return InKernel(Path(self._order.program), self._group, aim, note, port=FRONT_PORT)
+                return InKernel(Path(self._order.program), self._group, aim, note, _fail, port=FRONT_PORT)
             except CannotTune as error:
                 self._do_without(str(error))
         try:
@@ -74,3 +74,8 @@ class FrontTuner:
         if self._order.must_be_bpf:
             raise Unavailable(f"TUNER={Kind.BPF}", reason, _INSTEAD)
         self._lack = reason
+
+
+def _fail(what: str) -> None:
+    """In a run the cgroup stays, and every decision is told."""
+    raise StepFailed("the tuner", what)

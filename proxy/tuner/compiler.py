@@ -27,9 +27,9 @@ def compiled(folder: Path) -> Path:
     """The program, in the folder; compiled if it is not there. Raises CannotTune."""
     compiler = command()
     target = folder / f"sock_ops-{_recipe(compiler)}.o"
-    if target.exists():
-        return target
     try:
+        if target.exists():
+            return target
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".sock_ops-", dir=folder) as scratch:
             made = Path(scratch) / target.name
@@ -44,10 +44,10 @@ def command() -> list[str]:
     """The compiler, and how it is told to compile for BPF. Raises CannotTune."""
     installed = [[program, *words] for name, *words in _COMPILERS if (program := shutil.which(name))]
     if not installed:
-        raise CannotTune("no compiler for BPF is installed")
+        raise CannotTune("no compiler for BPF is installed", REMEDY)
     lacking = [path for path in _NEEDED if not path.exists()]
     if lacking:
-        raise CannotTune(f"{lacking[0]} is not installed")
+        raise CannotTune(f"{lacking[0]} is not installed", REMEDY)
     return [*installed[0], *_WORDS]
 
 

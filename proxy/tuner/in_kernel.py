@@ -1,6 +1,9 @@
 """The tuner as a program in the kernel, sock_ops.c, on a cgroup: it decides there, with no process to wake.
 
-Connections made before it was attached are not tuned: the kernel asks it only about those it has seen begin.
+1. Connections made before it was attached are not tuned: the kernel asks it only about those it has seen begin.
+2. A cgroup that is removed takes the program's hold on it along, as when systemd starts a service again. Its folder is
+   looked at every second, or every tenth while it is gone; the one that is there then is attached to.
+3. What was decided and could not be told, because the ring between the kernel and this was full, is counted and told.
 """
 
 import os
@@ -14,10 +17,10 @@ from typing import Self
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
 from proxy.tuner.law import Aim, Why
 from proxy.tuner.libbpf import Loaded
-from proxy.tuner.tuner import Kind, Note
+from proxy.tuner.tuner import CannotTune, Kind, Note, Say
 
-_DRAIN_NS = 10**9
-_ORDER = struct.Struct("=5I")
+_DRAIN_NS, _GONE_NS = 10**9, 10**8
+_RULE = struct.Struct("=5I")
 _DECISION = struct.Struct("=4Q16s4s9Ii4x")
 _FIRST = struct.pack("=I", 0)
 _EVENTS = {  # BPF_SOCK_OPS_*, <linux/bpf.h>
@@ -35,16 +38,25 @@ class InKernel:
     kind = Kind.BPF
 
     def __init__(
-        self, program: Path, cgroup: Path, aim: Aim, note: Note, *, port: int | None = None, dry_run: bool = False
+        self,
+        program: Path,
+        cgroup: Path,
+        aim: Aim,
+        note: Note,
+        say: Say,
+        *,
+        port: int | None = None,
+        dry_run: bool = False,
     ) -> None:
         """program: what compiler.py made. port: only connections to it. Raises CannotTune."""
-        self._note, self._dry_run = note, dry_run
-        order = _ORDER.pack(aim.target_us, aim.floor_bytes, aim.ceiling_bytes, port or 0, dry_run)
+        self._cgroup, self._note, self._say, self._dry_run = cgroup, note, say, dry_run
+        self._lost = 0
+        rule = _RULE.pack(aim.target_us, aim.floor_bytes, aim.ceiling_bytes, port or 0, dry_run)
         with ExitStack() as stack:
-            loaded = stack.enter_context(Loaded(program))
-            loaded.put("orders", _FIRST, order)
-            self._records = loaded.records("decisions")
-            loaded.attach("tune", cgroup)
+            self._loaded = stack.enter_context(Loaded(program))
+            self._loaded.put("rules", _FIRST, rule)
+            self._ring = self._loaded.ring("decisions")
+            self._attached: tuple[int, int] | None = self._attach()
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -53,17 +65,71 @@ class InKernel:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._tell()
-        self._stack.close()
+        try:
+            self._loaded.detach()  # what is decided until then is told
+            self._tell()
+        finally:
+            self._stack.close()
+
+    @property
+    def readable(self) -> int:
+        """See Tuner."""
+        return self._ring.fileno()
 
     def look(self, now_ns: int) -> int:
-        """Only tells: it works by itself."""
+        """Only tells, and sees to it that it is attached: it works by itself."""
         self._tell()
-        return now_ns + _DRAIN_NS
+        self._follow()
+        return now_ns + (_GONE_NS if self._attached is None else _DRAIN_NS)
 
     def _tell(self) -> None:
-        for record in self._records():
+        for record in self._ring.take():
             self._note(read_record(record, dry_run=self._dry_run))
+        lost = self._loaded.count("lost")
+        if lost > self._lost:
+            more, self._lost = lost - self._lost, lost
+            self._say(f"{more} more decisions than could be noted down")
+
+    def _follow(self) -> None:
+        there = self._there()
+        if there == self._attached:
+            return
+        if self._attached is not None:
+            self._loaded.detach()
+            self._attached = None
+            self._say(f"cgroup {self._cgroup} is gone; waiting for another")
+        if there is None:
+            return
+        try:
+            self._attached = self._attach()
+        except CannotTune:
+            if self._there() == there:
+                raise
+        else:
+            self._say(f"cgroup {self._cgroup} is there again; tuning")
+
+    def _there(self) -> tuple[int, int] | None:
+        """Which cgroup has the name now."""
+        try:
+            return _which(self._cgroup.stat())
+        except OSError:
+            return None
+
+    def _attach(self) -> tuple[int, int]:
+        """To the one that has the name now; which that is. Raises CannotTune."""
+        try:
+            descriptor = os.open(self._cgroup, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise CannotTune(f"{self._cgroup}: {error.strerror}") from error
+        try:
+            self._loaded.attach("tune", descriptor)
+            return _which(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+
+
+def _which(folder: os.stat_result) -> tuple[int, int]:
+    return folder.st_dev, folder.st_ino
 
 
 def read_record(record: bytes, *, dry_run: bool) -> Decision:

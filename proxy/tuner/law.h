@@ -27,7 +27,7 @@ struct aim {
 	__u32 ceiling_bytes;
 };
 
-struct verdict {
+struct choice {
 	__u64 rate_bytes_s;
 	__u32 lowat_bytes;
 	__u32 why;
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) __u64 rate_of(__u64 size_bytes, __u
 }
 
 static inline __attribute__((always_inline)) void decide(const struct seen *seen, const struct aim *aim,
-							 struct verdict *verdict)
+							 struct choice *choice)
 {
 	__u64 rate = seen->delivery_rate_bytes_s, window, goal, least;
 
@@ -78,18 +78,18 @@ static inline __attribute__((always_inline)) void decide(const struct seen *seen
 	least = 2 * (least + (__u64)RELEASED_SEGMENTS * seen->mss_bytes);
 	if (least < aim->floor_bytes)
 		least = aim->floor_bytes;
-	verdict->rate_bytes_s = rate;
-	verdict->why = rate == 0 ? WHY_UNKNOWN : WHY_RATE;
+	choice->rate_bytes_s = rate;
+	choice->why = rate == 0 ? WHY_UNKNOWN : WHY_RATE;
 	if (goal < least) {
 		goal = least;
 		if (rate != 0)
-			verdict->why = WHY_FLOOR;
+			choice->why = WHY_FLOOR;
 	}
 	if (goal > aim->ceiling_bytes) {
 		goal = aim->ceiling_bytes;
-		verdict->why = WHY_CEILING;
+		choice->why = WHY_CEILING;
 	}
-	verdict->lowat_bytes = goal;
+	choice->lowat_bytes = goal;
 }
 
 /* Whether the change is worth a call: by more than an eighth. */

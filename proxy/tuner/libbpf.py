@@ -4,8 +4,8 @@ iproute2 needs the same library, so it is there wherever the lab runs. Errors ar
 """
 
 import ctypes
+import errno
 import os
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +14,7 @@ from typing import Self
 from proxy.tuner.tuner import CannotTune
 
 _LIBRARY = "libbpf.so.1"
+_MAY_NOT = "run as root, with CAP_BPF and CAP_NET_ADMIN"
 _Handle = ctypes.c_void_p
 _OnRecord = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
@@ -23,7 +24,7 @@ def _library() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(_LIBRARY, use_errno=True)
     except OSError:
-        raise CannotTune(f"{_LIBRARY} is not installed") from None
+        raise CannotTune(f"{_LIBRARY} is not installed", "install libbpf1") from None
     signatures = {
         "bpf_object__open_file": (_Handle, (ctypes.c_char_p, ctypes.c_void_p)),
         "bpf_object__load": (ctypes.c_int, (_Handle,)),
@@ -33,8 +34,11 @@ def _library() -> ctypes.CDLL:
         "bpf_program__attach_cgroup": (_Handle, (_Handle, ctypes.c_int)),
         "bpf_link__destroy": (ctypes.c_int, (_Handle,)),
         "bpf_map_update_elem": (ctypes.c_int, (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)),
+        "bpf_map_lookup_elem": (ctypes.c_int, (ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)),
+        "libbpf_num_possible_cpus": (ctypes.c_int, ()),
         "ring_buffer__new": (_Handle, (ctypes.c_int, _OnRecord, ctypes.c_void_p, ctypes.c_void_p)),
         "ring_buffer__consume": (ctypes.c_int, (_Handle,)),
+        "ring_buffer__epoll_fd": (ctypes.c_int, (_Handle,)),
         "ring_buffer__free": (None, (_Handle,)),
     }
     for name, (result, arguments) in signatures.items():
@@ -48,6 +52,38 @@ def _reason() -> str:
     return os.strerror(ctypes.get_errno())
 
 
+class Ring:
+    """A ring buffer of a loaded program, for as long as that is loaded."""
+
+    def __init__(self, library: ctypes.CDLL, descriptor: int, name: str) -> None:
+        self._lib = library
+        self._come: list[bytes] = []
+        self._callback = _OnRecord(self._on_record)
+        self._buffer = library.ring_buffer__new(descriptor, self._callback, None, None)
+        if not self._buffer:
+            raise CannotTune(f"the ring buffer {name} cannot be read: {_reason()}")
+
+    def _on_record(self, _: int, data: int, size: int) -> int:
+        self._come.append(ctypes.string_at(data, size))  # whatever else could fail would be lost in here
+        return 0
+
+    def take(self) -> list[bytes]:
+        """Every record that has come since the last call."""
+        self._lib.ring_buffer__consume(self._buffer)
+        taken = self._come.copy()
+        self._come.clear()
+        return taken
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when there is something to take."""
+        descriptor: int = self._lib.ring_buffer__epoll_fd(self._buffer)
+        return descriptor
+
+    def free(self) -> None:
+        """Of no more use."""
+        self._lib.ring_buffer__free(self._buffer)
+
+
 class Loaded:
     """A compiled program in the kernel. A context: at its end it is gone from there, and from where it was attached."""
 
@@ -55,23 +91,22 @@ class Loaded:
         """Raises CannotTune, also for a user who may not."""
         self._lib = _library()
         self._links: list[int] = []
-        self._rings: list[tuple[int, object]] = []
+        self._rings: list[Ring] = []
         self._object = self._lib.bpf_object__open_file(str(file).encode(), None)
         if not self._object:
             raise CannotTune(f"{file} cannot be opened: {_reason()}")
         if self._lib.bpf_object__load(self._object) != 0:
-            reason = _reason()
+            reason, may_not = _reason(), ctypes.get_errno() in (errno.EPERM, errno.EACCES)
             self._lib.bpf_object__close(self._object)
-            raise CannotTune(f"the kernel does not take the program: {reason}")
+            raise CannotTune(f"the kernel does not take the program: {reason}", _MAY_NOT if may_not else "")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        for link in self._links:
-            self._lib.bpf_link__destroy(link)
-        for ring, _callback in self._rings:
-            self._lib.ring_buffer__free(ring)
+        self.detach()
+        for ring in self._rings:
+            ring.free()
         self._lib.bpf_object__close(self._object)
 
     def _map(self, name: str) -> int:
@@ -85,39 +120,31 @@ class Loaded:
         if self._lib.bpf_map_update_elem(self._map(name), key, value, 0) != 0:
             raise CannotTune(f"the map {name} cannot be filled: {_reason()}")
 
-    def attach(self, program: str, cgroup: Path) -> None:
-        """Let one of its programs work on a cgroup, and those below it, besides others that may be there."""
+    def count(self, name: str) -> int:
+        """The first entry of a map that has a number of 64 bits for each processor: their sum."""
+        numbers = (ctypes.c_uint64 * self._lib.libbpf_num_possible_cpus())()
+        if self._lib.bpf_map_lookup_elem(self._map(name), bytes(4), ctypes.byref(numbers)) != 0:
+            raise CannotTune(f"the map {name} cannot be read: {_reason()}")
+        return sum(numbers)
+
+    def attach(self, program: str, cgroup: int) -> None:
+        """Let one of its programs work on a cgroup, and those below it, besides others that may be there.
+
+        cgroup: a descriptor of its folder.
+        """
         found = self._lib.bpf_object__find_program_by_name(self._object, program.encode())
-        try:
-            descriptor = os.open(cgroup, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError as error:
-            raise CannotTune(f"{cgroup}: {error.strerror}") from error
-        try:
-            link = self._lib.bpf_program__attach_cgroup(found, descriptor)
-            reason = _reason()
-        finally:
-            os.close(descriptor)
+        link = self._lib.bpf_program__attach_cgroup(found, cgroup)
         if not link:
-            raise CannotTune(f"the program cannot be attached to {cgroup}: {reason}")
+            raise CannotTune(f"the program cannot be attached to the cgroup: {_reason()}")
         self._links.append(link)
 
-    def records(self, ring: str) -> Callable[[], list[bytes]]:
-        """What to call for every record that has come to a ring buffer since the last call."""
-        come: list[bytes] = []
+    def detach(self) -> None:
+        """From all that it was attached to."""
+        while self._links:
+            self._lib.bpf_link__destroy(self._links.pop())
 
-        def on_record(_: int, data: int, size: int) -> int:
-            come.append(ctypes.string_at(data, size))  # whatever else could fail would be lost in here
-            return 0
-
-        def take() -> list[bytes]:
-            self._lib.ring_buffer__consume(buffer)
-            taken = come.copy()
-            come.clear()
-            return taken
-
-        callback = _OnRecord(on_record)
-        buffer = self._lib.ring_buffer__new(self._map(ring), callback, None, None)
-        if not buffer:
-            raise CannotTune(f"the ring buffer {ring} cannot be read: {_reason()}")
-        self._rings.append((buffer, callback))
-        return take
+    def ring(self, name: str) -> Ring:
+        """One of its ring buffers."""
+        ring = Ring(self._lib, self._map(name), name)
+        self._rings.append(ring)
+        return ring

@@ -5,8 +5,9 @@
  * 3. What it last decided, and how much had been acknowledged at the end of the last round trip, is kept by socket cookie;
  *    a connection that is forgotten because there are too many is decided anew. When this is gone, sockets keep what they
  *    have.
+ * 4. A decision that finds no room in the ring is carried out all the same, and counted in `lost`.
  *
- * in_kernel.py fills `orders` and reads `decisions`; it knows the layout of both structures.
+ * in_kernel.py fills `rules` and reads `decisions` and `lost`; it knows the layout of the structures.
  */
 #include <linux/bpf.h>
 #include <linux/tcp.h>
@@ -17,7 +18,7 @@
 #define IPPROTO_TCP 6
 #define AF_INET 2
 
-struct order {
+struct rule {
 	struct aim aim;
 	__u32 port; /* 0: any */
 	__u32 dry_run;
@@ -55,13 +56,20 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct order);
-} orders SEC(".maps");
+	__type(value, struct rule);
+} rules SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
 } decisions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* GCC 12 knows no atomic addition for BPF */
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} lost SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -88,25 +96,36 @@ static inline __attribute__((always_inline)) void note_peer(struct decision *dec
 	decision->port = socket->local_port;
 }
 
+static inline __attribute__((always_inline)) void count_lost(void)
+{
+	__u32 first = 0;
+	__u64 *count = bpf_map_lookup_elem(&lost, &first);
+
+	if (count)
+		*count += 1;
+}
+
 static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *socket, const struct seen *seen,
-						       const struct verdict *verdict, __u32 old_bytes, int error)
+						       const struct choice *choice, __u32 old_bytes, int error)
 {
 	struct decision *decision = bpf_ringbuf_reserve(&decisions, sizeof(*decision), 0);
 
-	if (!decision)
+	if (!decision) {
+		count_lost();
 		return;
+	}
 	decision->t_ns = bpf_ktime_get_ns();
 	note_peer(decision, socket);
 	decision->event = socket->op;
-	decision->why = verdict->why;
-	decision->rate_bytes_s = verdict->rate_bytes_s;
+	decision->why = choice->why;
+	decision->rate_bytes_s = choice->rate_bytes_s;
 	decision->delivery_rate_bytes_s = seen->delivery_rate_bytes_s;
 	decision->acked_rate_bytes_s = seen->acked_rate_bytes_s;
 	decision->rtt_us = seen->rtt_us;
 	decision->cwnd_segments = seen->cwnd_segments;
 	decision->mss_bytes = seen->mss_bytes;
 	decision->old_bytes = old_bytes;
-	decision->new_bytes = verdict->lowat_bytes;
+	decision->new_bytes = choice->lowat_bytes;
 	decision->error = error;
 	decision->padding = 0;
 	bpf_ringbuf_submit(decision, 0);
@@ -130,12 +149,12 @@ static inline __attribute__((always_inline)) void end_round_trip(struct connecti
 	connection->t_ns = now_ns;
 }
 
-static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops *socket, const struct order *order,
+static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops *socket, const struct rule *rule,
 							     struct connection *connection, int is_new)
 {
 	__u32 old_bytes = connection->lowat_bytes;
 	int error = 0, lowat_bytes;
-	struct verdict verdict;
+	struct choice choice;
 	struct seen seen;
 
 	seen.mss_bytes = socket->mss_cache;
@@ -144,19 +163,19 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	seen.delivery_rate_bytes_s =
 		delivery_rate_bytes_s(socket->rate_delivered, socket->rate_interval_us, seen.mss_bytes);
 	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
-	decide(&seen, &order->aim, &verdict);
-	if (old_bytes != 0 && !differs(old_bytes, verdict.lowat_bytes))
+	decide(&seen, &rule->aim, &choice);
+	if (old_bytes != 0 && !differs(old_bytes, choice.lowat_bytes))
 		return;
-	lowat_bytes = verdict.lowat_bytes;
-	if (!order->dry_run)
+	lowat_bytes = choice.lowat_bytes;
+	if (!rule->dry_run)
 		error = bpf_setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat_bytes, sizeof(lowat_bytes));
 	if (!error)
-		connection->lowat_bytes = verdict.lowat_bytes;
+		connection->lowat_bytes = choice.lowat_bytes;
 	if (!error || is_new)
-		note(socket, &seen, &verdict, old_bytes, error);
+		note(socket, &seen, &choice, old_bytes, error);
 }
 
-static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *socket, const struct order *order)
+static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *socket, const struct rule *rule)
 {
 	__u64 cookie = bpf_get_socket_cookie(socket);
 	struct connection *known = bpf_map_lookup_elem(&connections, &cookie), *connection = known, fresh;
@@ -170,7 +189,7 @@ static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *s
 	} else if (socket->op == BPF_SOCK_OPS_RTT_CB) {
 		end_round_trip(known, bpf_ktime_get_ns(), acked_bytes(socket));
 	}
-	decide_for(socket, order, connection, connection == &fresh);
+	decide_for(socket, rule, connection, connection == &fresh);
 	if (connection == &fresh)
 		bpf_map_update_elem(&connections, &cookie, &fresh, BPF_ANY);
 }
@@ -179,20 +198,20 @@ SEC("sockops")
 int tune(struct bpf_sock_ops *socket)
 {
 	__u32 first = 0;
-	const struct order *order = bpf_map_lookup_elem(&orders, &first);
+	const struct rule *rule = bpf_map_lookup_elem(&rules, &first);
 
-	if (!order || (order->port != 0 && socket->local_port != order->port))
+	if (!rule || (rule->port != 0 && socket->local_port != rule->port))
 		return 1;
 	switch (socket->op) {
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
 		bpf_sock_ops_cb_flags_set(socket, socket->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG |
 							  BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_RTO_CB_FLAG);
-		look_at(socket, order);
+		look_at(socket, rule);
 		break;
 	case BPF_SOCK_OPS_RTT_CB:
 	case BPF_SOCK_OPS_RETRANS_CB:
 	case BPF_SOCK_OPS_RTO_CB:
-		look_at(socket, order);
+		look_at(socket, rule);
 		break;
 	}
 	return 1;

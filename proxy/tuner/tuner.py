@@ -10,6 +10,9 @@ from proxy.tuner.journal import Decision
 Note = Callable[[Decision], None]
 """Is told each decision."""
 
+Say = Callable[[str], None]
+"""Is told, in a sentence, what else whoever watches should know."""
+
 
 class Kind(StrEnum):
     """What tuners are made of."""
@@ -19,7 +22,11 @@ class Kind(StrEnum):
 
 
 class CannotTune(Exception):
-    """It cannot be done here; the text is the reason."""
+    """It cannot be done here; the text is the reason. remedy: what may help, empty if nothing is known to."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 class Tuner(Protocol):
@@ -29,6 +36,10 @@ class Tuner(Protocol):
     """
 
     kind: Kind
+
+    @property
+    def readable(self) -> int | None:
+        """A descriptor that is readable when there is something to tell before it is time to look, if it has one."""
 
     def __enter__(self) -> Self: ...
 

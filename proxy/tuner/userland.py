@@ -2,29 +2,39 @@
 
 Rules:
 1. Every 100 ms it looks for connections that the server has accepted: sockets whose port one of its sockets listens on.
+   That takes longer the more processes and descriptors there are; it is not done more than a twentieth of the time.
 2. It looks at each twice per round trip, at least every 100 ms and at most every 10 ms.
-3. A descriptor is borrowed for the length of one look (descriptors.py), and the server does not notice.
+3. A descriptor is borrowed for the length of one look (descriptors.py). The server notices one thing of it: what it
+   closes meanwhile is closed when the look is over.
+4. The server's first process must be there and open to this user. A descendant that is not is left out.
 """
 
+import errno
 import os
 import socket
 import struct
 import time
 from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-from proxy.descriptors import borrow, sockets_of, stat, with_descendants
+from proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of, with_descendants
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
 from proxy.tuner.law import Aim, Seen, decide, differs, rate_of
 from proxy.tuner.tuner import CannotTune, Kind, Note
 
 _SCAN_NS = 10**8
+_SCAN_SHARE = 20
+_MPTCP = 262  # <linux/in.h>
 _LEAST_NS, _MOST_NS = 10**7, 10**8
-_TCP_NOTSENT_LOWAT = 25  # <linux/tcp.h>
 # struct tcp_info: snd_mss, sacked, rtt (us), snd_cwnd, bytes_acked, delivery_rate.
 _INFO = struct.Struct("=16xI8xI36xI8xI36xQ32xQ")
+_REMEDIES = {errno.ENOSYS: "it takes Linux 5.6", errno.EMFILE: "let it have more descriptors (ulimit -n)"}
+_T = TypeVar("_T")
 
 
 @dataclass(kw_only=True)
@@ -61,6 +71,7 @@ class Userland:
     """See Tuner. Works on what a process and its descendants have accepted."""
 
     kind = Kind.USERLAND
+    readable: int | None = None
 
     def __init__(
         self, server_pid: int, aim: Aim, note: Note, *, port: int | None = None, dry_run: bool = False
@@ -71,7 +82,12 @@ class Userland:
         self._listening: dict[int, int] = {}
         self._connections: dict[int, _Connection] = {}
         self._others: set[int] = set()
-        self._scan()
+        with ExitStack() as stack:
+            self._pidfd = self._open()
+            stack.callback(os.close, self._pidfd)
+            self._ask(self._pid, partial(check_borrowing, self._pid))
+            self._scan()
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -79,35 +95,64 @@ class Userland:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is held."""
+        self._stack.close()
 
     def look(self, now_ns: int) -> int:
         """See Tuner."""
         if now_ns >= self._next_scan_ns:
-            self._next_scan_ns = now_ns + _SCAN_NS
+            began_ns = time.thread_time_ns()
             self._scan()
+            took_ns = time.thread_time_ns() - began_ns
+            self._next_scan_ns = now_ns + max(_SCAN_NS, _SCAN_SHARE * took_ns)
         for inode, connection in list(self._connections.items()):
-            if now_ns >= connection.next_ns and not self._tend(connection, now_ns):
+            if now_ns >= connection.next_ns and not self._tend(inode, connection):
                 del self._connections[inode]
         return min([self._next_scan_ns, *(connection.next_ns for connection in self._connections.values())])
 
+    def _open(self) -> int:
+        try:
+            return os.pidfd_open(self._pid)
+        except OSError as error:
+            # EINVAL: a thread's id, or no number of a process's.
+            gone = error.errno in (errno.ESRCH, errno.EINVAL)
+            raise self._gone() if gone else _impossible(self._pid, error) from error
+
+    def _gone(self) -> CannotTune:
+        return CannotTune(f"there is no process {self._pid}", "name the server's first process")
+
+    def _ask(self, pid: int, question: Callable[[], _T]) -> _T | None:
+        """The answer; None if it is refused for a process that is not the server's first. Raises CannotTune."""
+        try:
+            return question()
+        except OSError as error:
+            if has_ended(self._pidfd):
+                raise self._gone() from error
+            if not isinstance(error, PermissionError):
+                raise _impossible(pid, error) from error
+            if pid == self._pid:
+                reason = f"process {pid}: its sockets may not be borrowed by this user (ptrace(2) says who may)"
+                raise CannotTune(reason, "run as its user, or as root with CAP_SYS_PTRACE") from error
+            return None
+
     def _scan(self) -> None:
         """Whatever is new is a listening socket, a connection that one of those accepted, or something else."""
+        if has_ended(self._pidfd):
+            raise self._gone()
         found: dict[int, tuple[int, int]] = {}
-        fields = stat(self._pid)
-        if fields is None or fields[0] in "ZX":
-            raise CannotTune(f"there is no process {self._pid}")
-        try:
-            for pid in with_descendants(self._pid):
-                found |= {inode: (pid, descriptor) for descriptor, inode in sockets_of(pid).items()}
-            self._forget(set(found))
-            new = found.keys() - self._listening.keys() - self._connections.keys() - self._others
-            accepted = {inode: at for inode, at in found.items() if inode in new and not self._listens(inode, *at)}
-            for inode, (pid, descriptor) in accepted.items():
-                self._meet(inode, pid, descriptor)
-        except PermissionError as error:
-            reason = "its sockets may not be borrowed by this user (ptrace(2) says who may)"
-            raise CannotTune(f"process {self._pid}: {reason}") from error
+        for pid in with_descendants(self._pid):
+            sockets = self._ask(pid, partial(sockets_of, pid)) or {}
+            found |= {inode: (pid, descriptor) for descriptor, inode in sockets.items()}
+        self._forget(set(found))
+        known = self._listening.keys() | self._connections.keys() | self._others
+        connected: dict[int, _Connection] = {}
+        for inode, place in found.items():
+            if inode not in known and (connection := self._meet(inode, *place)) is not None:
+                connected[inode] = connection
+        for inode, connection in connected.items():
+            if connection.port in self._listening.values() and connection.port == (self._port or connection.port):
+                self._connections[inode] = connection
+            else:
+                self._others.add(inode)
 
     def _forget(self, there: set[int]) -> None:
         self._others &= there
@@ -116,41 +161,46 @@ class Userland:
         for inode in self._connections.keys() - there:
             del self._connections[inode]
 
-    def _listens(self, inode: int, pid: int, descriptor: int) -> bool:
-        with borrow(pid, descriptor) or socket.socket() as found:
+    def _meet(self, inode: int, pid: int, descriptor: int) -> _Connection | None:
+        """A connection, of whomever. What never becomes one that is tuned is not asked again; what may become one is.
+
+        A new listening socket may have had connections before it was seen: all others are asked again after it.
+        """
+        borrowed = self._ask(pid, partial(borrow, pid, descriptor, inode))
+        if borrowed is None:
+            return None
+        with borrowed:
             try:
-                if not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) or not _is_tcp(found):
-                    return False
-                self._listening[inode] = found.getsockname()[1]
+                if not _is_tcp(borrowed):
+                    self._others.add(inode)
+                    return None
+                port = borrowed.getsockname()[1]
+                if borrowed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    self._listening[inode] = port
+                    self._others.clear()
+                    return None
+                peer = borrowed.getpeername()[:2]
             except OSError:
-                return False
-        return True
+                return None  # not connected, or not yet
+            if borrowed.proto != socket.IPPROTO_TCP:
+                self._others.add(inode)
+                return None
+        return _Connection(pid=pid, descriptor=descriptor, peer=peer, port=port)
 
-    def _meet(self, inode: int, pid: int, descriptor: int) -> None:
-        with borrow(pid, descriptor) or socket.socket() as found:
-            try:
-                port, peer = found.getsockname()[1], found.getpeername()[:2]
-            except (OSError, IndexError, TypeError):
-                port, peer = None, ("", 0)
-            wanted = port in self._listening.values() and port == (self._port or port) and _is_tcp(found)
-        if wanted and port is not None:
-            self._connections[inode] = _Connection(pid=pid, descriptor=descriptor, peer=peer, port=port)
-        else:
-            self._others.add(inode)
-
-    def _tend(self, connection: _Connection, now_ns: int) -> bool:
+    def _tend(self, inode: int, connection: _Connection) -> bool:
         """Look, and set if it is time; whether the connection is still there."""
-        try:
-            borrowed = borrow(connection.pid, connection.descriptor)
-            if borrowed is None:
-                return False
-            with borrowed:
+        borrowed = self._ask(connection.pid, partial(borrow, connection.pid, connection.descriptor, inode))
+        if borrowed is None:
+            return False
+        with borrowed:
+            try:
                 if borrowed.getpeername()[:2] != connection.peer:
                     return False
+                now_ns = time.monotonic_ns()
                 seen = _seen(borrowed, connection, now_ns)
-                self._apply(connection, borrowed, seen, Event.LOOK if connection.next_ns else Event.ESTABLISHED)
-        except OSError:
-            return False
+            except OSError:
+                return False
+            self._apply(connection, borrowed, seen, Event.LOOK if connection.next_ns else Event.ESTABLISHED)
         connection.next_ns = now_ns + min(max(_LEAST_NS, seen.rtt_us * 500), _MOST_NS)
         return True
 
@@ -161,7 +211,7 @@ class Userland:
         outcome = DRY_RUN
         if not self._dry_run:
             try:
-                borrowed.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, choice.lowat_bytes)
+                borrowed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, choice.lowat_bytes)
                 outcome = SET
             except OSError as error:
                 outcome = refused(os.strerror(error.errno or 0))
@@ -192,9 +242,14 @@ class Userland:
         )
 
 
+def _impossible(pid: int, error: OSError) -> CannotTune:
+    return CannotTune(f"process {pid}: {error.strerror}", _REMEDIES.get(error.errno or 0, ""))
+
+
 def _is_tcp(found: socket.socket) -> bool:
+    """Or MPTCP: its listening sockets accept plain TCP, too."""
     internet = found.family in (socket.AF_INET, socket.AF_INET6)
-    return internet and found.type == socket.SOCK_STREAM and found.proto == socket.IPPROTO_TCP
+    return internet and found.type == socket.SOCK_STREAM and found.proto in (socket.IPPROTO_TCP, _MPTCP)
 
 
 def _seen(borrowed: socket.socket, connection: _Connection, now_ns: int) -> Seen:

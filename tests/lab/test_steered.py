@@ -58,9 +58,10 @@ def test_what_is_recommended_keeps_its_promise(swept: dict[str, Any], run: Runs)
     assert all(each.holds for each in kept), [each.words for each in kept]
 
 
-def test_auto_follows_the_rate_and_a_fixed_value_does_not(run: Runs) -> None:
+@pytest.mark.parametrize("tuner", ["bpf", "userland"])
+def test_auto_follows_the_rate_and_a_fixed_value_does_not(run: Runs, tuner: str) -> None:
     """Both steps within two round trips; the value that is right for the slower rate never is for the faster."""
-    done = run(*_STEPS, f"TARGET_DELAY={_TARGET}", "LOWAT=53248,auto", "TUNER=bpf", "CONTROL=no")
+    done = run(*_STEPS, f"TARGET_DELAY={_TARGET}", "LOWAT=53248,auto", f"TUNER={tuner}", "CONTROL=no")
     assert done.folder is not None, done.err
     target_ns = KNOBS["TARGET_DELAY"].parse(_TARGET)
     found = {each.arm: following.steps(following.follow(each, target_ns)) for each in load_experiment(done.folder).runs}

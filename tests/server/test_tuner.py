@@ -2,13 +2,14 @@
 
 import ctypes
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,8 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from experiments.cache import cache_folder
-from experiments.places.cgroup import own_group, removal
-from experiments.processes import Process
+from experiments.places.cgroup import own_group
 from proxy.tuner import compiler
 from proxy.tuner.in_kernel import InKernel
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, read_decisions
@@ -26,56 +26,10 @@ from proxy.tuner.law import Seen as Known
 from proxy.tuner.libbpf import Loaded
 from proxy.tuner.tuner import CannotTune, Tuner
 from proxy.tuner.userland import Userland
-from tests.tuner_numbers import CAim, CSeen, CVerdict, aims, choice_of, seen
+from tests.server.echo import lowat_of, serving, talk, until
+from tests.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen
 
-_TCP_NOTSENT_LOWAT = 25
-_SOON_S = 10.0
-_TALK = b"x" * 4096
-
-# Serves forever: what a client sends comes back; b"?" instead gets the connection's TCP_NOTSENT_LOWAT.
-_ECHO = """
-import socket, sys, threading
-listener = socket.create_server(("127.0.0.1", 0))
-print(listener.getsockname()[1], flush=True)
-def serve(connection):
-    while data := connection.recv(65536):
-        if data == b"?":
-            data = str(connection.getsockopt(6, 25)).encode()
-        connection.sendall(data)
-while True:
-    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
-"""
-
-
-@contextmanager
-def _server(folder: Path, cgroup: Path | None = None) -> Iterator[tuple[int, int]]:
-    """Process id and port of a server that knows nothing of tuners."""
-    log = folder / "server.log"
-    with Process("the server", [sys.executable, "-c", _ECHO], log, cgroup=cgroup) as process:
-        _until(lambda: log.read_text().endswith("\n"))
-        yield process.pid, int(log.read_text())
-
-
-def _until(met: Callable[[], object]) -> None:
-    end = time.monotonic() + _SOON_S
-    while not met():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def _talk(client: socket.socket) -> None:
-    """A few round trips of some size."""
-    for _ in range(20):
-        client.sendall(_TALK)
-        come = 0
-        while come < len(_TALK):
-            come += len(client.recv(65536))
-
-
-def _lowat(client: socket.socket) -> int:
-    """What the server's end has, by the server's own word."""
-    client.sendall(b"?")
-    return int(client.recv(100))
+_MORE_THAN_THE_RING_HOLDS = 2500
 
 
 @pytest.fixture
@@ -88,19 +42,19 @@ def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
 def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
     """What a cgroup's server accepts is tuned, with the numbers in the journal; what it asks others for is not."""
     told: list[Decision] = []
-    with _server(tmp_path, group) as (_, port):
-        tuner = InKernel(compiler.compiled(cache_folder()), group, Aim(), told.append)
+    with serving(tmp_path, group) as (_, port):
+        tuner = InKernel(compiler.compiled(cache_folder()), group, Aim(), told.append, pytest.fail)
         with tuner, socket.create_connection(("127.0.0.1", port)) as client:
-            _talk(client)
+            talk(client)
             tuner.look(0)
-            assert _lowat(client) == told[-1].new_bytes
+            assert lowat_of(client) == told[-1].new_bytes
             _check(told, client)
             # The client's end is in no cgroup of the tuner's.
-            assert client.getsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT) == 0
+            assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == 0
         told.clear()
         with socket.create_connection(("127.0.0.1", port)) as client:
-            _talk(client)
-            assert _lowat(client) == 0, "it is detached"
+            talk(client)
+            assert lowat_of(client) == 0, "it is detached"
     assert told == []
 
 
@@ -108,42 +62,94 @@ def test_in_the_kernel_by_way_of_trial(tmp_path: Path, group: Path) -> None:
     """A dry run tells and sets nothing, and of another port it tells nothing."""
     told: list[Decision] = []
     program = compiler.compiled(cache_folder())
-    with _server(tmp_path, group) as (_, port):
+    with serving(tmp_path, group) as (_, port):
         for only in (port, port + 1):
             with (
-                InKernel(program, group, Aim(), told.append, port=only, dry_run=True),
+                InKernel(program, group, Aim(), told.append, pytest.fail, port=only, dry_run=True),
                 socket.create_connection(("127.0.0.1", port)) as client,
             ):
-                _talk(client)
-                assert _lowat(client) == 0
+                talk(client)
+                assert lowat_of(client) == 0
             assert {decision.outcome for decision in told} == ({DRY_RUN} if only == port else set())
             told.clear()
 
 
-@pytest.mark.usefixtures("bpf")
-def test_a_cgroup_left_behind(tmp_path: Path) -> None:
-    """Whoever outlives the arm removes it by its name."""
-    name, script = f"priolab-test-left-{os.getpid()}", tmp_path / "afterwards"
-    with own_group(name) as path:
-        script.write_text(removal(name, tmp_path))
+def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
+    """As when systemd starts a service again: its end is said, and its successor's connections are tuned."""
+    told: list[Decision] = []
+    said: list[str] = []
+    program = compiler.compiled(cache_folder())
+    with InKernel(program, group, Aim(), told.append, said.append) as tuner:
+        waited_ns = tuner.look(0)
         for _ in range(2):
-            subprocess.run(["sh", script], check=True)
-            assert not path.exists()
+            group.rmdir()
+            assert tuner.look(0) < waited_ns
+            tuner.look(0)
+            assert said.pop() == f"cgroup {group} is gone; waiting for another"
+            group.mkdir()
+            tuner.look(0)
+            assert said.pop() == f"cgroup {group} is there again; tuning"
+        group.rmdir()
+        group.mkdir()
+        tuner.look(0)
+        assert [line.split(";")[0] for line in said] == [f"cgroup {group} is gone", f"cgroup {group} is there again"]
+        with serving(tmp_path, group) as (_, port), socket.create_connection(("127.0.0.1", port)) as client:
+            talk(client)
+            tuner.look(0)
+            assert lowat_of(client) == told[-1].new_bytes
+            _check(told, client)
+
+
+def test_a_journal_that_fails_at_the_end(tmp_path: Path, group: Path) -> None:
+    """Whatever is told last, and whether or not it can be, the program is gone from the cgroup."""
+
+    def full(_: Decision) -> None:
+        raise OSError("no space left")
+
+    with serving(tmp_path, group) as (_, port):
+        with (
+            pytest.raises(OSError, match="no space left"),
+            InKernel(compiler.compiled(cache_folder()), group, Aim(), full, pytest.fail),
+            socket.create_connection(("127.0.0.1", port)) as client,
+        ):
+            assert lowat_of(client) > 0
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            assert lowat_of(client) == 0
+
+
+def test_more_decisions_than_the_ring_holds(tmp_path: Path, group: Path) -> None:
+    """Those that are lost are counted, and every connection has its value all the same."""
+    told: list[Decision] = []
+    said: list[str] = []
+    program = compiler.compiled(cache_folder())
+    with serving(tmp_path, group) as (_, port), InKernel(program, group, Aim(), told.append, said.append) as tuner:
+        assert not select.select([tuner.readable], [], [], 0)[0]
+        for _ in range(_MORE_THAN_THE_RING_HOLDS):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                assert lowat_of(client) > 0
+        assert select.select([tuner.readable], [], [], 0)[0]
+        tuner.look(0)
+        (line,) = said
+        assert (
+            int(line.removesuffix(" more decisions than could be noted down")) + len(told) > _MORE_THAN_THE_RING_HOLDS
+        )
+        tuner.look(0)
+        assert said == [line], "once"
 
 
 def test_from_beside(tmp_path: Path) -> None:
     """Connections that are there already are tuned, too; a dry run tells and sets nothing."""
     told: list[Decision] = []
-    with _server(tmp_path) as (pid, port), socket.create_connection(("127.0.0.1", port)) as client:
-        _talk(client)
+    with serving(tmp_path) as (pid, port), socket.create_connection(("127.0.0.1", port)) as client:
+        talk(client)
         with Userland(pid, Aim(), told.append, dry_run=True) as tuner:
             tuner.look(time.monotonic_ns())
         assert [decision.outcome for decision in told] == [DRY_RUN]
-        assert _lowat(client) == 0
+        assert lowat_of(client) == 0
         told.clear()
         with Userland(pid, Aim(), told.append) as tuner:
             tuner.look(time.monotonic_ns())
-        assert _lowat(client) == told[-1].new_bytes
+        assert lowat_of(client) == told[-1].new_bytes
         _check(told, client)
         with Userland(pid, Aim(), told.append, port=port + 1) as tuner:
             told.clear()
@@ -176,50 +182,51 @@ def test_when_it_dies(tmp_path: Path, tuner: str, request: pytest.FixtureRequest
     """Killed outright, it leaves connections with what they have, and the server serves on."""
     group = request.getfixturevalue("group") if tuner == "--cgroup" else None
     log = tmp_path / "log"
-    with _server(tmp_path, group) as (pid, port):
+    with serving(tmp_path, group) as (pid, port):
         whose = str(group or pid)
         command = [sys.executable, "-m", "experiments.cli", "tune", tuner, whose, "--log", str(log)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("tuning ")
             with socket.create_connection(("127.0.0.1", port)) as client:
-                _talk(client)
-                _until(lambda: _lowat(client) > 0)
-                _until(lambda: log.exists() and log.read_text())
+                talk(client)
+                until(lambda: lowat_of(client) > 0)
+                until(lambda: log.exists() and log.read_text())
                 process.send_signal(signal.SIGKILL)
                 process.wait()
-                lowat_bytes = _lowat(client)
+                lowat_bytes = lowat_of(client)
                 assert lowat_bytes > 0
-                _talk(client)
-                assert _lowat(client) == lowat_bytes
+                talk(client)
+                assert lowat_of(client) == lowat_bytes
         with socket.create_connection(("127.0.0.1", port)) as client:
-            _talk(client)
-            assert _lowat(client) == 0
+            talk(client)
+            assert lowat_of(client) == 0
     assert {decision.port for decision in read_decisions(log)} == {port}
 
 
 def test_when_the_server_ends(tmp_path: Path) -> None:
     """There is nothing left to tune, and that is said."""
-    with _server(tmp_path) as (pid, _):
-        tuner: Tuner = Userland(pid, Aim(), lambda _: None)
-    with pytest.raises(CannotTune, match=f"there is no process {pid}"):
-        tuner.look(time.monotonic_ns())
+    with ExitStack() as stack:
+        with serving(tmp_path) as (pid, _):
+            tuner: Tuner = stack.enter_context(Userland(pid, Aim(), lambda _: None))
+        with pytest.raises(CannotTune, match=f"there is no process {pid}"):
+            tuner.look(time.monotonic_ns())
 
 
 _RUN_OF_THE_LAW = """
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include "law.h"
-struct numbers { struct seen seen; struct aim aim; __u32 padding; struct verdict verdict; };
+struct numbers { struct seen seen; struct aim aim; __u32 padding; struct choice choice; };
 SEC("syscall") int law(struct numbers *n)
 {
     struct seen seen = n->seen;
     struct aim aim = n->aim;
-    struct verdict verdict;
-    decide(&seen, &aim, &verdict);
-    n->verdict.rate_bytes_s = verdict.rate_bytes_s;
-    n->verdict.lowat_bytes = verdict.lowat_bytes;
-    n->verdict.why = verdict.why;
+    struct choice choice;
+    decide(&seen, &aim, &choice);
+    n->choice.rate_bytes_s = choice.rate_bytes_s;
+    n->choice.lowat_bytes = choice.lowat_bytes;
+    n->choice.why = choice.why;
     return 0;
 }
 char licence[] SEC("license") = "Dual MIT/GPL";
@@ -242,7 +249,7 @@ class _TestRun(ctypes.Structure):
 
 
 class _Numbers(ctypes.Structure):
-    _fields_ = (("seen", CSeen), ("aim", CAim), ("padding", ctypes.c_uint32), ("verdict", CVerdict))
+    _fields_ = (("seen", CSeen), ("aim", CAim), ("padding", ctypes.c_uint32), ("choice", CChoice))
 
 
 @pytest.mark.usefixtures("bpf")
@@ -266,6 +273,6 @@ def test_the_law_as_the_kernel_runs_it(tmp_path: Path) -> None:
                 context_in_bytes=ctypes.sizeof(numbers),
             )
             assert loaded._lib.bpf_prog_test_run_opts(descriptor, ctypes.byref(run)) == 0
-            assert choice_of(numbers.verdict) == decide(known, aim)
+            assert choice_of(numbers.choice) == decide(known, aim)
 
         same()

@@ -52,7 +52,7 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason goes with the order; who insists gets the remedy; who does not need it is not asked."""
 
     def lacking(_: Path) -> Path:
-        raise CannotTune("no compiler for BPF is installed")
+        raise CannotTune("no compiler for BPF is installed", compiler.REMEDY)
 
     monkeypatch.setattr(compiler, "compiled", lacking)
     order = prepare([PLAIN, AUTO], None)

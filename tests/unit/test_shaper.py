@@ -1,6 +1,8 @@
 """What a Link is made of: the commands of either shaper."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +56,17 @@ def test_the_sender_is_changed_before_the_gate() -> None:
     assert sender[4:] == ("to-client", "root", "handle", "1:", "netem", "limit", "1000000", "rate", "10240000bit")
     assert gate[4:8] == ("rate-down", "parent", "2:", "handle")
     assert gate[8:] == ("3:", "tbf", "rate", "10240000bit", "burst", "1514", "limit", "24")
+
+
+def test_a_tc_that_will_not_help_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it was asked first goes wrong: it has ended, and been reaped, when that is said."""
+    started = tmp_path / "started"
+    (tmp_path / "tc").write_text(f"#!/bin/sh\necho $$ >{started}\necho no such device ']'\ncat >/dev/null\n")
+    (tmp_path / "tc").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(RuntimeError, match="tc: no such device"):
+        stepped.Changer(STEPPED, "to-client")
+    assert not Path("/proc", started.read_text().strip()).exists()
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,22 @@
-"""`priolab tune`: what it says when it cannot."""
+"""`priolab tune`: what it says when it cannot, to root and to anybody."""
 
+import errno
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from experiments import tune
 from experiments.cli import main
-from proxy.tuner import compiler, libbpf
+from proxy.tuner import compiler, libbpf, userland
 from proxy.tuner.tuner import CannotTune
+
+
+@pytest.fixture(autouse=True, params=[0, 1000], ids=["root", "anybody"])
+def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks."""
+    monkeypatch.setattr(os, "geteuid", lambda: request.param)
 
 
 def _said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -19,11 +27,16 @@ def _said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--target-delay", "50"], "--target-delay=50 is not allowed; allowed: a time such as 50ms"),
-        (["--target-delay", "0ms"], "--target-delay=0ms is not allowed; allowed: a time such as 50ms"),
+        (["--target-delay", "50"], "--target-delay=50 is not allowed; allowed: a time from 1ms to 10s"),
+        (["--target-delay", "0ms"], "--target-delay=0ms is not allowed; allowed: a time from 1ms to 10s"),
+        (["--target-delay", "5000s"], "--target-delay=5000s is not allowed; allowed: a time from 1ms to 10s"),
+        (["--floor", "1_000"], "--floor=1_000 is not allowed; allowed: 1 to 67108864 bytes"),
         (["--floor", "0"], "--floor=0 is not allowed; allowed: 1 to 67108864 bytes"),
         (["--floor", "many"], "--floor=many is not allowed; allowed: 1 to 67108864 bytes"),
         (["--port", "70000"], "--port=70000 is not allowed; allowed: 1 to 65535"),
+        (["--port", ""], "--port= is not allowed; allowed: 1 to 65535"),
+        (["--pid", "0"], "--pid=0 is not allowed; allowed: 1 to 4194304"),
+        (["--pid", "99999999999"], "--pid=99999999999 is not allowed; allowed: 1 to 4194304"),
     ],
 )
 def test_words_that_are_not_allowed(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +52,20 @@ def test_no_such_process(capsys: pytest.CaptureFixture[str]) -> None:
     os.waitpid(child, 0)
     code, said = _said(capsys, "--pid", str(child))
     assert code == 1
-    assert f"there is no process {child}; name the server's first process" in said
+    reason = f"there is no process {child}; name the server's first process"
+    assert said == f"priolab: priolab tune cannot be used here: {reason}"
+
+
+def test_a_process_of_somebody_elses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who may is named, and nothing else is advised."""
+
+    def refused(_: int) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(userland, "check_borrowing", refused)
+    code, said = _said(capsys, "--pid", str(os.getpid()))
+    assert code == 1
+    assert said.endswith("(ptrace(2) says who may); run as its user, or as root with CAP_SYS_PTRACE")
 
 
 def test_no_such_cgroup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,10 +76,32 @@ def test_no_such_cgroup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert said.startswith(f"priolab: --cgroup={path} is not allowed; allowed: a folder of a cgroup2 hierarchy")
 
 
+def test_a_cgroup_that_may_not_be_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line."""
+
+    def refused(*_: object, **__: object) -> os.stat_result:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", refused)
+        code, said = _said(capsys, "--cgroup", str(tmp_path))
+    assert (code, said) == (1, f"priolab: tuning: {tmp_path}: Permission denied")
+
+
 def test_a_log_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Said before anything is tuned."""
-    code, said = _said(capsys, "--pid", "1", "--log", str(tmp_path))
+    code, said = _said(capsys, "--pid", str(os.getpid()), "--log", str(tmp_path))
     assert (code, said.endswith("cannot be written: Is a directory")) == (1, True)
+
+
+def test_no_log_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nothing can be tuned, none is begun."""
+    log = tmp_path / "log"
+    for words in (["--pid", "0"], ["--cgroup", str(tmp_path)]):
+        assert _said(capsys, *words, "--log", str(log))[0] == 2
+    assert not log.exists()
 
 
 @pytest.fixture
@@ -67,7 +115,23 @@ def test_no_compiler(cgroup: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     """The remedy is named."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
     code, said = _said(capsys, "--cgroup", str(cgroup))
-    assert (code, "no compiler for BPF is installed" in said) == (1, True)
+    remedy = "install gcc-bpf and libbpf-dev, or use --pid for a server of your own"
+    assert (code, said.endswith(f"no compiler for BPF is installed; {remedy}")) == (1, True)
+
+
+def test_a_kernel_that_does_not_take_it(
+    cgroup: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it takes is named; where nothing is known to help, there is still the other tuner."""
+    reasons = iter([CannotTune("it may not", "run as root"), CannotTune("it will not")])
+
+    def refusing(*_: object, **__: object) -> None:
+        raise next(reasons)
+
+    monkeypatch.setattr(compiler, "compiled", lambda _: cgroup / "x.o")
+    monkeypatch.setattr(tune, "InKernel", refusing)
+    for said in ("it may not; run as root, or use --pid", "it will not; use --pid"):
+        assert said in _said(capsys, "--cgroup", str(cgroup))[1]
 
 
 def test_no_libbpf(

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 import proxy.tuner
 from proxy.tuner import law
-from proxy.tuner.law import CEILING_BYTES, Aim, Seen, Why, decide, differs
-from tests.tuner_numbers import CAim, CSeen, CVerdict, aims, choice_of, seen, u32, u64
+from proxy.tuner.law import CEILING_BYTES, Aim, Seen, Why, decide, differs, rate_of
+from tests.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen, u32, u64
 
 LAW_H = Path(next(iter(proxy.tuner.__path__))) / "law.h"
 AIM = Aim()
@@ -119,13 +119,14 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     source, library = folder / "law.c", folder / "law.so"
     source.write_text(
         f'#include "{LAW_H}"\n'
-        "void law_decide(const struct seen *s, const struct aim *a, struct verdict *v) { decide(s, a, v); }\n"
+        "void law_decide(const struct seen *s, const struct aim *a, struct choice *v) { decide(s, a, v); }\n"
         "int law_differs(__u32 a, __u32 b) { return differs(a, b); }\n"
         "__u64 law_rate(__u32 s, __u32 i, __u32 m) { return delivery_rate_bytes_s(s, i, m); }\n"
+        "__u64 law_rate_of(__u64 b, __u64 t) { return rate_of(b, t); }\n"
     )
     subprocess.run(["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-O2", "-o", library, source], check=True)
     loaded = ctypes.CDLL(str(library))
-    loaded.law_rate.restype = ctypes.c_uint64
+    loaded.law_rate.restype = loaded.law_rate_of.restype = ctypes.c_uint64
     return loaded
 
 
@@ -135,12 +136,24 @@ def test_the_kernel_has_the_same_law(in_c: ctypes.CDLL) -> None:
     @settings(max_examples=2000, deadline=None)
     @given(seen, aims)
     def same(given: Seen, aim: Aim) -> None:
-        verdict = CVerdict()
+        choice = CChoice()
         numbers, aimed = CSeen.of(given), CAim.of(aim)
-        in_c.law_decide(ctypes.byref(numbers), ctypes.byref(aimed), ctypes.byref(verdict))
-        assert choice_of(verdict) == decide(given, aim)
+        in_c.law_decide(ctypes.byref(numbers), ctypes.byref(aimed), ctypes.byref(choice))
+        assert choice_of(choice) == decide(given, aim)
 
     same()
+
+
+def test_the_kernel_reckons_the_same_rate(in_c: ctypes.CDLL) -> None:
+    """From bytes and a time; what does not fit is the largest number, and no time is no rate."""
+
+    @settings(max_examples=1000, deadline=None)
+    @given(u64, u64)
+    def same(size_bytes: int, time_us: int) -> None:
+        assert in_c.law_rate_of(ctypes.c_uint64(size_bytes), ctypes.c_uint64(time_us)) == rate_of(size_bytes, time_us)
+
+    same()
+    assert (rate_of(125_000, 100_000), rate_of(1, 0), rate_of(2**63, 1)) == (1_250_000, 0, 2**64 - 1)
 
 
 def test_the_kernel_changes_for_the_same(in_c: ctypes.CDLL) -> None:

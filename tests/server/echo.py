@@ -1,0 +1,59 @@
+"""A server that knows nothing of tuners, and a client's words with it."""
+
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from experiments.processes import Process
+
+SOON_S = 10.0
+_TALK = b"x" * 4096
+
+# Serves forever: what a client sends comes back; b"?" instead gets the connection's TCP_NOTSENT_LOWAT.
+_ECHO = """
+import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+def serve(connection):
+    while data := connection.recv(65536):
+        if data == b"?":
+            data = str(connection.getsockopt(6, socket.TCP_NOTSENT_LOWAT)).encode()
+        connection.sendall(data)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+@contextmanager
+def serving(folder: Path, cgroup: Path | None = None) -> Iterator[tuple[int, int]]:
+    """Process id and port of a server that knows nothing of tuners."""
+    log = folder / "server.log"
+    with Process("the server", [sys.executable, "-c", _ECHO], log, cgroup=cgroup) as process:
+        until(lambda: log.read_text().endswith("\n"))
+        yield process.pid, int(log.read_text())
+
+
+def until(met: Callable[[], object]) -> None:
+    """Wait for it."""
+    end = time.monotonic() + SOON_S
+    while not met():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def talk(client: socket.socket) -> None:
+    """A few round trips of some size."""
+    for _ in range(20):
+        client.sendall(_TALK)
+        come = 0
+        while come < len(_TALK):
+            come += len(client.recv(65536))
+
+
+def lowat_of(client: socket.socket) -> int:
+    """What the server's end has, by the server's own word."""
+    client.sendall(b"?")
+    return int(client.recv(100))

@@ -1,0 +1,127 @@
+"""`priolab tune` as it is run: what ends it, what it does when nobody can read what it writes."""
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from proxy.tuner.journal import read_decisions
+from tests.server.echo import lowat_of, serving, until
+
+_Tuner = subprocess.Popen[str]
+
+
+@contextmanager
+def _tuning(pid: int, *words: str, by: Sequence[str] = (), out: Path | None = None) -> Iterator[_Tuner]:
+    """At work; killed at the end if it has not ended. out: what standard output is, instead of a pipe."""
+    command = [*by, sys.executable, "-m", "experiments.cli", "tune", "--pid", str(pid), *words]
+    with (out or Path("/dev/null")).open("w") as file:
+        stdout = subprocess.PIPE if out is None else file
+        with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                if process.stdout is not None:
+                    assert process.stdout.readline().startswith(f"tuning process {pid} (userland); target 50 ms;")
+                yield process
+            finally:
+                process.kill()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """Process id and port of one that knows nothing."""
+    with serving(tmp_path) as there:
+        yield there
+
+
+def _tuned(port: int) -> None:
+    """A new connection comes to have a value."""
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        until(lambda: lowat_of(client) > 0)
+
+
+def _ended(process: _Tuner, number: signal.Signals) -> tuple[int, str, str]:
+    process.send_signal(number)
+    out, said = process.communicate(timeout=10)
+    return process.returncode, out, said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_ends_when_told(server: tuple[int, int], number: signal.Signals) -> None:
+    """By each of the three, with 0, and says what remains; quiet about all in between."""
+    pid, port = server
+    with _tuning(pid, "--quiet") as tuner:
+        _tuned(port)
+        assert _ended(tuner, number) == (0, "stopped; connections keep what they have\n", "")
+
+
+def test_a_log_that_is_rotated(server: tuple[int, int], tmp_path: Path) -> None:
+    """SIGHUP opens it anew, and does not end it."""
+    pid, port = server
+    log, old = tmp_path / "log", tmp_path / "log.1"
+    with _tuning(pid, "--log", str(log)) as tuner:
+        _tuned(port)
+        until(log.read_text)
+        log.rename(old)
+        before = len(read_decisions(old))
+        tuner.send_signal(signal.SIGHUP)
+        until(log.exists)
+        _tuned(port)
+        until(log.read_text)
+        code, out, said = _ended(tuner, signal.SIGTERM)
+        assert (code, said) == (0, "")
+    assert len(read_decisions(old)) == before
+    assert len(out.splitlines()) == before + len(read_decisions(log)) + 1
+
+
+def test_without_a_terminal(server: tuple[int, int]) -> None:
+    """What nohup has it ignore, it does."""
+    pid, port = server
+    with _tuning(pid, by=["nohup"]) as tuner:
+        tuner.send_signal(signal.SIGHUP)
+        _tuned(port)
+        code, out, said = _ended(tuner, signal.SIGTERM)
+        assert code == 0
+        assert out.endswith("stopped; connections keep what they have\n")
+        assert "priolab" not in said
+
+
+def test_a_full_log(server: tuple[int, int]) -> None:
+    """It is said once, and tuning goes on; once more when it is opened again and still full."""
+    pid, port = server
+    line = "priolab: /dev/full cannot be written: No space left on device; tuning goes on, SIGHUP opens it again\n"
+    with _tuning(pid, "--quiet", "--log", "/dev/full") as tuner:
+        assert tuner.stderr is not None
+        _tuned(port)
+        _tuned(port)
+        assert tuner.stderr.readline() == line
+        tuner.send_signal(signal.SIGHUP)
+        _tuned(port)
+        assert _ended(tuner, signal.SIGTERM) == (0, "stopped; connections keep what they have\n", line)
+
+
+def test_a_full_standard_output(server: tuple[int, int], tmp_path: Path) -> None:
+    """So with that; the log is complete."""
+    pid, port = server
+    log = tmp_path / "log"
+    with _tuning(pid, "--log", str(log), out=Path("/dev/full")) as tuner:
+        for _ in range(2):
+            _tuned(port)
+        until(lambda: len(read_decisions(log)) >= 2)
+        line = "priolab: standard output cannot be written: No space left on device; tuning goes on\n"
+        code, _, said = _ended(tuner, signal.SIGTERM)
+        assert (code, said) == (0, line)
+
+
+def test_a_reader_who_has_enough(server: tuple[int, int]) -> None:
+    """It ends as every command does."""
+    pid, port = server
+    with _tuning(pid) as tuner:
+        assert tuner.stdout is not None
+        tuner.stdout.close()
+        with socket.create_connection(("127.0.0.1", port)):
+            assert tuner.wait(10) > 0
