@@ -55,7 +55,8 @@ def examine() -> list[Finding]:
         )
     for name, package in _CAPTURING.items():
         findings.append(_program(name, package, "--version"))
-    return findings + _tuner() + _guest()
+    compiler = _program("gcc", "gcc", "--version")
+    return [*findings, *_tuner(), compiler, *_guest()]
 
 
 def _tuner() -> list[Finding]:
@@ -70,7 +71,6 @@ def _tuner() -> list[Finding]:
 
 
 def _guest() -> list[Finding]:
-    compiler = _program("gcc", "gcc", "--version")
     path = kernel.path()
     built = path.exists()
     detail = str(path) if built else "not built"
@@ -82,7 +82,7 @@ def _guest() -> list[Finding]:
         detail=lack or "sch_netem",
         remedy="" if lack is None else "make kernel",
     )
-    return [compiler, found, netem]
+    return [found, netem]
 
 
 @dataclass(frozen=True, kw_only=True)
