@@ -78,8 +78,9 @@ def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
 
 def _is_recommended(run: Run, network: Mapping[str, Any]) -> bool:
     lowat = run.scenario["lowat"]
-    word = NONE if lowat is None else str(lowat)
-    return word == network["knee"]["recommended"] and network["knobs"].items() <= run.document["knobs"].items()
+    if (NONE if lowat is None else str(lowat)) != network["knee"]["recommended"]:
+        return False
+    return bool(network["knobs"].items() <= run.document["knobs"].items())
 
 
 def _check_new(run: Run, made: Mapping[str, Any]) -> None:

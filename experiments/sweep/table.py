@@ -6,8 +6,9 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from analysis.sweeps.networks import network_of
 from experiments.sweep import estimate
-from experiments.sweep.grid import WITHIN_A_NETWORK, Point
+from experiments.sweep.grid import Point
 
 _STYLES = {"kept": "green", "inverted": "red", "invalid": "bold red", "failed": "bold red", "unsupported": "bold red"}
 
@@ -33,15 +34,15 @@ def expansion(points: Sequence[Point]) -> Table:
 def results(sweep: Mapping[str, Any], summary: Mapping[str, Any]) -> Table:
     """A line per arm, network by network; times are medians of the repetitions. sweep: sweep.json."""
     found = {arm["name"]: arm for arm in summary["arms"]}
-    knobs = sorted(sweep["grid"], key=lambda name: name in WITHIN_A_NETWORK)
+    of_network = [name for name, _ in network_of(dict.fromkeys(sweep["grid"], ""))]
+    knobs = [*of_network, *(name for name in sweep["grid"] if name not in of_network)]
     table = _table(*knobs, "", "verdict", numbers=["script\nfirst", "script\nlast", "image\nlast", "ok"])
     networks: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for arm in sweep["arms"]:
-        network = tuple(arm["levels"][name] for name in knobs if name not in WITHIN_A_NETWORK)
-        networks.setdefault(network, []).append(arm)
+        networks.setdefault(tuple(arm["levels"][name] for name in of_network), []).append(arm)
     for members in networks.values():
         for arm in members:
-            _add(table, [arm["levels"][name] for name in knobs], arm["twin_of"], found[arm["arm"]])
+            _add(table, [arm["levels"].get(name, "") for name in knobs], arm["twin_of"], found[arm["arm"]])
         table.add_section()
     return table
 

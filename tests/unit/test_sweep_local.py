@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from analysis.load import load_experiment
 from analysis.summary import summarize
+from experiments.errors import StepFailed
 from experiments.making import Ending, Run
 from experiments.sweep import local
+from experiments.sweep.executor import Ended, Room
 from experiments.sweep.local import Local, bearable
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep
 from tests.unit.sweeping import CopyingFabric, sweep_of
@@ -99,6 +102,22 @@ def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
     assert set(heard) == set(sweep.order()) - filed
     made = (tmp_path / "made").read_text().split()
     assert len(made) <= len(sweep.order()) + 2
+
+
+class Forgetful(Local):
+    """Does not carry out one of the runs."""
+
+    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+        super().carry_out([run for run in runs if run.name != "lowat-4096.1"], room, ended)
+
+
+def test_a_run_that_did_not_come_back(tmp_path: Path) -> None:
+    """The sweep is not finished, and can be gone on with."""
+    sweep = sweep_of(VALUES, results=tmp_path)
+    with pytest.raises(StepFailed, match=r"the sweep: 1 run did not come back, lowat-4096\.1 among them"):
+        carried_out(sweep, Forgetful(sweep.manner, 2))
+    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    assert list(heard) == ["lowat-4096.1"]
 
 
 def test_no_more_side_by_side_than_there_is_memory_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
