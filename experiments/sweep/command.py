@@ -90,7 +90,7 @@ def make(asked: Asked, wanted: Sweep, executor: Executor, options: argparse.Name
 def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:
     """Whoever is to carry it out: this machine, or a cluster. Raises Unavailable."""
     if scheduler is None:
-        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios)))
+        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
     try:
         from experiments.sweep.cluster import Cluster  # a quarter of a second of imports, and an extra
     except ModuleNotFoundError as error:
@@ -133,7 +133,8 @@ def show_expansion(words: Sequence[str], report: Report) -> None:
     points = expanded(asked, yes=False)
     _announce(asked, report)
     scenarios = [point.arm.scenario for point in points]
-    report.say(f"{_times(estimate_here(asked, scenarios))} on this machine; {bearable(scenarios)} side by side")
+    about = estimate_here(asked, scenarios)
+    report.say(f"{_times(about)} on this machine; {about.side_by_side} side by side")
     report.made_table(table.expansion(points))
 
 

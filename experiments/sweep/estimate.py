@@ -25,17 +25,22 @@ _REAL_START_S = 12.0
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Seconds: of link time, and on the wall."""
+    """Seconds: of link time, and on the wall with so many runs side by side."""
 
     link_s: float
     wall_s: float
+    side_by_side: int
 
 
 def of_all(scenarios: Sequence[Scenario], runs: int, *, virtual_clock: bool, side_by_side: int) -> Estimate:
     """So many runs, spread over these scenarios."""
     each = runs / len(scenarios)
     walls = sum(wall_s(scenario, virtual_clock=virtual_clock) for scenario in scenarios)
-    return Estimate(link_s=each * sum(map(link_s, scenarios)), wall_s=each * walls / min(side_by_side, runs))
+    return Estimate(
+        link_s=each * sum(map(link_s, scenarios)),
+        wall_s=each * walls / min(side_by_side, runs),
+        side_by_side=side_by_side,
+    )
 
 
 def link_s(scenario: Scenario) -> float:

@@ -157,7 +157,10 @@ def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int
     except Unavailable:
         fabric = FABRICS.get(asked.run["FABRIC"], next(iter(FABRICS.values())))
     return estimate.of_all(
-        scenarios, asked.runs, virtual_clock=fabric.virtual_clock, side_by_side=side_by_side or bearable(scenarios)
+        scenarios,
+        asked.runs,
+        virtual_clock=fabric.virtual_clock,
+        side_by_side=side_by_side or bearable(scenarios, fabric),
     )
 
 
