@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analysis.load import load_experiment
-from analysis.summary import summarize
 from experiments.errors import LabError, Unavailable
 from experiments.invocation import words_of_make
 from experiments.making import Ending, Run
@@ -59,7 +57,7 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
             return 1
     if options.print_folder:
         print(folder)
-        return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
+        return 0 if all(outcome.status == "ok" for outcome in table.outcomes(folder)) else 1
     return present(folder, report)
 
 
@@ -101,14 +99,14 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
 
 def present(folder: Path, report: Report) -> int:
     """What a finished sweep came to; the exit code. Raises FolderError."""
-    summary, document = summarize(load_experiment(folder)), document_of(folder)
+    outcomes, document = table.outcomes(folder), document_of(folder)
     assert document is not None, "whoever asks knows that it is one"
-    report.made_table(table.results(document, summary))
-    bad = [arm for arm in summary["arms"] if arm["status"] != "ok"]
-    for arm in bad:
-        report.say(f"{arm['name']}: {arm['status']} - {arm['reason']}", "red")
+    report.made_table(table.results(document, outcomes))
+    bad = [outcome for outcome in outcomes if outcome.status != "ok"]
+    for outcome in bad:
+        report.say(f"{outcome.name}: {outcome.status} - {outcome.reason}", "red")
     if bad:
-        report.say(f"{len(bad)} of {len(summary['arms'])} arms are not ok", "bold red")
+        report.say(f"{len(bad)} of {len(outcomes)} arms are not ok", "bold red")
     report.figures([], folder)
     report.say(f"which LOWAT it recommends, and why: priolab knee {shlex.quote(str(folder))}")
     return 1 if bad else 0

@@ -12,7 +12,9 @@ import pytest
 from analysis import shape
 from analysis.figures import knee, picture
 from analysis.journals import FolderError
-from analysis.load import Run
+from analysis.load import Run, load_experiment, load_run
+from analysis.summary import arms
+from analysis.summary import summarize as summarize_experiment
 from analysis.sweeps import schema, table
 from analysis.sweeps.folder import Sweep, load_sweep
 from analysis.sweeps.knee import find
@@ -77,6 +79,21 @@ def test_what_it_says(summary: Summary) -> None:
     assert first["none"]["coverage"] == 0.75
     assert without["no_difference"]["script_first_byte_ms"]["pair"] < 0.1
     assert with_loss["no_difference"]["script_first_byte_ms"]["pair_ratio"] > 1.5
+
+
+def test_the_summary_of_an_arm_holds_the_runs_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says the same as that of the whole experiment, which has all of them in memory."""
+    loaded: list[Path] = []
+
+    def counting(path: Path) -> Run:
+        loaded.append(path)
+        return load_run(path)
+
+    monkeypatch.setattr("analysis.summary.load_run", counting)
+    one_by_one = arms(GOLDEN)
+    first = next(one_by_one)
+    assert len(loaded) == 3 + 1
+    assert [first, *one_by_one] == summarize_experiment(load_experiment(GOLDEN))["arms"]
 
 
 def test_tables_are_the_same_for_people_and_programs(summary: Summary) -> None:
