@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -36,9 +35,11 @@ def arms(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises FolderError.
     """
-    names = load_document(path / "experiment.json", shape.EXPERIMENT)["runs"]
-    for name, runs in groupby((load_run(path / name) for name in names), key=lambda run: run.arm):
-        yield _arm(name, list(runs))
+    names_of: dict[str, list[str]] = {}
+    for name in load_document(path / "experiment.json", shape.EXPERIMENT)["runs"]:
+        names_of.setdefault(name.rpartition(".")[0], []).append(name)
+    for arm, names in names_of.items():
+        yield _arm(arm, [load_run(path / name) for name in names])
 
 
 def measured(run: Run) -> Mapping[str, Any]:

@@ -161,6 +161,7 @@ def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int
         asked.runs,
         virtual_clock=fabric.virtual_clock,
         side_by_side=side_by_side or bearable(scenarios, fabric),
+        runs_per_command=fabric.runs_per_command,
     )
 
 
