@@ -190,7 +190,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
 def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
     if trouble is None and folder.outcome.exists():
         outcome: dict[str, Any] = read_json(folder.outcome)
-        return outcome
+        return {name: outcome[name] for name in ("status", "reason", "observed")}
     log = folder.path / "console.log"
     reason = trouble or str(StepFailed(folder.path.name, f"it ended without an outcome: {tail(log)}", log))
     return {"status": "failed", "reason": reason, "observed": {}}

@@ -99,6 +99,21 @@ def test_the_run_at_work_has_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert sorted(heard) == sorted(sweep.order())
 
 
+def test_a_command_that_breaks_off(tmp_path: Path) -> None:
+    """The run that was at work tells what was said last, and where the rest of it is: in the folder of the first."""
+    fabric = CopyingFabric(runs_per_command=10)
+    sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
+    broken = sweep.order()[2]
+    fabric.troubles = {broken.rpartition(".")[0]: "echo no such luck; exit 3"}
+    folder, heard = carried_out(sweep, Local(sweep.manner, 1, share=lambda waiting, *_: waiting))
+    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
+    log = folder / sweep.order()[0] / "console.log"
+    assert list(bad) == [broken]
+    assert bad[broken].startswith(f"{broken}: it ended without an outcome: ")
+    assert bad[broken].endswith(f"no such luck (log: {log})")
+    assert "no such luck" in log.read_text()
+
+
 def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever is raised by whoever judges: the sweep goes on, and when it is resumed as well."""
 
@@ -118,6 +133,17 @@ def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert "KeyError" in log.read_text()
     statuses = {arm["name"]: arm["status"] for arm in summarize(load_experiment(folder))["arms"]}
     assert statuses["lowat-4096"] == "failed"
+
+
+@pytest.mark.parametrize("outcome", ["", "[]", '{"status": "ok"}'])
+def test_an_outcome_that_is_none(tmp_path: Path, outcome: str) -> None:
+    """Whatever the guest left of it."""
+    fabric = CopyingFabric(troubles={"lowat-4096": f"printf %s '{outcome}' >outcome.json"})
+    sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
+    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
+    assert list(bad) == ["lowat-4096.1"]
+    assert bad["lowat-4096.1"].startswith("lowat-4096.1: it could not be judged: ")
 
 
 def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:

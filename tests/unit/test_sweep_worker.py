@@ -24,7 +24,7 @@ def terms_of(sweep: Sweep) -> Terms:
 
 def test_a_batch(tmp_path: Path) -> None:
     """Its folders come back packed, as the head wants them; nothing is left where they were made."""
-    fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": "echo $0 is bad; exit 3"})
+    fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": "echo lowat-4096.1 is bad; exit 3"})
     sweep = sweep_of(VALUES, fabric=fabric)
     room = tmp_path / "room"
     room.mkdir()
@@ -43,7 +43,7 @@ def test_a_batch(tmp_path: Path) -> None:
         assert (document["run"], document["experiment"]) == (parcel.name, FINAL.name)
         assert document["status"] == parcel.ending.status
     (bad,) = (str(parcel.ending.reason) for parcel in parcels if parcel.ending.status == "failed")
-    assert f"(log: {FINAL}/lowat-4096.1/console.log)" in bad
+    assert f"lowat-4096.1 is bad (log: {FINAL}/lowat-none.1/console.log)" in bad, "they shared a command"
 
 
 def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
