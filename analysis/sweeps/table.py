@@ -213,7 +213,7 @@ def _no_difference(spread: Document) -> str:
     if spread["pair"] is None or spread["pair"] <= spread["grain"]:
         return grain
     ratio = inf if spread["pair_ratio"] is None else spread["pair_ratio"]
-    return f"{words.times(ratio)}, {grain} at least"
+    return f"{words.factor(ratio)}, {grain} at least"
 
 
 def _value(network: Document, wanted: str | None) -> Document | None:

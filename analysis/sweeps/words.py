@@ -145,9 +145,9 @@ def _repetitions(level: Level) -> str:
     return f"{level.repetitions} of {level.asked} runs ok"
 
 
-def times(ratio: float) -> str:
+def factor(ratio: float) -> str:
     """A ratio of two measured values, the larger over the smaller."""
-    return "any number of times" if isinf(ratio) else f"{ratio:.4g} times"
+    return "any factor" if isinf(ratio) else f"factor {ratio:.4g}"
 
 
 def no_difference(network: Network, knee: Knee) -> str:
@@ -162,8 +162,8 @@ def no_difference(network: Network, knee: Knee) -> str:
     one, other = first.repetitions
     return (
         f"{told}, or than the A/A pair's spread: {lowat(network.pair[0])} twice, {one} and {other} repetitions, up to "
-        f"{milliseconds(first.amount or 0.0)} ({times(first.ratio or 1.0)}) and {rate(goodput.amount or 0.0)} "
-        f"({times(goodput.ratio or 1.0)}) apart."
+        f"{milliseconds(first.amount or 0.0)} ({factor(first.ratio or 1.0)}) and {rate(goodput.amount or 0.0)} "
+        f"({factor(goodput.ratio or 1.0)}) apart."
     )
 
 

@@ -7,8 +7,8 @@ Nothing else but `crew.py` knows of Dask. Rules:
    neither the scheduler nor the head ever holds more than is being run.
 3. When a worker is lost, Dask gives its tasks to another; lost is what it had not handed in, at most one batch for each
    of its threads. A batch with which several workers were lost is handed out again run by run, and a run with which
-   several are lost again has failed. So is one that came to nothing (`worker.Mishap`), or of which no run folder came
-   back.
+   several are lost again has failed. It is the same with one that comes to nothing (`worker.Mishap`), or of which no
+   run folder comes back: run by run, and after three times by itself a run has failed.
 4. Tasks that nobody wants any more, because the head was interrupted or killed, end on the workers within a second.
 """
 

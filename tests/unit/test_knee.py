@@ -196,7 +196,7 @@ def test_the_sentences() -> None:
         "The kernel's documentation names no value, and its default is no limit: 6.70 s, 5.70 s later. "
         "LOWAT=131072, the article's value: 2.50 s, 1.50 s later."
     )
-    assert "3 and 3 repetitions, up to 10 ms (1.001 times) and 0 bit/s (1 times) apart" in no_difference(found, knee)
+    assert "3 and 3 repetitions, up to 10 ms (factor 1.001) and 0 bit/s (factor 1) apart" in no_difference(found, knee)
     assert falls(found, knee).endswith("none of the values that were tried (4096 to 131072).")
     unset = network({"16384": (6695, 980), "none": (6700, 980)})
     assert reason(unset, find(unset)).startswith("LOWAT unset: no value is needed here")
