@@ -84,7 +84,7 @@ auto: setup ## what LOWAT=auto comes to, on every network and when the rate chan
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
 
-scaling: setup-test ## what a million arms cost, measured here; writes its tables into docs/scaling.md (ten minutes)
+scaling: setup-test ## what a million arms cost, measured here; writes its tables into docs/scaling.md (two minutes)
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)

@@ -125,6 +125,7 @@ SWEEP: Mapping[str, Any] = _object(
         "grid": {"type": "object", "additionalProperties": {"type": "array", "items": _TEXT, "minItems": 1}},
         "fixed": _WORDS,
         "repeat": {"type": "integer", "minimum": 1},
+        "seed": {"type": "integer", "minimum": 0},
         "fabric": _TEXT,
         "arms": {
             "type": "array",

@@ -1,12 +1,14 @@
 """The one stable summary of an experiment that scripts can read; docs/results.md describes it."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from analysis import shape
 from analysis.advice import advice
-from analysis.load import Experiment, Run
+from analysis.load import Experiment, Run, load_document, load_run
 from analysis.metrics import IMAGE, SCRIPT
 from analysis.verdict import Verdict
 
@@ -26,6 +28,18 @@ def summarize(experiment: Experiment) -> dict[str, Any]:
         "status": _worst(run.status for run in experiment.runs),
         "arms": [_arm(name, runs) for name, runs in experiment.arms().items()],
     }
+
+
+def arms(path: Path) -> Iterator[dict[str, Any]]:
+    """What the summary of an experiment's folder has of each arm, one arm's runs in memory at a time.
+
+    Raises FolderError.
+    """
+    names_of: dict[str, list[str]] = {}
+    for name in load_document(path / "experiment.json", shape.EXPERIMENT)["runs"]:
+        names_of.setdefault(name.rpartition(".")[0], []).append(name)
+    for arm, names in names_of.items():
+        yield _arm(arm, [load_run(path / name) for name in names])
 
 
 def measured(run: Run) -> Mapping[str, Any]:

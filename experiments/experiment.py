@@ -59,7 +59,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
                     # A guest is one processor; its threads on two of the host's wait for each other's wake-ups.
                     one_cpu=manner.fabric.virtual_clock,
                     log=folder.path / "console.log",
-                    timeout_s=wall_limit_s(run.arm.scenario, manner),
+                    overdue=partial(_overdue, run, folder, wall_limit_s(run.arm.scenario, manner)),
                     finished=partial(_end_run, run, folder, manner, final, progress),
                 )
             )
@@ -120,6 +120,10 @@ def results_folder(results: Path) -> Path:
     except OSError as error:
         raise StepFailed("the results folder", f"{results} cannot be written: {error.strerror}") from error
     return results.resolve()
+
+
+def _overdue(run: Run, folder: RunFolder, limit_s: float, wall_s: float) -> str | None:
+    return jobs.too_long(run.name, limit_s, folder.path / "console.log") if wall_s > limit_s else None
 
 
 def _end_run(

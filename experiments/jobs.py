@@ -1,9 +1,10 @@
-"""Jobs: the commands that carry out arms, side by side, each with a deadline on the wall clock.
+"""Jobs: the commands that carry out arms, side by side, each ended when it takes too long on the wall clock.
 
 Rules:
 1. One thread. Whatever interrupts it (Ctrl-C, SIGTERM, an error) ends every job on the way out.
 2. A job is the keeper's child: even if the lab is killed outright, the keeper ends it.
 3. A job's lines that begin with "@ " are its progress; all its lines go to its log.
+4. What cannot begin now, because others have what it needs, begins when one of those has ended.
 """
 
 import os
@@ -21,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from experiments import keeper, processors
-from experiments.errors import StepFailed
+from experiments.errors import StepFailed, Unavailable
 from experiments.processes import in_utc
 
 _PROGRESS = "@ "
@@ -36,7 +37,7 @@ def make_scratch() -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What a job is to do. command receives the scratch folder; timeout_s is wall time.
+    """What a job is to do. command receives the scratch folder; it raises Unavailable if that cannot be now.
 
     one_cpu: keep it on a single processor, one that no other job has if there is one.
     """
@@ -45,9 +46,15 @@ class Task:
     command: Callable[[Path], list[str]]
     one_cpu: bool
     log: Path
-    timeout_s: float
+    overdue: Callable[[float], str | None]
+    """Why a job that has gone on for so many wall seconds is to be ended; None if it may go on."""
     finished: Callable[[float, str | None], None]
     """Called when the job has ended: wall seconds, and what went wrong with the job itself, or None."""
+
+
+def too_long(name: str, limit_s: float, log: Path) -> str:
+    """That something took longer than it may."""
+    return str(StepFailed(name, f"it took longer than {limit_s:g} s of wall time", log))
 
 
 class _Job:
@@ -89,8 +96,8 @@ class _Job:
         return self._process.stdout.fileno()
 
     @property
-    def overdue(self) -> bool:
-        return time.monotonic() - self._started > self.task.timeout_s
+    def overdue(self) -> str | None:
+        return self.task.overdue(self.wall_s)
 
     @property
     def wall_s(self) -> float:
@@ -135,14 +142,23 @@ def run_all(
 ) -> None:
     """Run every task, so many at once; progress(name, step) is called as they go. Each is taken when there is room.
 
-    meanwhile: called at least twice a second; what it raises ends all jobs.
+    meanwhile: called at least twice a second; what it raises ends all jobs. Raises Unavailable for a task that cannot
+    begin although no other is at work.
     """
     waiting = iter(tasks)
+    held: Task | None = None
     with ExitStack() as stack, selectors.DefaultSelector() as selector:
         running: set[_Job] = set()
         while True:
-            while len(running) < side_by_side and (task := next(waiting, None)):
-                job = stack.enter_context(_Job(task))
+            while len(running) < side_by_side and (task := held or next(waiting, None)):
+                try:
+                    job = stack.enter_context(_Job(task))
+                except Unavailable:
+                    if not running:
+                        raise
+                    held = task
+                    break
+                held = None
                 running.add(job)
                 selector.register(job, selectors.EVENT_READ)
             if not running:
@@ -157,11 +173,10 @@ def run_all(
                     selector.unregister(job)
                     running.remove(job)
                     _finish(job, None)
-            for job in [job for job in running if job.overdue]:
+            for job, why in [(job, why) for job in running if (why := job.overdue)]:
                 selector.unregister(job)
                 running.remove(job)
-                limit = f"it took longer than {job.task.timeout_s:g} s of wall time"
-                _finish(job, str(StepFailed(job.task.name, limit, job.task.log)))
+                _finish(job, why)
 
 
 def _finish(job: _Job, trouble: str | None) -> None:

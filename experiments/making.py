@@ -3,6 +3,7 @@
 Experiments and sweeps differ in which runs they want and where the folders go; how one comes to be is here.
 """
 
+import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from proxy.server import catalogue
 
 _WALL_LIMIT_S = 300.0
 _SLOWEST_BYTES_PER_S = 200_000
-"""Wall time of an arm in the guest depends on the bytes it moves, hardly on link time; an idle machine does 4 MB/s."""
+"""Wall time of an arm in the guest depends on the bytes it moves, hardly on link time; an idle machine does 15 MB/s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +65,36 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
     """Turn the outcome that was left in the folder into its run.json.
 
     final: what the folder of the experiment, the run folder's parent, will be called. wall_s: how long it took;
-    trouble: what went wrong with whoever carried it out.
+    trouble: what went wrong with whoever carried it out. A run that cannot be judged has failed. Raises OSError.
     """
+    try:
+        outcome, judged = _outcome_and_findings(run, folder, manner, trouble)
+        accounts = instruments(folder)
+    except OSError:
+        raise
+    except Exception as error:  # a fault of the lab's own: the trace goes to a log, the run is marked
+        log = folder.path / "judging.log"
+        log.write_text(traceback.format_exc())
+        return give_up(
+            run,
+            folder,
+            manner,
+            final=final,
+            wall_s=wall_s,
+            why=str(StepFailed(run.name, f"it could not be judged: {type(error).__name__}: {error}", log)),
+        )
+    return _write(run, folder, manner, final, wall_s, outcome | {"instruments": accounts}, judged)
+
+
+def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
+    """Make it a run that failed, whatever it left. Raises OSError."""
+    outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
+    return _write(run, folder, manner, final, wall_s, outcome, NOTHING)
+
+
+def _outcome_and_findings(
+    run: Run, folder: RunFolder, manner: Manner, trouble: str | None
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
     outcome = _outcome(folder, trouble)
     if manner.capture:
         try:
@@ -74,6 +103,23 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
             # Of a run that went wrong before, its packets may have gone with it; the first reason stands.
             if outcome["status"] == "ok":
                 outcome |= {"status": "failed", "reason": str(error)}
+    if outcome["status"] != "ok":
+        return outcome, NOTHING
+    try:
+        return outcome, _judge(folder, run.arm.scenario)
+    except (LabError, FolderError) as error:
+        return outcome | {"status": "failed", "reason": f"the record is incomplete: {error}"}, NOTHING
+
+
+def _write(
+    run: Run,
+    folder: RunFolder,
+    manner: Manner,
+    final: Path,
+    wall_s: float,
+    outcome: dict[str, Any],
+    judged: Mapping[str, Any],
+) -> Ending:
     if outcome["reason"]:
         # Paths in it must be right when somebody reads them.
         outcome["reason"] = (
@@ -81,12 +127,6 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
             .replace(str(folder.path), str(final / run.name))
             .replace(str(folder.path.parent), str(final))
         )
-    judged: Mapping[str, Any] = NOTHING
-    if outcome["status"] == "ok":
-        try:
-            judged = _judge(folder, run.arm.scenario)
-        except (LabError, FolderError) as error:
-            outcome |= {"status": "failed", "reason": f"the record is incomplete: {error}"}
     write_json(
         folder.run,
         {
@@ -98,7 +138,6 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
             "seed": run.seed,
             "fabric": manner.fabric.name,
             **outcome,
-            "instruments": instruments(folder),
             "wall_s": round(wall_s, 3),
             "knobs": dict(run.arm.knobs),
             "scenario": as_document(run.arm.scenario),
@@ -151,7 +190,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
 def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
     if trouble is None and folder.outcome.exists():
         outcome: dict[str, Any] = read_json(folder.outcome)
-        return outcome
+        return {name: outcome[name] for name in ("status", "reason", "observed")}
     log = folder.path / "console.log"
     reason = trouble or str(StepFailed(folder.path.name, f"it ended without an outcome: {tail(log)}", log))
     return {"status": "failed", "reason": reason, "observed": {}}

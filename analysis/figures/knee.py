@@ -108,5 +108,7 @@ def _subtitle(network: Network, knee: Knee) -> str:
         said = f"recommended: {words.lowat(knee.recommended)}, {first}"
     if knee.falls_at:
         said += f"; goodput {1 - goodput_part(knee.falls_at, knee.reference):.1%} less at {knee.falls_at.value}"
+    if network.thin:
+        said += f"; too few good runs: {', '.join(level.value for level in network.thin)}"
     missing = [level.value for level in network.levels if not level.is_good]
     return f"{said}; without a good run: {', '.join(missing)}" if missing else said

@@ -1,7 +1,8 @@
 """One plot of the knee's picture: measures of one network against LOWAT, in Vega-Lite's own words.
 
 LOWAT is on a logarithmic axis, with unset at the right of it, joined to nothing. Bars are intervals. The grey band is
-what is no difference: from the soonest first byte, and from the goodput that others are held against. A ring is around
+what is no difference (`spread.reach`): from the soonest first byte, and from the goodput that others are held against.
+A median outside of it differs measurably, unless its bar and that value's have something in common. A ring is around
 the recommended value; what LOWAT=auto reached is a dashed line.
 """
 
@@ -147,9 +148,13 @@ class Plot:
             maxExtent=AXIS_PX - 30,
             domain=False,
         )
-        room = _GOODPUT_ROOM if self._judged is Measure.GOODPUT else _ROOM
-        scale = {"domain": [0, most * room], "nice": False}
+        scale = {"domain": [0, self._top], "nice": False}
         return {"field": "y", "type": "quantitative", "scale": scale, "axis": axis}
+
+    @property
+    def _top(self) -> float:
+        room = _GOODPUT_ROOM if self._judged is Measure.GOODPUT else _ROOM
+        return self._most / self._scale * room
 
     def _band(self) -> list[Declaration]:
         """Above the best first byte, or to both sides of the goodput that others are held against."""
@@ -158,10 +163,10 @@ class Plot:
         if level is None:
             return []
         median = level.estimate(self._judged).median
-        band = self._knee.spreads[self._judged].band(median)
-        bottom = max(0.0, median - band) if is_goodput else median
+        low, high = self._knee.spreads[self._judged].reach(median, median)
         left, right = self._axis.domain
-        row = {"at": left, "to": right, "y": bottom / self._scale, "top": (median + band) / self._scale}
+        bottom, top = (low if is_goodput else median) / self._scale, min(high / self._scale, self._top)
+        row = {"at": left, "to": right, "y": bottom, "top": top}
         return [self._layer([row], {"type": "rect", "color": NO_DIFFERENCE}, x2={"field": "to"}, y2={"field": "top"})]
 
     def _auto(self) -> list[Declaration]:

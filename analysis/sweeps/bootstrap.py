@@ -58,6 +58,7 @@ def _medians(ordered: Sequence[float]) -> Iterator[tuple[float, int]]:
     """Every median that a draw can have, and how many draws have it."""
     size = len(ordered)
     half = size // 2
+    ways = comb(size, half)
     lower = [_at_least(size, rank, (size + 1) // 2) for rank in range(size + 1)]
     for rank in range(1, size + 1):
         # Draws whose lower middle value is this one; of an odd number there is but one in the middle.
@@ -66,7 +67,7 @@ def _medians(ordered: Sequence[float]) -> Iterator[tuple[float, int]]:
             for other in range(rank + 1, size + 1):
                 low = rank**half - (rank - 1) ** half
                 high = (size - other + 1) ** half - (size - other) ** half
-                apart = comb(size, half) * low * high
+                apart = ways * low * high
                 left -= apart
                 yield (ordered[rank - 1] + ordered[other - 1]) / 2, apart
         yield ordered[rank - 1], left

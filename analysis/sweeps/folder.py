@@ -1,19 +1,25 @@
 """A sweep's folder as values, finished or not. Raises FolderError, naming the file, for anything that is none.
 
 A run that is not there, or not good, is no error: it is named (`Trouble`), so that whoever makes something of the sweep
-can say what is missing from it.
+can say what is missing from it. Neither is one that is ok and of which nothing can be measured.
+
+LOWAT is in bytes, `none` or `auto`. Sweeps once kept other words of people's, such as 16k; what those mean their runs
+say.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from analysis import shape
 from analysis.journals import FolderError
 from analysis.load import Run, load_document, load_run
+from analysis.sweeps.measures import IN_NO_TIME, busy_ms
 
 SWEEP_FORMATS = (1,)
+_LOWAT = "LOWAT"
+_WORDS_OF_LOWAT = ("none", "auto")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +33,10 @@ class Trouble:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepArm:
-    """One scenario of the grid, its knobs in words, and its runs. twin_of: it repeats that arm with other seeds."""
+    """One scenario of the grid, its knobs in words, and its runs. twin_of: it repeats that arm with other seeds.
+
+    knobs: LOWAT in bytes, none or auto; the others as they were given.
+    """
 
     name: str
     knobs: Mapping[str, str]
@@ -65,7 +74,8 @@ def load_sweep(path: Path) -> Sweep:
             raise FolderError(
                 f"{file}: {arm['arm']} is the twin of {arm['twin_of']}, which is no arm of the same knobs"
             )
-    return Sweep(path=path, document=document, arms=tuple(_arm(path, arm, document) for arm in document["arms"]))
+    arms = [_arm(path, arm, document) for arm in document["arms"]]
+    return Sweep(path=path, document=document, arms=_in_bytes(file, arms))
 
 
 def _arm(path: Path, arm: Mapping[str, Any], document: Mapping[str, Any]) -> SweepArm:
@@ -79,10 +89,12 @@ def _arm(path: Path, arm: Mapping[str, Any], document: Mapping[str, Any]) -> Swe
         run = load_run(path / name)
         if run.arm != arm["arm"]:
             raise FolderError(f"{path / name / 'run.json'}: a run of {run.arm}, not of {arm['arm']}")
-        if run.status == "ok":
-            good.append(run)
-        else:
+        if run.status != "ok":
             troubles.append(Trouble(run=name, status=run.status, reason=str(run.document["reason"])))
+        elif busy_ms(run) <= 0:
+            troubles.append(Trouble(run=name, status="invalid", reason=IN_NO_TIME))
+        else:
+            good.append(run)
     return SweepArm(
         name=arm["arm"],
         knobs=arm["knobs"],
@@ -94,3 +106,17 @@ def _arm(path: Path, arm: Mapping[str, Any], document: Mapping[str, Any]) -> Swe
 
 def _why_missing(path: Path, name: str) -> str:
     return "it has begun and not ended" if (path / f"{name}.partial").exists() else "it has not been run"
+
+
+def _in_bytes(file: Path, arms: Sequence[SweepArm]) -> tuple[SweepArm, ...]:
+    """With LOWAT in bytes where it was in other words. Raises FolderError for one that no good run explains."""
+    known = {arm.knobs.get(_LOWAT): str(arm.good[0].scenario["lowat"]) for arm in arms if arm.good}
+    found = []
+    for arm in arms:
+        word = arm.knobs.get(_LOWAT, _WORDS_OF_LOWAT[0])
+        if not word.isdecimal() and word not in _WORDS_OF_LOWAT:
+            if word not in known:
+                raise FolderError(f"{file}: LOWAT={word} is neither bytes nor none nor auto, and no run of it is ok")
+            arm = replace(arm, knobs={**arm.knobs, _LOWAT: known[word]})
+        found.append(arm)
+    return tuple(found)

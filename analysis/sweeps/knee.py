@@ -1,21 +1,24 @@
 """The knee of a network: which LOWAT to set. Pure.
 
-1. A value of which no run is ok takes no part.
-2. Goodput is measured against LOWAT unset; if nothing is known of that, against the largest fixed value, and it is
-   said. `falls_at` is the first value, coming from unset, at which it is measurably less. A value is out if it is
-   measurably less and by more than 1 %: a careful measurement sees less than anybody would give a second for.
+1. A value of which no run is ok takes no part, nor one of which too few are (`networks`, rule 5).
+2. Goodput is measured against LOWAT unset; if too little is known of that, against the largest fixed value, and it is
+   said. If there is nothing but that one value, nothing is known of goodput. `falls_at` is the first value, coming from
+   unset, at which it is measurably less. A value is out if it is measurably less and by more than 1 %: a careful
+   measurement sees less than anybody would give a second for.
 3. Of the rest, the best is the one with the soonest script first byte.
 4. Recommended is the largest one, unset being larger than any, whose script first byte is not measurably later than the
    best one's. The largest, because a smaller value cannot be seen to bring anything, and wakes the front up more often.
-5. On the front of trade-offs is every value, measured in script first byte, goodput and the front's processor time
-   (where that is known), than which no other is measurably better in one of them and measurably worse in none.
+5. One value beats another if, of script first byte, goodput and the front's processor time (where that is known), it is
+   measurably better in one and measurably worse in none. What cannot be told apart does not carry over (two steps that
+   are none may make one), so values can beat each other in a circle, and all be beaten. On the front of trade-offs is
+   therefore every value that beats, itself or by way of others, whatever beats it so: as a rule those that nobody
+   beats, else those of a circle that nobody outside of it beats (the Schwartz set). It is never empty.
 
 What is measurable, `spread` says. LOWAT=auto takes no part: it is judged against the result (`steered`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Level, Network
@@ -27,7 +30,8 @@ LOSS = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Knee:
-    """recommended, best: None if nothing is known of any value. reference: what goodput was measured against.
+    """recommended, best: None if nothing is known of any value. reference: what goodput was measured against, None if
+    there is nothing to measure against it.
 
     falls_at: None if goodput falls measurably at none of the values that were tried. out: they cost too much of it.
     front: smallest first.
@@ -50,7 +54,7 @@ def find(network: Network) -> Knee:
     """The knee of a network."""
     bands = spreads(network)
     tried = [*network.fixed, *([network.unset] if network.unset else [])]
-    reference = tried[-1] if tried else None
+    reference = tried[-1] if len(tried) > 1 else None
     fallen = [level for level in tried if reference and _goodput(level, reference, bands).is_less]
     kept = [level for level in tried if level not in fallen or goodput_part(level, reference) >= 1 - LOSS]
     best = min(kept, key=lambda level: level.estimate(Measure.FIRST_BYTE).median, default=None)
@@ -85,9 +89,22 @@ _LESS_IS_BETTER = {Measure.FIRST_BYTE: True, Measure.GOODPUT: False, Measure.CPU
 
 
 def _front(tried: Sequence[Level], bands: Mapping[Measure, Spread]) -> Iterator[Level]:
+    beaten = {level.value: {by.value for by in tried if _is_beaten(level, bands, by)} for level in tried}
+    above = {value: _reached(beaten, value) for value in beaten}
     for level in tried:
-        if not any(map(partial(_is_beaten, level, bands), tried)):
+        if all(level.value in above[by] for by in above[level.value]):
             yield level
+
+
+def _reached(beaten: Mapping[str, set[str]], value: str) -> set[str]:
+    """What beats a value, itself or by way of others. beaten: what each is beaten by."""
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        new = beaten[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
 
 
 def _is_beaten(level: Level, bands: Mapping[Measure, Spread], by: Level) -> bool:

@@ -25,7 +25,10 @@ from analysis.ledger import Layer
 from analysis.load import Run
 from analysis.metrics import IMAGE, SCRIPT
 from analysis.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
+from analysis.rate import Rate
 from analysis.summary import measured
+
+IN_NO_TIME = "image and script came in no time, which has no goodput"
 
 _MB = 10**6
 _RECORD_PACKETS = ceil(RECORD_BYTES / SEGMENT_BYTES) + 1  # it need not begin where a packet does
@@ -52,13 +55,12 @@ COSTS = (Measure.CPU, Measure.VOLUNTARY, Measure.INVOLUNTARY, Measure.READS, Mea
 def measures(run: Run) -> Mapping[Measure, float | None]:
     """Of a run whose status is ok. Raises FolderError if it lacks what such a run has."""
     load = measured(run)
-    busy_ms = _busy_ms(run)
     ledger = run.document.get("ledger")
     return {
         Measure.FIRST_BYTE: load[SCRIPT]["first_byte_ms"],
         Measure.SEND_QUEUE: ledger["parts_ms"].get(Layer.UNSENT) if ledger else None,
         Measure.COMPLETE: _complete_ms(load),
-        Measure.GOODPUT: 2 * run.scenario["size_bytes"] * 8 * 1000 / busy_ms,
+        Measure.GOODPUT: _goodput_bit_s(run),
         **_costs(run),
     }
 
@@ -68,36 +70,45 @@ def grains(run: Run) -> Mapping[Measure, float]:
 
     Payload is sent and can be read in whole TLS records, and which of them comes last, or before the script, depends on
     how writes happen to fall. So a time means nothing finer than the packets in which one record can lie take at the
-    link's rate, or than the step of the clock if that is longer; goodput nothing finer than what that makes of it.
+    link's rate, or than the step of the clock if that is longer; goodput nothing finer than what that makes of it. Of a
+    rate that changes it is the lowest, at which any of it may have been.
     """
-    rate_bit_s = run.scenario["rate_bit_s"]
+    rate_bit_s = _slowest_bit_s(run)
     packets_ms = _RECORD_PACKETS * PACKET_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
     grain_ms = max(packets_ms, (run.observed.get("clock_resolution_ns") or 0) / 10**6)
-    busy_ms = _busy_ms(run)
-    goodput_bit_s = 2 * run.scenario["size_bytes"] * 8 * 1000 / busy_ms
     times = dict.fromkeys((Measure.FIRST_BYTE, Measure.SEND_QUEUE, Measure.COMPLETE), grain_ms)
-    return {**times, Measure.GOODPUT: goodput_bit_s * grain_ms / busy_ms}
+    return {**times, Measure.GOODPUT: _goodput_bit_s(run) * grain_ms / busy_ms(run)}
 
 
 def record_ms(run: Run) -> float:
-    """What 16 KiB take at the link's rate; 0 if it has none."""
-    rate_bit_s = run.scenario["rate_bit_s"]
+    """What 16 KiB take at the link's rate, the lowest it ever has; 0 if it has none."""
+    rate_bit_s = _slowest_bit_s(run)
     return RECORD_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
+
+
+def _slowest_bit_s(run: Run) -> int | None:
+    rate = Rate.of(run.scenario)
+    return rate.slowest_bit_s if rate else None
 
 
 def _complete_ms(load: Mapping[str, Any]) -> float:
     return float(max(load[SCRIPT]["last_byte_ms"], load[IMAGE]["last_byte_ms"]))
 
 
-def _busy_ms(run: Run) -> float:
+def busy_ms(run: Run) -> float:
+    """How long there was something to send in a run whose status is ok; not above 0 in a record that is damaged."""
     load = measured(run)
     script_ms, image_ms = load[SCRIPT]["first_byte_ms"], load[IMAGE]["last_byte_ms"]
     soonest_ms = load["script_available_ms"] + run.scenario["delay_ns"] / 10**6
     idle_ms = max(0.0, min(script_ms, soonest_ms) - image_ms)
-    busy_ms = _complete_ms(load) - min(script_ms, load[IMAGE]["first_byte_ms"]) - idle_ms
-    if busy_ms <= 0:
-        raise FolderError(f"{run.path / 'run.json'}: image and script came in no time, which has no goodput")
-    return float(busy_ms)
+    return float(_complete_ms(load) - min(script_ms, load[IMAGE]["first_byte_ms"]) - idle_ms)
+
+
+def _goodput_bit_s(run: Run) -> float:
+    over_ms = busy_ms(run)
+    if over_ms <= 0:
+        raise FolderError(f"{run.path / 'run.json'}: {IN_NO_TIME}")
+    return float(2 * run.scenario["size_bytes"] * 8 * 1000 / over_ms)
 
 
 def _costs(run: Run) -> dict[Measure, float | None]:

@@ -1,13 +1,18 @@
 """The networks of a sweep: everything but LOWAT, and for each what was measured at every LOWAT. Pure.
 
-1. Arms that differ in LOWAT alone are one network. What steers LOWAT=auto (TARGET_DELAY, TUNER) is part of its value.
-2. A fixed LOWAT that occurs with several of those words is one value: they mean nothing to it.
+1. Arms that differ in LOWAT alone are one network. What steers LOWAT=auto (TARGET_DELAY) is part of its value.
+2. A fixed LOWAT that occurs with several of those words is one value: they mean nothing to it. Of such arms, which only
+   older sweeps have, the first counts: the others are the same scenario with the same seeds, so the same runs again.
 3. The twin of an arm is no value. It is the other half of the A/A pair: the same scenario, with other seeds.
 4. A run that is missing or not ok counts for nothing, and is named.
+5. A value with fewer good runs than half of the network's fullest one is not known well enough to be compared with the
+   others: it takes no part in what is recommended, and is named (`Network.thin`). A single run has no interval, and its
+   luck would be held against the median of ten.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from analysis.load import Run
 from analysis.sweeps.bootstrap import Estimate
@@ -15,9 +20,13 @@ from analysis.sweeps.folder import Sweep, SweepArm, Trouble
 from analysis.sweeps.measures import Measure, grains, measures, record_ms
 
 NONE, AUTO = "none", "auto"
-_LOWAT = "LOWAT"
-_STEERING = ("TARGET_DELAY", "TUNER")
-_OF_A_VALUE = (_LOWAT, *_STEERING)
+LOWAT, TARGET_DELAY = "LOWAT", "TARGET_DELAY"
+_OF_A_VALUE = (LOWAT, TARGET_DELAY)
+
+
+def network_of(words: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """What an arm, whose knobs these are, shares with the others of its network, in the order of the words."""
+    return tuple((name, word) for name, word in words.items() if name not in _OF_A_VALUE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,14 +93,27 @@ class Network:
 
     @property
     def fixed(self) -> list[Level]:
-        """Values of LOWAT that somebody could set, the smallest first, of which something is known."""
-        return [level for level in self.levels if level.is_good and level.lowat_bytes is not None]
+        """Values of LOWAT that somebody could set, the smallest first, of which enough is known."""
+        return [level for level in self.levels if level.lowat_bytes is not None and self._is_known(level)]
 
     @property
     def unset(self) -> Level | None:
-        """LOWAT=none; None if it was not tried, or nothing is known of it."""
+        """LOWAT=none; None if it was not tried, or not enough is known of it."""
         level = self.level(NONE)
-        return level if level and level.is_good else None
+        return level if level and self._is_known(level) else None
+
+    @property
+    def thin(self) -> list[Level]:
+        """Values that could be set, unset among them, of which something is known, and not enough."""
+        return [level for level in self.levels if level.is_good and not level.is_steered and not self._is_known(level)]
+
+    @property
+    def enough(self) -> int:
+        """So many good runs a value needs: half of what the fullest has."""
+        return ceil(max((level.repetitions for level in self.levels), default=0) / 2)
+
+    def _is_known(self, level: Level) -> bool:
+        return level.is_good and level.repetitions >= self.enough
 
     @property
     def steered(self) -> list[Level]:
@@ -106,18 +128,17 @@ def networks(sweep: Sweep) -> list[Network]:
     chosen = list(dict.fromkeys([*sweep.document["fixed"], *grid]))
     groups: dict[tuple[tuple[str, str], ...], list[SweepArm]] = {}
     for arm in sweep.arms:
-        words = tuple((name, word) for name, word in sorted(arm.knobs.items()) if name not in _OF_A_VALUE)
-        groups.setdefault(words, []).append(arm)
+        groups.setdefault(tuple(sorted(network_of(arm.knobs))), []).append(arm)
     return [_network(arms, varied, chosen) for arms in groups.values()]
 
 
 def _network(arms: Sequence[SweepArm], varied: Sequence[str], chosen: Sequence[str]) -> Network:
-    knobs = {name: word for name, word in arms[0].knobs.items() if name not in _OF_A_VALUE}
-    by_value: dict[str, list[SweepArm]] = {}
+    knobs = dict(network_of(arms[0].knobs))
+    by_value: dict[str, SweepArm] = {}
     for arm in arms:
         if arm.twin_of is None:
-            by_value.setdefault(_value(arm, varied), []).append(arm)
-    levels = sorted((level_of(value, own) for value, own in by_value.items()), key=_rank)
+            by_value.setdefault(_value(arm, varied), arm)
+    levels = sorted((_level(value, arm) for value, arm in by_value.items()), key=_rank)
     runs = [run for arm in arms for run in arm.good]
     return Network(
         name=_name(knobs, varied),
@@ -130,18 +151,18 @@ def _network(arms: Sequence[SweepArm], varied: Sequence[str], chosen: Sequence[s
     )
 
 
-def level_of(value: str, arms: Sequence[SweepArm]) -> Level:
-    """What these arms' runs amount to together."""
-    found = [measures(run) for arm in arms for run in arm.good]
+def _level(value: str, arm: SweepArm) -> Level:
+    """What an arm's runs amount to together."""
+    found = [measures(run) for run in arm.good]
     estimates: dict[Measure, Estimate | None] = {}
     for measure in Measure if found else ():
         known = [amount for each in found if (amount := each[measure]) is not None]
         estimates[measure] = Estimate.of(known) if known else None
     return Level(
         value=value,
-        asked=sum(arm.asked for arm in arms),
+        asked=arm.asked,
         estimates=estimates,
-        troubles=tuple(trouble for arm in arms for trouble in arm.troubles),
+        troubles=arm.troubles,
     )
 
 
@@ -150,7 +171,7 @@ def _pair(arms: Sequence[SweepArm], varied: Sequence[str]) -> tuple[Level, Level
         if arm.twin_of is not None:
             original = next(each for each in arms if each.name == arm.twin_of)
             value = _value(original, varied)
-            return level_of(value, [original]), level_of(value, [arm])
+            return _level(value, original), _level(value, arm)
     return None
 
 
@@ -160,10 +181,10 @@ def _grains(runs: Sequence[Run]) -> Mapping[Measure, float]:
 
 
 def _value(arm: SweepArm, varied: Sequence[str]) -> str:
-    word = arm.knobs.get(_LOWAT, NONE)
-    if word != AUTO:
+    word = arm.knobs.get(LOWAT, NONE)
+    if word != AUTO or TARGET_DELAY not in varied:
         return word
-    return " ".join([word, *(f"{name}={arm.knobs[name]}" for name in _STEERING if name in varied)])
+    return f"{word} {TARGET_DELAY}={arm.knobs[TARGET_DELAY]}"
 
 
 def _rank(level: Level) -> tuple[bool, bool, int, str]:

@@ -1,8 +1,11 @@
 """What a sweep promises of its recommended value, and whether a new run of it kept that. Pure.
 
 An interval says where the median of the sweep's own repetitions lies. Another run of the same scenario may be further
-off by what an A/A pair is, and by what means nothing. So the promise of a measure is the interval, wider by the band
-(`spread`) at both ends; the new run's median is to be inside of it.
+off by what an A/A pair is, and by what means nothing. So the promise of a measure is the interval, wider at both ends
+by what is no difference (`spread.reach`); the new run's median is to be inside of it.
+
+New are runs of the same fabric with seeds that the sweep had not: with one that it had, in the guest, a run is the same
+again and keeps every promise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +17,7 @@ from analysis.load import Run
 from analysis.sweeps import words
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.measures import Measure, measures
+from analysis.sweeps.networks import NONE
 from analysis.sweeps.spread import Spread
 
 PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
@@ -43,25 +47,24 @@ class Kept:
 
 def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
     """From and to where a new run is to be."""
-    band = spread.band(estimate.median)
-    return max(0.0, estimate.low - band), estimate.high + band
+    return spread.reach(estimate.low, estimate.high)
 
 
 def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
     """New runs against a network of a sweep's summary (`summary.summarize`).
 
     Of the runs those count that have the network's knobs, in its words, and the recommended LOWAT. Raises FolderError
-    if there is none that is ok, or if the network has no recommended value.
+    if there is none that is ok, if one is not new, or if the network has no recommended value.
     """
     knee = network["knee"]
     if knee["recommended"] is None:
         raise FolderError(f"{network['network']}: no value is recommended")
-    asked = {**network["knobs"], "LOWAT": knee["recommended"]}
-    found = [
-        measures(run) for run in runs if run.status == "ok" and asked.items() <= dict(run.document["knobs"]).items()
-    ]
-    if not found:
+    alike = [run for run in runs if run.status == "ok" and _is_recommended(run, network)]
+    if not alike:
         raise FolderError(f"no run that is ok has LOWAT={knee['recommended']} and {network['network']}")
+    for run in alike:
+        _check_new(run, network["made"])
+    found = [measures(run) for run in alike]
     return [
         Kept(
             measure=measure,
@@ -71,3 +74,20 @@ def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
         )
         for measure in PROMISED
     ]
+
+
+def _is_recommended(run: Run, network: Mapping[str, Any]) -> bool:
+    lowat = run.scenario["lowat"]
+    if (NONE if lowat is None else str(lowat)) != network["knee"]["recommended"]:
+        return False
+    return bool(network["knobs"].items() <= run.document["knobs"].items())
+
+
+def _check_new(run: Run, made: Mapping[str, Any]) -> None:
+    """Raises FolderError."""
+    fabric, seed = run.document.get("fabric"), run.document.get("seed", made["first_seed"])
+    if fabric != made["fabric"]:
+        raise FolderError(f"{run.path}: made in {fabric}, which the promise of a sweep in {made['fabric']} is not for")
+    if made["first_seed"] <= seed <= made["last_seed"]:
+        seeds = f"{made['first_seed']} to {made['last_seed']}"
+        raise FolderError(f"{run.path}: its seed, {seed}, is one of the sweep's, {seeds}; a new run needs another")

@@ -48,6 +48,9 @@ _KNEE = _object(
         "reason": _TEXT,
         "best": _or_null(_TEXT),
         "front": _list(_TEXT),
+        "left_out": _list(_TEXT),
+        "left_out_words": _or_null(_TEXT),
+        "goodput_held_against": _or_null(_TEXT),
         "goodput_falls_at": _or_null(_TEXT),
         "goodput_falls_words": _TEXT,
         "documentation": _TEXT,
@@ -69,11 +72,17 @@ _JUDGEMENT = _object(
         "words": _TEXT,
     }
 )
-_BAND = _object({"pair": _or_null(_NUMBER), "pair_part": _or_null(_NUMBER), "grain": _NUMBER})
+_BAND = _object(
+    {"pair": _or_null(_NUMBER), "pair_ratio": _or_null(_NUMBER), "pair_part": _or_null(_NUMBER), "grain": _NUMBER}
+)
+_MADE = _object(
+    {"fabric": _TEXT, "repeat": {"type": "integer", "minimum": 1}, "first_seed": _WHOLE, "last_seed": _WHOLE}
+)
 NETWORK: Mapping[str, Any] = _object(
     {
         "network": _TEXT,
         "knobs": _WORDS,
+        "made": _MADE,
         "pair": _or_null(_object({"value": _TEXT, "repetitions": _list(_WHOLE)})),
         "no_difference": _object(dict.fromkeys(Measure, _BAND)),
         "no_difference_words": _TEXT,

@@ -1,19 +1,21 @@
 """What "no difference" means in a network: the spread of an A/A pair. Pure.
 
-1. The pair is one scenario run twice with different seeds. Its spread is the largest distance between a median within
-   the interval of one and a median within the interval of the other: how far apart two medians can be for no reason.
-2. The spread grows with what is measured: a wait is bytes over a rate, and chance is in the rate. So it is a part, of
-   the pair's larger median, and of whatever is compared with it: a pair whose waits of 7 s are 5 s apart does not say
-   that 0.5 s and 2 s are the same. Compared with the pair's own value it is the distance that was seen.
-3. The band is that, but no less than what means anything at all (`measures.grains`: a TLS record, or the clock's step).
-   Runs that repeat to the byte, as the guest's do without loss, have no spread, and still no finer meaning.
-4. Two estimates differ measurably if their medians are further apart than the band of the larger one, and their
-   intervals have nothing in common. All else is reported as "no difference".
-5. Without a pair the band is what means anything, and that there was no pair is said.
+1. The pair is one scenario run twice with different seeds. Its spread is how many times larger a median within the
+   interval of one can be than a median within the interval of the other: so far apart two medians can be for no reason.
+2. It is a ratio, because the spread grows with what is measured: a wait is bytes over a rate, and chance is in the
+   rate. A pair whose waits of 7 s and 2 s are 5 s apart does not say that 0.5 s and 2 s are the same. However large it
+   is, something can be told apart: a distance, or a part of the larger value, can be as large as all that is measured.
+3. Nothing finer counts than what means anything at all (`measures.grains`: a TLS record, or the clock's step). Runs
+   that repeat to the byte, as the guest's do without loss, have no spread, and still no finer meaning. And what is less
+   than the grain counts as the grain in a ratio: of two such values neither is twice the other.
+4. Two estimates differ measurably if the larger median is more times the smaller one than the ratio, further from it
+   than the grain, and their intervals have nothing in common. All else is reported as "no difference".
+5. Without a pair the grain alone counts, and that there was no pair is said.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Self
 
 from analysis.sweeps.bootstrap import Estimate
@@ -23,14 +25,15 @@ from analysis.sweeps.networks import Network
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Of one measure in one network. amount, part: as seen, and of the pair's larger median; None without a pair.
+    """Of one measure in one network. amount, ratio: the largest distance, and the largest ratio; None without a pair.
 
+    ratio: 1 or more; infinite where one half may be nothing, there is no grain, and the other is something.
     repetitions: of either half.
     """
 
     grain: float
     amount: float | None = None
-    part: float | None = None
+    ratio: float | None = None
     repetitions: tuple[int, int] | None = None
 
     @classmethod
@@ -39,18 +42,29 @@ class Spread:
         if pair is None:
             return cls(grain=grain)
         one, other = pair
-        amount = max(one.high - other.low, other.high - one.low)
-        median = max(one.median, other.median)
         return cls(
             grain=grain,
-            amount=amount,
-            part=amount / median if median else 0.0,
+            amount=max(one.high - other.low, other.high - one.low),
+            ratio=max(_times(one.high, other.low, grain), _times(other.high, one.low, grain)),
             repetitions=(one.repetitions, other.repetitions),
         )
 
-    def band(self, value: float) -> float:
-        """What is no difference from a value, toward less."""
-        return max((self.part or 0.0) * value, self.grain)
+    @property
+    def part(self) -> float | None:
+        """By how much of the larger value the smaller one is less; None without a pair."""
+        return None if self.ratio is None else 1 - 1 / self.ratio
+
+    def are_apart(self, one: float, other: float) -> bool:
+        """Whether two medians are further apart than for no reason."""
+        smaller, larger = sorted((one, other))
+        return larger - smaller > self.grain and _times(larger, smaller, self.grain) > (self.ratio or 1.0)
+
+    def reach(self, low: float, high: float) -> tuple[float, float]:
+        """From and to where medians are that are not apart from all of those between low and high: see `are_apart`."""
+        ratio = self.ratio or 1.0
+        least = low / ratio if low / ratio > self.grain else 0.0
+        most = inf if ratio == inf else ratio * max(high, self.grain)
+        return max(0.0, min(least, low - self.grain)), max(most, high + self.grain)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +99,13 @@ def spreads(network: Network) -> Mapping[Measure, Spread]:
 def difference(one: Estimate, other: Estimate, spread: Spread) -> Difference:
     """One against another."""
     amount = one.median - other.median
-    are_apart = one.low > other.high or one.high < other.low
-    return Difference(
-        amount=amount, is_measurable=are_apart and abs(amount) > spread.band(max(one.median, other.median))
-    )
+    nothing_in_common = one.low > other.high or one.high < other.low
+    return Difference(amount=amount, is_measurable=nothing_in_common and spread.are_apart(one.median, other.median))
+
+
+def _times(larger: float, smaller: float, grain: float) -> float:
+    """How many times larger."""
+    larger, smaller = max(larger, grain), max(smaller, grain)
+    if larger <= smaller:
+        return 1.0
+    return larger / smaller if smaller else inf

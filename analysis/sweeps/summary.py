@@ -1,7 +1,8 @@
 """The one stable document of what a sweep says; docs/results.md describes it, `schema` is its JSON Schema. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import isinf
 from typing import Any
 
 from analysis.sweeps import words
@@ -18,6 +19,7 @@ SUMMARY_FORMAT = 1
 """Of the document, not of the folder it is made of."""
 
 _DIGITS = 6
+_LARGEST_SEED = 2**32 - 1
 
 
 def summarize(sweep: Sweep) -> dict[str, Any]:
@@ -34,21 +36,33 @@ def summarize(sweep: Sweep) -> dict[str, Any]:
         "finished": sweep.is_finished,
         "repeat": sweep.document["repeat"],
         "runs": {"asked": asked, "ok": asked - len(troubles), "troubles": troubles},
-        "networks": [_network(network) for network in found],
+        "networks": [_network(network, _made(sweep)) for network in found],
         "auto": _overall(judgements),
     }
 
 
-def _network(network: Network) -> dict[str, Any]:
+def _made(sweep: Sweep) -> dict[str, Any]:
+    """In what, and with which seeds: those of the arms' repetitions, then those of the twins'."""
+    first, repeat = sweep.document["seed"], sweep.document["repeat"]
+    return {
+        "fabric": sweep.document["fabric"],
+        "repeat": repeat,
+        "first_seed": first,
+        "last_seed": first + 2 * repeat - 1,
+    }
+
+
+def _network(network: Network, made: Mapping[str, Any]) -> dict[str, Any]:
     knee = find(network)
     return {
         "network": network.name,
         "knobs": dict(network.knobs),
+        "made": dict(made),
         "pair": _pair(network),
         "no_difference": {measure: _spread(knee.spreads[measure]) for measure in Measure},
         "no_difference_words": words.no_difference(network, knee),
         "values": [_value(network, knee, level) for level in network.levels],
-        "knee": _knee(network, knee),
+        "knee": _knee(network, knee, made),
         "auto": [_judgement(judgement) for judgement in judge(network)],
     }
 
@@ -61,7 +75,13 @@ def _pair(network: Network) -> dict[str, Any] | None:
 
 
 def _spread(spread: Spread) -> dict[str, Any]:
-    return {"pair": _round(spread.amount), "pair_part": _round(spread.part), "grain": _round(spread.grain)}
+    ratio = None if spread.ratio is None or isinf(spread.ratio) else spread.ratio
+    return {
+        "pair": _round(spread.amount),
+        "pair_ratio": _round(ratio),
+        "pair_part": _round(spread.part),
+        "grain": _round(spread.grain),
+    }
 
 
 def _value(network: Network, knee: Knee, level: Level) -> dict[str, Any]:
@@ -85,19 +105,30 @@ def _value(network: Network, knee: Knee, level: Level) -> dict[str, Any]:
     }
 
 
-def _knee(network: Network, knee: Knee) -> dict[str, Any]:
+def _knee(network: Network, knee: Knee, made: Mapping[str, Any]) -> dict[str, Any]:
     chosen = knee.recommended
     return {
         "recommended": chosen.value if chosen else None,
         "reason": words.reason(network, knee),
         "best": knee.best.value if knee.best else None,
         "front": [level.value for level in knee.front],
+        "left_out": [level.value for level in network.thin],
+        "left_out_words": words.left_out(network),
+        "goodput_held_against": knee.reference.value if knee.reference else None,
         "goodput_falls_at": knee.falls_at.value if knee.falls_at else None,
         "goodput_falls_words": words.falls(network, knee),
         "documentation": words.documentation(network, knee),
-        "put_back": [*network.words, f"LOWAT={chosen.value}"] if chosen else None,
+        "put_back": [*network.words, f"LOWAT={chosen.value}", *_anew(made)] if chosen else None,
         "promise": _promise(knee, chosen) if chosen else None,
     }
+
+
+def _anew(made: Mapping[str, Any]) -> list[str]:
+    """Words for as many runs, made in the same way, with seeds that the sweep had not."""
+    repeat, seed = made["repeat"], made["last_seed"] + 1
+    if seed + repeat - 1 > _LARGEST_SEED:
+        seed = made["first_seed"] - repeat
+    return [f"REPEAT={repeat}", f"SEED={seed}", f"FABRIC={made['fabric']}"]
 
 
 def _promise(knee: Knee, chosen: Level) -> dict[str, Any]:

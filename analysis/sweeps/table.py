@@ -8,6 +8,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from analysis.sweeps import words
@@ -63,6 +64,8 @@ def sentences(network: Document) -> list[str]:
         said.insert(
             2, f"The front of trade-offs (first byte, goodput, processor time if known): {', '.join(knee['front'])}."
         )
+    if knee["left_out_words"]:
+        said.insert(1, knee["left_out_words"])
     said += [judgement["words"] for judgement in network["auto"]]
     if knee["put_back"]:
         said.append(f"To see it: priolab run {' '.join(knee['put_back'])}")
@@ -87,6 +90,9 @@ def notes(summary: Document) -> list[str]:
     if any(_nobody_counted(summary, cost) for cost in COSTS):
         where = "in the virtual fabric" if summary["fabric"] == "virtual" else "here"
         found.append(f"What the front spent was not, or not all, measured {where}: its kernel keeps no such account.")
+    with_ledger, good = _with_ledger(summary)
+    if 0 < with_ledger < good:
+        found.append(f"The part in the send queue is that of {with_ledger} of {good} runs: the others have no ledger.")
     return found
 
 
@@ -107,7 +113,8 @@ def networks_csv(summary: Document) -> str:
     """A line for each network: what is recommended, medians and intervals of everything measured with it and unset."""
     which = ("recommended", "unset")
     names = [f"{name}_{measure}_{part}" for name in which for measure in Measure for part in _PARTS]
-    head = ["network", "recommended_lowat", "goodput_falls_at", "no_difference_ms", "no_difference_part", *names]
+    none = ("no_difference_ms", "no_difference_ratio", "no_difference_part")
+    head = ["network", "recommended_lowat", "goodput_falls_at", *none, *names]
     return _csv(head, (_network_cells(network) for network in summary["networks"]))
 
 
@@ -135,7 +142,8 @@ def _network_cells(network: Document) -> list[Any]:
     knee, none = network["knee"], network["no_difference"][Measure.FIRST_BYTE]
     chosen = [_value(network, knee["recommended"]), _value(network, "none")]
     cells = [cell for value in chosen for cell in _numbers(value)]
-    return [network["network"], knee["recommended"], knee["goodput_falls_at"], none["grain"], none["pair_part"], *cells]
+    apart = [none[key] for key in ("grain", "pair_ratio", "pair_part")]
+    return [network["network"], knee["recommended"], knee["goodput_falls_at"], *apart, *cells]
 
 
 def _numbers(value: Document | None) -> list[float | None]:
@@ -160,7 +168,7 @@ def _network(network: Document) -> tuple[str, ...]:
         _cell(chosen, Measure.FIRST_BYTE),
         _cell(unset, Measure.FIRST_BYTE),
         _cell(chosen, Measure.GOODPUT),
-        knee["goodput_falls_at"] or ("none of these" if chosen else _UNKNOWN),
+        knee["goodput_falls_at"] or ("none of these" if knee["goodput_held_against"] else _UNKNOWN),
         _no_difference(network["no_difference"][Measure.FIRST_BYTE]),
     )
 
@@ -204,7 +212,8 @@ def _no_difference(spread: Document) -> str:
     grain = words.milliseconds(spread["grain"])
     if spread["pair"] is None or spread["pair"] <= spread["grain"]:
         return grain
-    return f"{spread['pair_part']:.0%}, {grain} at least"
+    ratio = inf if spread["pair_ratio"] is None else spread["pair_ratio"]
+    return f"{words.factor(ratio)}, {grain} at least"
 
 
 def _value(network: Document, wanted: str | None) -> Document | None:
@@ -233,6 +242,13 @@ def _coverage(summary: Document) -> float:
 def _nobody_counted(summary: Document, cost: Measure) -> bool:
     known = [value["measured"] for network in summary["networks"] for value in network["values"] if value["ok"]]
     return bool(known) and all(each[cost] is None for each in known)
+
+
+def _with_ledger(summary: Document) -> tuple[int, int]:
+    """How many good runs have a ledger, and how many there are; twins, which no table shows, left out."""
+    values = [value for network in summary["networks"] for value in network["values"]]
+    measured = [value["measured"][Measure.SEND_QUEUE] for value in values]
+    return sum(each["repetitions"] for each in measured if each), sum(value["ok"] for value in values)
 
 
 def _milliseconds(time_ms: float | None) -> str:

@@ -1,5 +1,7 @@
 """What a sweep says, in words and with units. Pure."""
 
+from math import isinf
+
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.knee import LOSS, Knee, goodput_part
 from analysis.sweeps.measures import Measure
@@ -83,7 +85,8 @@ def reason(network: Network, knee: Knee) -> str:
 def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
     goodput = rate(chosen.estimate(Measure.GOODPUT).median)
     if network.unset is None:
-        return f"; LOWAT unset is not known here, and goodput, {goodput}, was held against the largest value's"
+        held = f"was held against that of {lowat(knee.reference)}" if knee.reference else "was held against nothing"
+        return f"; LOWAT unset is not known here, and goodput, {goodput}, {held}"
     unset = milliseconds(network.unset.estimate(_FIRST).median)
     gain = knee.against(chosen, network.unset, Measure.GOODPUT)
     less = f"{1 - goodput_part(chosen, network.unset):.1%} less"
@@ -96,7 +99,7 @@ def falls(network: Network, knee: Knee) -> str:
     if knee.reference is None or not network.fixed:
         return "Whether goodput falls is not known."
     if knee.falls_at is None:
-        tried = [level.value for level in network.fixed]
+        tried = [level.value for level in network.fixed if level is not knee.reference]
         span = tried[0] if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
         return f"Goodput falls measurably at none of the values that were tried ({span})."
     less = 1 - goodput_part(knee.falls_at, knee.reference)
@@ -112,19 +115,39 @@ def documentation(network: Network, knee: Knee) -> str:
 
     It explains what tcp_notsent_lowat does, names no value to choose, and gives the default, which is no limit.
     """
+    unset, article = (_compared(network, knee, network.level(value)) for value in (NONE, ARTICLE))
     return (
-        f"The kernel's documentation names no value, and its default is no limit{_compared(knee, network.unset)}. "
-        f"LOWAT={ARTICLE}, the article's value{_compared(knee, network.level(ARTICLE))}."
+        f"The kernel's documentation names no value, and its default is no limit{unset}. "
+        f"LOWAT={ARTICLE}, the article's value{article}."
     )
 
 
-def _compared(knee: Knee, level: Level | None) -> str:
+def _compared(network: Network, knee: Knee, level: Level | None) -> str:
     if level is None or not level.is_good or knee.recommended is None:
         return " (not measured here)"
+    if level in network.thin:
+        return f" ({_repetitions(level)}, too few)"
     if level is knee.recommended:
         return ": what is recommended here"
     found = knee.against(level, knee.recommended, _FIRST)
     return f": {milliseconds(level.estimate(_FIRST).median)}, {difference(_FIRST, found)}"
+
+
+def left_out(network: Network) -> str | None:
+    """Which values are not known well enough to be compared, and why; None if there are none."""
+    if not network.thin:
+        return None
+    each = ", ".join(f"{lowat(level)} ({_repetitions(level)})" for level in network.thin)
+    return f"Left out, because too few of their runs are ok, fewer than {network.enough}: {each}."
+
+
+def _repetitions(level: Level) -> str:
+    return f"{level.repetitions} of {level.asked} runs ok"
+
+
+def factor(ratio: float) -> str:
+    """A ratio of two measured values, the larger over the smaller."""
+    return "any factor" if isinf(ratio) else f"factor {ratio:.4g}"
 
 
 def no_difference(network: Network, knee: Knee) -> str:
@@ -139,8 +162,8 @@ def no_difference(network: Network, knee: Knee) -> str:
     one, other = first.repetitions
     return (
         f"{told}, or than the A/A pair's spread: {lowat(network.pair[0])} twice, {one} and {other} repetitions, up to "
-        f"{milliseconds(first.amount or 0.0)} ({first.part or 0.0:.1%}) and {rate(goodput.amount or 0.0)} "
-        f"({goodput.part or 0.0:.1%}) apart."
+        f"{milliseconds(first.amount or 0.0)} ({factor(first.ratio or 1.0)}) and {rate(goodput.amount or 0.0)} "
+        f"({factor(goodput.ratio or 1.0)}) apart."
     )
 
 

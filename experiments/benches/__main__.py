@@ -84,7 +84,7 @@ def _hundred_arms(results: str) -> Path:
     """The sweep that the lab's speed is told by: a hundred arms of the modem, four page loads each."""
     wanted = sweep_from(asked_from(["modem", "FABRIC=virtual", f"RESULTS={results}"]), yes=False)
     silent = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None, reused=lambda _: None)
-    return run_sweep(wanted, Local(wanted.manner, bearable(wanted.scenarios)), silent)
+    return run_sweep(wanted, Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)), silent)
 
 
 def main() -> None:

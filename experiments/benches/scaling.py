@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.load import load_experiment
-from analysis.summary import summarize
 from experiments.errors import StepFailed
 from experiments.record import write_document
 from experiments.sweep import parcel
@@ -25,6 +24,7 @@ from experiments.sweep.command import tally_of
 from experiments.sweep.folder import SweepFolder
 from experiments.sweep.local import Local
 from experiments.sweep.sweep import Hearing, begin, fingerprint_of, run_sweep, sweep_from
+from experiments.sweep.table import outcomes
 
 _CASES = ("maps", "modem")
 _GRID = ("LOWAT=none,16384,65536", "REPEAT=2", "FABRIC=virtual")
@@ -34,6 +34,7 @@ _FILED = 1000
 _SHOWN = 10_000
 _TASKS = 200
 _BATCH = 10
+"""Runs to a task, at most (`sweep.cluster`)."""
 _BEGIN, _END = "<!-- measured -->\n", "<!-- end of what was measured -->\n"
 
 
@@ -128,7 +129,7 @@ def _plan(arms: int, room: Path) -> dict[str, float]:
 
 
 def _show(run: Path, room: Path) -> dict[str, float]:
-    """What is done when all runs are there: read every run.json, and make the summary."""
+    """What is done when all runs are there: read every run.json, and keep what the table shows of it."""
     document = json.loads((run / "run.json").read_text())
     names = [f"arm-{number}.1" for number in range(_SHOWN)]
     for name in names:
@@ -138,7 +139,8 @@ def _show(run: Path, room: Path) -> dict[str, float]:
     experiment = json.loads((room / "experiment.json").read_text())
     (room / "experiment.json").write_text(json.dumps(experiment | {"runs": names}))
     began_s, empty_bytes = time.process_time(), _bytes()
-    summarize(load_experiment(room))
+    shown = outcomes(room)
+    assert len(shown) == _SHOWN
     return {
         "showing_s": (time.process_time() - began_s) / _SHOWN,
         "showing_bytes": (_peak_bytes() - empty_bytes) / _SHOWN,

@@ -5,7 +5,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -121,15 +121,25 @@ class Virtual:
 
     def _memory_folder(self, scenario: Scenario) -> Path:
         """Where the guest's memory file can be: it is mapped executable. Raises Unavailable."""
-        candidates = [Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), cache_folder()]  # noqa: S108
-        for folder in candidates:
-            if not folder.is_dir() or not os.access(folder, os.W_OK):
-                continue
-            state = os.statvfs(folder)
-            if not state.f_flag & os.ST_NOEXEC and state.f_bavail * state.f_frsize > memory_mib(scenario) * _MIB:
+        for folder, room_mib in _memory_rooms_mib():
+            if room_mib > memory_mib(scenario):
                 return folder
         reason = f"no folder for {memory_mib(scenario)} MiB of guest memory that allows execution"
         raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to one that is not mounted noexec")
+
+
+def _memory_rooms_mib() -> Iterator[tuple[Path, int]]:
+    """Folders in which a guest's memory file can be, the preferred one first, and what is free in them."""
+    for folder in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), cache_folder()):  # noqa: S108
+        if folder.is_dir() and os.access(folder, os.W_OK):
+            state = os.statvfs(folder)
+            if not state.f_flag & os.ST_NOEXEC:
+                yield folder, state.f_bavail * state.f_frsize // _MIB
+
+
+def memory_room_mib(scenario: Scenario) -> int:
+    """What is free for guests' memory in the folder that takes one for that scenario; 0 if none does."""
+    return next((room_mib for _, room_mib in _memory_rooms_mib() if room_mib > memory_mib(scenario)), 0)
 
 
 def no_netem() -> str | None:

@@ -4,7 +4,7 @@ Runs inside the guest as `python -m experiments.guest.init LIST`, a file with a 
 host's file system, read-only; the folder of the run at work is mounted, writable, on /mnt.
 
 Rules:
-1. A run finds the same guest whether it is the first or the tenth: the same time of day, the same phase of the kernel's
+1. A run finds the same guest whether it is the first or the last: the same time of day, the same phase of the kernel's
    ticks, random numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty
    /run, and its folder under the same name. What it started ends with that process.
 2. OpenSSL takes addresses of its own for random numbers. They are settled before anything that differs from guest to

@@ -98,7 +98,7 @@ def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, 
     """The folder of a sweep, and how it was made."""
     asked = asked_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(asked, yes=False)
-    executor = Local(wanted.manner, bearable(wanted.scenarios))
+    executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
     return command.make(asked, wanted, executor, options, report), wanted
 
 

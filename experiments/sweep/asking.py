@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.errors import ScenarioError
+from experiments.errors import GridError, ScenarioError
 from experiments.invocation import RUN_KNOBS, entry_of, run_values, unknown_knob
 from experiments.scenario import KNOBS
 from experiments.sweep import file
@@ -38,9 +38,12 @@ class Asked:
         return (self.grid.combinations + self.grid.networks) * int(self.run["REPEAT"])
 
 
-def asked_from(words: Sequence[str]) -> Asked:
-    """What these words ask for: NAME=VALUE,VALUE, or the name of a sweep. Raises ScenarioError."""
-    given = dict(map(_split, words))
+def asked_from(words: Sequence[str], over: Sequence[str] = ()) -> Asked:
+    """What these words ask for: NAME=VALUE,VALUE, or the name of a sweep. Raises ScenarioError, also for one twice.
+
+    over: words that come before the others, as make's do.
+    """
+    given = _once(words) | dict(map(_split, over))
     scenario = {name: tuple(map(str.strip, given[name].split(","))) for name in given if name in KNOBS}
     if _SWEEP not in given and _SCENARIO not in given and not scenario:
         given[_SWEEP] = file.DEFAULT
@@ -55,6 +58,15 @@ def asked_from(words: Sequence[str]) -> Asked:
         grid=grid,
         run=run_values({"SAMPLE": _SAMPLE, **(sweep.run if sweep else {}), **words_of_run}),
     )
+
+
+def _once(words: Sequence[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for name, value in map(_split, words):
+        if name in given:
+            raise GridError(f"{name} is there twice, {given[name]} and {value}; several values are one word, A,B")
+        given[name] = value
+    return given
 
 
 def _split(word: str) -> tuple[str, str]:

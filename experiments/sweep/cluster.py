@@ -7,13 +7,15 @@ Nothing else but `crew.py` knows of Dask. Rules:
    neither the scheduler nor the head ever holds more than is being run.
 3. When a worker is lost, Dask gives its tasks to another; lost is what it had not handed in, at most one batch for each
    of its threads. A batch with which several workers were lost is handed out again run by run, and a run with which
-   several are lost again has failed.
+   several are lost again has failed. It is the same with one that comes to nothing (`worker.Mishap`), or of which no
+   run folder comes back: run by run, and after three times by itself a run has failed.
 4. Tasks that nobody wants any more, because the head was interrupted or killed, end on the workers within a second.
 """
 
 import re
+import shutil
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -26,7 +28,7 @@ from distributed import Client, Future, KilledWorker, Status, get_worker
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.experiment import prepare
-from experiments.making import Run, conclude, lay_out
+from experiments.making import Run, give_up, lay_out
 from experiments.order import Tools
 from experiments.request import Manner
 from experiments.scenario import Scenario
@@ -34,13 +36,18 @@ from experiments.sweep.crew import Crew
 from experiments.sweep.executor import Ended, Room, fair_share, unwritable
 from experiments.sweep.grid import counted
 from experiments.sweep.parcel import BadParcel, unpack
-from experiments.sweep.worker import Parcel, Refusal, Terms, Unwanted, carry_out, identity, kinds
+from experiments.sweep.worker import Mishap, Parcel, Refusal, Terms, Unwanted, carry_out, identity, kinds
 
 _OPTION = "--scheduler"
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")
 _CONNECT_S = 10.0
 _CLOSE_S = 5.0
 _WAIT_S = 1.0
+_MOST = 10
+"""Runs to a task. What a task has done comes back at its end, so this is what is lost with it; a guest begins in two
+seconds, which ten runs share well enough."""
+
+_ATTEMPTS = 3
 _ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.failed)
 
 
@@ -108,7 +115,7 @@ class Cluster:
 
     def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
         """See Executor."""
-        waiting = _Waiting(runs, self._manner.fabric.runs_per_command)
+        waiting = _Waiting(runs, min(_MOST, self._manner.fabric.runs_per_command))
         tasks: dict[str, _Task] = {}
         over: SimpleQueue[str] = SimpleQueue()
         try:
@@ -163,6 +170,8 @@ class Cluster:
         try:
             with self._reached():
                 parcels = task.future.result()
+        except StepFailed:
+            raise
         except Refusal as error:
             self._crew.refuse(error.worker, error.why)
             waiting.put_back(task.runs)
@@ -175,17 +184,41 @@ class Cluster:
                 lost = error.allowed_failures + 1
                 why = f"{counted(lost, 'worker')} {'was' if lost == 1 else 'were'} lost with it"
                 self._give_up(task.runs[0], why, room, ended)
+        except Mishap as error:
+            self._crew.mishap(error.worker, task.runs[0].name, error.why)
+            self._again(task.runs, error.why, waiting, room, ended)
+        except Exception as error:  # whatever it is, it came instead of the runs
+            self._again(task.runs, f"{type(error).__name__}: {error}", waiting, room, ended)
         else:
-            named = {run.name: run for run in task.runs}
-            for parcel in parcels:
-                _file(named[parcel.name], parcel, room, ended)
+            self._open(task, parcels, waiting, room, ended)
+
+    def _open(self, task: _Task, parcels: Sequence[Parcel], waiting: "_Waiting", room: Room, ended: Ended) -> None:
+        """File what came back. Raises StepFailed."""
+        packed = {parcel.name: parcel for parcel in parcels}
+        for run in task.runs:
+            try:
+                _file(run, packed[run.name], room)
+            except (BadParcel, KeyError) as error:
+                shutil.rmtree(room.building(run.name).path, ignore_errors=True)
+                self._again([run], f"what came back is no run folder: {error}", waiting, room, ended)
+            else:
+                self._crew.well(packed[run.name].worker)
+                ended(run, packed[run.name].ending)
+
+    def _again(self, runs: Sequence[Run], why: str, waiting: "_Waiting", room: Room, ended: Ended) -> None:
+        """Hand out again, run by run, what came to nothing; a run that does so several times has failed."""
+        if len(runs) == 1 and waiting.attempts[runs[0].name] + 1 >= _ATTEMPTS:
+            self._give_up(runs[0], f"it came to nothing {_ATTEMPTS} times: {why}", room, ended)
+            return
+        waiting.attempts.update(run.name for run in runs if len(runs) == 1)
+        waiting.put_back(runs, alone=True)
 
     def _give_up(self, run: Run, why: str, room: Room, ended: Ended) -> None:
         """A run of which nothing came back has failed."""
         folder = room.building(run.name)
         try:
             lay_out(run, folder, self._manner, self._tools[run.arm.scenario.server])
-            ending = conclude(run, folder, self._manner, final=room.final, wall_s=0.0, trouble=why)
+            ending = give_up(run, folder, self._manner, final=room.final, wall_s=0.0, why=why)
             room.file(run.name)
         except OSError as error:
             raise unwritable(run, error) from error
@@ -201,12 +234,16 @@ class Cluster:
 
 
 class _Waiting:
-    """Runs that have not been handed out, in their order; most: so many share a command."""
+    """Runs that have not been handed out, in their order; most: so many share a command.
+
+    attempts: how often each, by itself, came to nothing.
+    """
 
     def __init__(self, runs: Sequence[Run], most: int) -> None:
         self._runs = deque(runs)
         self._alone: deque[Run] = deque()
         self._most = most
+        self.attempts: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._runs) + len(self._alone)
@@ -239,13 +276,10 @@ def _carry_out(terms: Terms, runs: Sequence[Run], final: Path) -> list[Parcel]:
     )
 
 
-def _file(run: Run, parcel: Parcel, room: Room, ended: Ended) -> None:
-    """Raises StepFailed."""
+def _file(run: Run, parcel: Parcel, room: Room) -> None:
+    """Raises StepFailed, BadParcel."""
     try:
         unpack(parcel.content, room.building(run.name).path)
         room.file(run.name)
     except OSError as error:
         raise unwritable(run, error) from error
-    except BadParcel as error:
-        raise StepFailed(run.name, f"what came back is no run folder: {error}") from error
-    ended(run, parcel.ending)

@@ -1,6 +1,7 @@
 """The commands `priolab sweep` and `priolab list SWEEP`, and what they say."""
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analysis.load import load_experiment
-from analysis.summary import summarize
 from experiments.errors import LabError, Unavailable
 from experiments.invocation import words_of_make
 from experiments.making import Ending, Run
@@ -20,10 +19,10 @@ from experiments.sweep import estimate, file, table
 from experiments.sweep.asking import Asked, asked_from
 from experiments.sweep.executor import Executor
 from experiments.sweep.folder import SweepFolder, document_of, unfinished
-from experiments.sweep.grid import counted, expand
+from experiments.sweep.grid import counted
 from experiments.sweep.local import Local, bearable
 from experiments.sweep.progress import Tally
-from experiments.sweep.sweep import Hearing, Sweep, estimate_here, run_sweep, sweep_from
+from experiments.sweep.sweep import Hearing, Sweep, estimate_here, expanded, run_sweep, sweep_from
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -46,7 +45,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 
 def sweep(options: argparse.Namespace, report: Report) -> int:
     """Run it, or go on with it; the exit code."""
-    asked = asked_from([*options.words, *(words_of_make() if options.from_make else ())])
+    asked = asked_from(options.words, over=words_of_make() if options.from_make else ())
     wanted = sweep_from(asked, yes=options.yes)
     with _executor(wanted, options.scheduler) as executor:
         try:
@@ -58,7 +57,7 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
             return 1
     if options.print_folder:
         print(folder)
-        return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
+        return 0 if all(outcome.status == "ok" for outcome in table.outcomes(folder)) else 1
     return present(folder, report)
 
 
@@ -89,7 +88,7 @@ def make(asked: Asked, wanted: Sweep, executor: Executor, options: argparse.Name
 def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:
     """Whoever is to carry it out: this machine, or a cluster. Raises Unavailable."""
     if scheduler is None:
-        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios)))
+        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
     try:
         from experiments.sweep.cluster import Cluster  # a quarter of a second of imports, and an extra
     except ModuleNotFoundError as error:
@@ -100,16 +99,16 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
 
 def present(folder: Path, report: Report) -> int:
     """What a finished sweep came to; the exit code. Raises FolderError."""
-    summary, document = summarize(load_experiment(folder)), document_of(folder)
+    outcomes, document = table.outcomes(folder), document_of(folder)
     assert document is not None, "whoever asks knows that it is one"
-    report.made_table(table.results(document, summary))
-    # What statistics make of it, spreads of the pairs and knees, belongs here.
-    bad = [arm for arm in summary["arms"] if arm["status"] != "ok"]
-    for arm in bad:
-        report.say(f"{arm['name']}: {arm['status']} - {arm['reason']}", "red")
+    report.made_table(table.results(document, outcomes))
+    bad = [outcome for outcome in outcomes if outcome.status != "ok"]
+    for outcome in bad:
+        report.say(f"{outcome.name}: {outcome.status} - {outcome.reason}", "red")
     if bad:
-        report.say(f"{len(bad)} of {len(summary['arms'])} arms are not ok", "bold red")
+        report.say(f"{len(bad)} of {len(outcomes)} arms are not ok", "bold red")
     report.figures([], folder)
+    report.say(f"which LOWAT it recommends, and why: priolab knee {shlex.quote(str(folder))}")
     return 1 if bad else 0
 
 
@@ -127,12 +126,13 @@ def show_named(report: Report) -> None:
 
 
 def show_expansion(words: Sequence[str], report: Report) -> None:
-    """What a sweep would run. Raises ScenarioError."""
+    """What a sweep would run. Raises ScenarioError, also for one that `priolab sweep` would not run without --yes."""
     asked = asked_from(words)
-    points = expand(asked.grid)
+    points = expanded(asked, yes=False)
     _announce(asked, report)
     scenarios = [point.arm.scenario for point in points]
-    report.say(f"{_times(estimate_here(asked, scenarios))} on this machine; {bearable(scenarios)} side by side")
+    about = estimate_here(asked, scenarios)
+    report.say(f"{_times(about)} on this machine; {about.side_by_side} side by side")
     report.made_table(table.expansion(points))
 
 
@@ -145,7 +145,8 @@ def _size(asked: Asked) -> str:
     grid, repeat = asked.grid, asked.run["REPEAT"]
     times = f", {repeat} times each" if repeat > 1 else ""
     arms = f"{counted(grid.combinations, 'arm')} in {counted(grid.networks, 'network')}"
-    return f"{arms}, and {counted(grid.networks, 'twin')}{times}: {asked.runs:,} runs"
+    told = f"{arms}, and {counted(grid.networks, 'twin')}{times}: {asked.runs:,} runs"
+    return f"{told}; TARGET_DELAY with LOWAT=auto alone" if grid.aims_at_several else told
 
 
 def _lists(asked: Asked) -> str:

@@ -4,6 +4,8 @@ Rules:
 1. A worker is asked whether it is the head's equal (`worker.py`) when it is first seen, whenever that is. Nothing is
    handed to one that has not been asked, or has refused.
 2. One that has gone and comes back is a new one.
+3. One with which several batches in a row came to nothing may not work any more, as one that refuses: its disk may be
+   full. A batch that comes to nothing again and again is no fault of his.
 """
 
 import asyncio
@@ -17,6 +19,8 @@ from experiments.sweep.worker import Terms, refusal
 
 _LOOK_S = 1.0
 _PATIENCE_S = 60.0
+_MISHAPS = 3
+"""So many batches in a row, none of them twice."""
 
 
 class Crew:
@@ -30,6 +34,7 @@ class Crew:
         self._threads: dict[str, int] = {}
         self._refused: dict[str, str] = {}
         self._lost: set[str] = set()
+        self._mishaps: dict[str, set[str]] = {}
         self._looked_s = float("-inf")
         self._manned_s = time.monotonic()
 
@@ -72,10 +77,24 @@ class Crew:
             self._refused[address] = why
             self._tell(f"worker {address} refuses: {why}")
 
+    def mishap(self, address: str, batch: str, why: str) -> None:
+        """A batch came to nothing there. batch: a name for it, the same when it is handed out again."""
+        self._tell(f"worker {address}: {batch} came to nothing: {why}")
+        batches = self._mishaps.setdefault(address, set())
+        batches.add(batch)
+        if len(batches) >= _MISHAPS:
+            self.refuse(address, why)
+
+    def well(self, address: str) -> None:
+        """A batch came to something there."""
+        self._mishaps.pop(address, None)
+
     def _ask(self, there: Mapping[str, int]) -> None:
         new = [address for address in there if address not in self._threads]
         if not new:
             return
+        for address in new:
+            self._mishaps.pop(address, None)
         answers = self._client.run(_refusal, self._terms, workers=new, on_error="return")
         for address in new:
             answer = answers[address]

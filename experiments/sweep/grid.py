@@ -2,10 +2,15 @@
 
 Rules:
 1. A combination is an arm; they come in the order in which knobs and values were given. One value alone is fixed.
-2. A network is everything but what the front does about LOWAT: arms that agree in all the rest share one.
+   TARGET_DELAY means something to LOWAT=auto alone: with any other LOWAT its values make one arm, not several that are
+   the same.
+2. A network is everything but what the front does about LOWAT: arms that agree in all the rest share one
+   (`analysis.sweeps.networks.network_of`).
 3. In every network one arm has a twin, the control (LOWAT unset) if it is there, else the first: an A/A pair, the same
    scenario with other seeds. What lies between the two is what "no difference" means there.
 4. All of it is checked before anything is made: each value, twice the same, and each combination.
+5. LOWAT is in bytes, `none` or `auto`, however it was given: whoever reads results compares values. The other knobs
+   keep their words.
 """
 
 import random
@@ -15,11 +20,11 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from analysis.sweeps.networks import LOWAT, NONE, TARGET_DELAY, network_of
 from experiments.errors import GridError, ScenarioError
 from experiments.request import Arm
-from experiments.scenario import KNOBS
+from experiments.scenario import KNOBS, LOWAT_AUTO
 
-WITHIN_A_NETWORK = ("LOWAT", "TARGET_DELAY", "TUNER")
 _TWIN = "twin"
 _LONGEST_NAME = 180
 """Letters; a folder's name may have 255 bytes, the repetition and an ending included."""
@@ -35,12 +40,21 @@ class Grid:
     @property
     def combinations(self) -> int:
         """Arms without twins."""
-        return prod(map(len, self.levels.values()))
+        if TARGET_DELAY not in self.levels:
+            return prod(map(len, self.levels.values()))
+        lowats = self.levels.get(LOWAT, (LOWAT_AUTO,))
+        of_lowat = sum(len(self.levels[TARGET_DELAY]) if lowat == LOWAT_AUTO else 1 for lowat in lowats)
+        return self.networks * of_lowat
+
+    @property
+    def aims_at_several(self) -> bool:
+        """Whether there are values of TARGET_DELAY that do not make an arm with every LOWAT."""
+        return TARGET_DELAY in self.levels and LOWAT in self.levels
 
     @property
     def networks(self) -> int:
         """As many as there are twins."""
-        return prod(len(values) for name, values in self.levels.items() if name not in WITHIN_A_NETWORK)
+        return prod(len(self.levels[name]) for name, _ in network_of(dict.fromkeys(self.levels, "")))
 
     def knobs(self, levels: Mapping[str, str]) -> dict[str, str]:
         """All of a combination's words, defaults included."""
@@ -60,7 +74,10 @@ def counted(number: int, noun: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """An arm and where in the grid it is. levels: its values of the knobs that vary. twin_of: the name of an arm."""
+    """An arm and where in the grid it is. twin_of: the name of an arm.
+
+    levels: its values of the knobs that vary, but for those that mean nothing to it.
+    """
 
     arm: Arm
     levels: Mapping[str, str]
@@ -69,13 +86,18 @@ class Point:
     @property
     def network(self) -> tuple[tuple[str, str], ...]:
         """What it shares with those that differ from it in LOWAT alone."""
-        return tuple((name, value) for name, value in self.levels.items() if name not in WITHIN_A_NETWORK)
+        return network_of(self.levels)
 
 
 def grid_from(values: Mapping[str, Sequence[str]]) -> Grid:
     """The grid of these values by knob. Raises ScenarioError, naming what is empty, twice the same, or cannot be."""
     for name, given in values.items():
         _check_values(name, given)
+    values = {name: tuple(map(_in_bytes, given)) if name == LOWAT else given for name, given in values.items()}
+    targets, lowats = values.get(TARGET_DELAY, ()), values.get(LOWAT, (KNOBS[LOWAT].default,))
+    if len(targets) > 1 and LOWAT_AUTO not in lowats:
+        given = f"{TARGET_DELAY}={','.join(targets)}"
+        raise GridError(f"{given}: only LOWAT={LOWAT_AUTO} aims at it, which is not among the values of LOWAT")
     levels = {name: tuple(given) for name, given in values.items() if len(given) > 1}
     if not levels:
         raise GridError("nothing varies: at least one knob needs several values, as in LOWAT=none,4096,16384")
@@ -98,11 +120,27 @@ def _check_values(name: str, given: Sequence[str]) -> None:
         seen[value] = text
 
 
+def _in_bytes(text: str) -> str:
+    """A value of LOWAT as results keep it. It must be one."""
+    value = KNOBS[LOWAT].parse(text)
+    return NONE if value is None else str(value)
+
+
+def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
+    """What varies, of every arm."""
+    for values in product(*grid.levels.values()):
+        levels = dict(zip(grid.levels, values, strict=True))
+        if TARGET_DELAY in levels and grid.knobs(levels)[LOWAT] != LOWAT_AUTO:
+            if levels[TARGET_DELAY] != grid.levels[TARGET_DELAY][0]:
+                continue
+            del levels[TARGET_DELAY]
+        yield levels
+
+
 def expand(grid: Grid) -> tuple[Point, ...]:
     """Every arm, twins last. Raises GridError if there are combinations that cannot be."""
     points, refused = [], []
-    for values in product(*grid.levels.values()):
-        levels = dict(zip(grid.levels, values, strict=True))
+    for levels in _combinations(grid):
         arm = Arm(name=_name(levels), knobs=grid.knobs(levels))
         try:
             _ = arm.scenario
@@ -135,6 +173,6 @@ def _twins(points: Sequence[Point]) -> Iterator[Point]:
     for point in points:
         networks.setdefault(point.network, []).append(point)
     for members in networks.values():
-        first = min(members, key=lambda point: point.arm.knobs["LOWAT"] != "none")
+        first = min(members, key=lambda point: point.arm.knobs[LOWAT] != NONE)
         twin = Arm(name=f"{first.arm.name}_{_TWIN}", knobs=first.arm.knobs)
         yield Point(arm=twin, levels=first.levels, twin_of=first.arm.name)

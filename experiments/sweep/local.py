@@ -2,7 +2,7 @@
 
 Runs that share a command are a batch. The command may tell how far it is in lines of progress: `begins NAME` and
 `ended NAME`; a run that ended is concluded at once, while the rest of its batch goes on. Concluding has a thread of its
-own, so that the next batch begins meanwhile.
+own, so that the next batch begins meanwhile. The limit on the wall clock is that of the run at work, since it began.
 """
 
 import os
@@ -17,10 +17,13 @@ from types import TracebackType
 from typing import Self
 
 from experiments import jobs
+from experiments.errors import StepFailed
 from experiments.experiment import prepare
-from experiments.fabrics.virtual import memory_mib
+from experiments.fabrics.fabric import Fabric
+from experiments.fabrics.virtual import memory_mib, memory_room_mib
 from experiments.making import Ending, Run, conclude, lay_out, wall_limit_s
 from experiments.order import BEGINS, ENDED, Tools
+from experiments.processes import tail
 from experiments.record import RunFolder
 from experiments.request import Manner
 from experiments.scenario import Scenario
@@ -29,10 +32,20 @@ from experiments.sweep.executor import Ended, Room, fair_share, unwritable
 _MEMORY = Path("/proc/meminfo")
 
 
-def bearable(scenarios: Sequence[Scenario]) -> int:
-    """How many runs side by side: one per processor, and no more than there is memory for."""
-    largest_mib = max(map(memory_mib, scenarios))
-    return max(1, min(len(os.sched_getaffinity(0)), _available_mib() // largest_mib))
+def bearable(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
+    """How many runs side by side: one at least, and no more than there is memory for, and room for guests' memory.
+
+    One per processor; on a real clock one per two, because an arm is several processes, and what one of them waits for
+    a processor is time that is measured.
+    """
+    largest = max(scenarios, key=memory_mib)
+    cpus = len(os.sched_getaffinity(0))
+    bounds = [_available_mib() // memory_mib(largest)]
+    if fabric.virtual_clock:
+        bounds += [cpus, memory_room_mib(largest) // memory_mib(largest)]
+    else:
+        bounds += [cpus // 2]
+    return max(1, min(bounds))
 
 
 def _available_mib() -> int:
@@ -83,14 +96,14 @@ class Local:
             runs = [waiting.popleft() for _ in range(share)]
             for run in runs:
                 desk.lay_out(run, self._tools[run.arm.scenario.server])
-            batch = batches[runs[0].name] = _Batch(runs, desk, waiting)
+            batch = batches[runs[0].name] = _Batch(runs, desk, waiting, self._manner)
             folders = [(run.arm.scenario, desk.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,
                 command=partial(self._manner.fabric.command, folders),
                 one_cpu=self._manner.fabric.virtual_clock,
                 log=folders[0][1].path / "console.log",
-                timeout_s=sum(wall_limit_s(run.arm.scenario, self._manner) for run in runs),
+                overdue=batch.overdue,
                 finished=batch.finished,
             )
 
@@ -98,30 +111,59 @@ class Local:
 class _Batch:
     """Runs that share a command, and how far it is."""
 
-    def __init__(self, runs: Sequence[Run], desk: "_Desk", put_back: deque[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], desk: "_Desk", put_back: deque[Run], manner: Manner) -> None:
+        self._runs = runs
         self._left = {run.name: run for run in runs}
         self._begun = {runs[0].name: time.monotonic()}
+        self._since_s: float | None = None
         self._desk = desk
         self._put_back = put_back
+        self._manner = manner
 
     def step(self, text: str) -> None:
         """A line of the command's progress."""
         self._desk.report()
+        if text.startswith((BEGINS, ENDED)):
+            self._since_s = time.monotonic()
         if text.startswith(BEGINS):
             self._begun.setdefault(text.removeprefix(BEGINS), time.monotonic())
         elif text.startswith(ENDED) and (run := self._left.pop(text.removeprefix(ENDED), None)):
             self._conclude(run, None)
+
+    def overdue(self, wall_s: float) -> str | None:
+        """Why the command is to be ended: the run at work, or else the end, takes too long. wall_s: of the command."""
+        run = next(iter(self._left.values()), self._runs[-1])
+        limit_s = wall_limit_s(run.arm.scenario, self._manner)
+        if (wall_s if self._since_s is None else time.monotonic() - self._since_s) <= limit_s:
+            return None
+        return jobs.too_long(run.name, limit_s, self._log)
 
     def finished(self, wall_s: float, trouble: str | None) -> None:
         """The command has ended: what it had begun is concluded, what it had not begun is handed out again."""
         del wall_s  # of the batch
         for run in self._left.values():
             if run.name in self._begun:
-                self._conclude(run, trouble)
+                self._conclude(run, trouble or self._broken_off(run))
             else:
                 self._desk.forget(run)
                 self._put_back.append(run)
         self._desk.report()
+
+    @property
+    def _log(self) -> Path:
+        """The command's, in the folder of its first run, under the name that it has when somebody reads of it."""
+        first = self._runs[0]
+        folder = self._desk.building(first).path if first.name in self._left else self._desk.final / first.name
+        return folder / "console.log"
+
+    def _broken_off(self, run: Run) -> str | None:
+        """What to say of a run whose command ended before it; None if its own folder tells."""
+        if run is self._runs[0] or self._desk.building(run).outcome.exists():
+            return None
+        building = self._desk.building(self._runs[0]).path
+        logs = [building / "console.log", building.with_name(self._runs[0].name) / "console.log"]
+        said = next(filter(None, map(tail, logs)), "")
+        return str(StepFailed(run.name, f"it ended without an outcome: {said}", self._log))
 
     def _conclude(self, run: Run, trouble: str | None) -> None:
         begun = self._begun.get(run.name, time.monotonic())
@@ -145,6 +187,10 @@ class _Desk:
         self._thread.shutdown()
         if kind is None:
             self.report()
+
+    @property
+    def final(self) -> Path:
+        return self._room.final
 
     def building(self, run: Run) -> RunFolder:
         return self._room.building(run.name)

@@ -86,7 +86,7 @@ class Tally:
     def line(self, now_s: float) -> str:
         """All of it in a line."""
         words = f"{self.arms_done} of {self._all_arms} arms, {self.runs_done} of {len(self._arms)} runs"
-        for status, count in self.statuses.items():
+        for status, count in list(self.statuses.items()):  # the line is asked for in a thread of its own
             words += f", {count} {status}" if status != "ok" else ""
         elapsed_s = now_s - self._began_s
         if self._link_s and elapsed_s > 0:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import reuse
-from experiments.errors import GridError, ScenarioError, Unavailable
+from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from experiments.experiment import git_revision, results_folder
 from experiments.fabrics.fabric import FABRICS, Fabric, choose
 from experiments.making import Ending, Run
@@ -87,9 +87,7 @@ class Hearing:
 
 def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
     """All of it checked. Raises ScenarioError; GridError for a grid too large to run without `yes`; Unavailable."""
-    if asked.runs > _MOST or (asked.runs >= _ASK_FROM and not yes):
-        raise GridError(_too_many(asked))
-    points = expand(asked.grid)
+    points = expanded(asked, yes=yes)
     fabric, why = _fabric([point.arm.scenario for point in points], asked)
     return Sweep(
         name=asked.name,
@@ -112,6 +110,13 @@ def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
     )
 
 
+def expanded(asked: Asked, *, yes: bool) -> tuple[Point, ...]:
+    """Every arm. Raises GridError for a grid too large without `yes`, before it is expanded, and as `expand` does."""
+    if asked.runs > _MOST or (asked.runs >= _ASK_FROM and not yes):
+        raise GridError(_too_many(asked))
+    return expand(asked.grid)
+
+
 def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
     """Run what is not there yet, unless another will do; the finished folder.
 
@@ -128,6 +133,9 @@ def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
         runs, done = sweep.runs(), set(folder.done())
         waiting = [runs[name] for name in folder.order if name not in done]
         executor.carry_out(waiting, folder, lambda run, ending: hearing.ended(run, ending, folder.run(run.name)))
+        if missing := set(folder.order).difference(folder.done()):
+            lost = counted(len(missing), "run")
+            raise StepFailed("the sweep", f"{lost} did not come back, {min(missing)} among them")
         return folder.publish(
             {
                 "format": RUN_FORMAT,
@@ -149,7 +157,11 @@ def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int
     except Unavailable:
         fabric = FABRICS.get(asked.run["FABRIC"], next(iter(FABRICS.values())))
     return estimate.of_all(
-        scenarios, asked.runs, virtual_clock=fabric.virtual_clock, side_by_side=side_by_side or bearable(scenarios)
+        scenarios,
+        asked.runs,
+        virtual_clock=fabric.virtual_clock,
+        side_by_side=side_by_side or bearable(scenarios, fabric),
+        runs_per_command=fabric.runs_per_command,
     )
 
 

@@ -1,13 +1,20 @@
-"""The tables of a sweep: what it would run, and what came of it."""
+"""The tables of a sweep: what it would run, and what came of it.
+
+There may be a million runs, each with a run.json of twenty kilobytes: they are read one arm at a time.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
 
 from rich.markup import escape
 from rich.table import Table
 
+from analysis.summary import arms
+from analysis.sweeps.networks import network_of
 from experiments.sweep import estimate
-from experiments.sweep.grid import WITHIN_A_NETWORK, Point
+from experiments.sweep.grid import Point
 
 _STYLES = {"kept": "green", "inverted": "red", "invalid": "bold red", "failed": "bold red", "unsupported": "bold red"}
 
@@ -30,31 +37,62 @@ def expansion(points: Sequence[Point]) -> Table:
     return table
 
 
-def results(sweep: Mapping[str, Any], summary: Mapping[str, Any]) -> Table:
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of an arm. reason: of its first run that is not ok; times_ms: of _FIGURES, medians; good, of: runs."""
+
+    name: str
+    status: str
+    reason: str | None
+    verdict: str | None
+    times_ms: tuple[float | None, ...]
+    good: int
+    of: int
+
+    @classmethod
+    def from_summary(cls, arm: Mapping[str, Any]) -> Self:
+        """Of an arm of an experiment's summary."""
+        statuses = [each["status"] for each in arm.get("repetitions", [arm])]
+        return cls(
+            name=arm["name"],
+            status=arm["status"],
+            reason=arm["reason"],
+            verdict=arm["verdict"],
+            times_ms=tuple(arm[name][edge] for name, edge in _FIGURES),
+            good=statuses.count("ok"),
+            of=len(statuses),
+        )
+
+
+def outcomes(folder: Path) -> list[Outcome]:
+    """Of every arm of a finished sweep. Raises FolderError."""
+    return [Outcome.from_summary(arm) for arm in arms(folder)]
+
+
+def results(sweep: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Table:
     """A line per arm, network by network; times are medians of the repetitions. sweep: sweep.json."""
-    found = {arm["name"]: arm for arm in summary["arms"]}
-    knobs = sorted(sweep["grid"], key=lambda name: name in WITHIN_A_NETWORK)
+    found = {outcome.name: outcome for outcome in outcomes}
+    of_network = [name for name, _ in network_of(dict.fromkeys(sweep["grid"], ""))]
+    knobs = [*of_network, *(name for name in sweep["grid"] if name not in of_network)]
     table = _table(*knobs, "", "verdict", numbers=["script\nfirst", "script\nlast", "image\nlast", "ok"])
     networks: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for arm in sweep["arms"]:
-        network = tuple(arm["levels"][name] for name in knobs if name not in WITHIN_A_NETWORK)
-        networks.setdefault(network, []).append(arm)
+        networks.setdefault(tuple(arm["levels"][name] for name in of_network), []).append(arm)
     for members in networks.values():
         for arm in members:
-            _add(table, [arm["levels"][name] for name in knobs], arm["twin_of"], found[arm["arm"]])
+            _add(table, [arm["levels"].get(name, "") for name in knobs], arm["twin_of"], found[arm["arm"]])
         table.add_section()
     return table
 
 
-def _add(table: Table, levels: Sequence[str], twin_of: str | None, arm: Mapping[str, Any]) -> None:
-    word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
-    good = [each["status"] for each in arm.get("repetitions", [arm])].count("ok")
+def _add(table: Table, levels: Sequence[str], twin_of: str | None, outcome: Outcome) -> None:
+    word = outcome.verdict if outcome.status == "ok" else outcome.status
     table.add_row(
         *map(escape, levels),
         "twin" if twin_of else "",
-        f"[{_STYLES.get(word, 'bold')}]{word}[/]",
-        *(_seconds(arm[name][edge]) for name, edge in _FIGURES),
-        f"{good}/{len(arm.get('repetitions', [arm]))}",
+        f"[{_STYLES.get(word or '', 'bold')}]{word}[/]",
+        *map(_seconds, outcome.times_ms),
+        f"{outcome.good}/{outcome.of}",
     )
 
 

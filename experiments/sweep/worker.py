@@ -6,6 +6,8 @@ Rules:
 2. Programs are looked for on the worker. Nothing of the head's machine is needed but what is in `Terms` and the runs.
 3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is gone afterwards.
 4. It is over soon when nobody wants it any more, and its guest with it.
+5. What else goes wrong here with a batch is a mishap, of the worker or of the batch: which of them, only the head can
+   tell, from what becomes of others.
 """
 
 import shutil
@@ -38,6 +40,15 @@ class Refusal(Exception):
         self.why = why
 
 
+class Mishap(Exception):
+    """A batch came to nothing here. worker: its address."""
+
+    def __init__(self, worker: str, why: str) -> None:
+        super().__init__(worker, why)
+        self.worker = worker
+        self.why = why
+
+
 class Unwanted(Exception):
     """Whoever wanted the batch has gone, or changed his mind."""
 
@@ -53,9 +64,10 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """A finished run. content: its folder, packed."""
+    """A finished run. content: its folder, packed; worker: the address of whoever made it."""
 
     name: str
+    worker: str
     ending: Ending
     content: bytes
 
@@ -110,7 +122,7 @@ def refusal(terms: Terms) -> str | None:
 def carry_out(
     terms: Terms, runs: Sequence[Run], *, final: Path, room: Path, worker: str, wanted: Callable[[], bool]
 ) -> list[Parcel]:
-    """All of them, sharing a command. Raises Refusal, Unwanted.
+    """All of them, sharing a command. Raises Refusal, Unwanted, Mishap.
 
     final: what the folder of the sweep will be called, at the head. room: where there is place for the runs' folders.
     """
@@ -122,13 +134,23 @@ def carry_out(
     endings: dict[str, Ending] = {}
     local = Local(terms.manner, 1, share=lambda waiting, *_: waiting, meanwhile=meanwhile)
     try:
-        fit(terms, local)
+        try:
+            fit(terms, local)
+        except LabError as error:
+            raise Refusal(worker, str(error)) from error
         with tempfile.TemporaryDirectory(prefix="priolab-", dir=room) as folder:
             packing = _Room(Path(folder), final)
             local.carry_out(runs, packing, lambda run, ending: endings.update({run.name: ending}))
+    except (Refusal, Unwanted):
+        raise
     except (LabError, OSError) as error:
-        raise Refusal(worker, str(error)) from error
-    return [Parcel(name=name, ending=ending, content=packing.packed[name]) for name, ending in endings.items()]
+        raise Mishap(worker, str(error)) from error
+    except Exception as error:
+        raise Mishap(worker, f"{type(error).__name__}: {error}") from error
+    return [
+        Parcel(name=name, worker=worker, ending=ending, content=packing.packed[name])
+        for name, ending in endings.items()
+    ]
 
 
 class _Room:

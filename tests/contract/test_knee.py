@@ -11,11 +11,14 @@ import pytest
 
 from analysis import shape
 from analysis.figures import knee, picture
-from analysis.journals import FolderError
-from analysis.load import Run
+from analysis.load import Run, load_experiment, load_run
+from analysis.summary import arms
+from analysis.summary import summarize as summarize_experiment
 from analysis.sweeps import schema, table
 from analysis.sweeps.folder import Sweep, load_sweep
-from analysis.sweeps.promise import check
+from analysis.sweeps.knee import find
+from analysis.sweeps.measures import Measure
+from analysis.sweeps.networks import networks
 from analysis.sweeps.summary import summarize
 from experiments import cli
 from tests.unit.sweeps import knobs, write_run, write_sweep
@@ -63,7 +66,7 @@ def test_what_it_says(summary: Summary) -> None:
     assert [network["knee"]["recommended"] for network in (without, with_loss)] == ["16384", "131072"]
     assert without["knee"]["front"] == ["4096", "16384"]
     assert without["knee"]["goodput_falls_at"] is None
-    assert without["knee"]["put_back"][-2:] == ["LOSS=0%", "LOWAT=16384"]
+    assert without["knee"]["put_back"][-5:] == ["LOSS=0%", "LOWAT=16384", "REPEAT=3", "SEED=7", "FABRIC=virtual"]
     first = {value["value"]: value["measured"]["script_first_byte_ms"] for value in without["values"]}
     assert {value: round(found["median"]) for value, found in first.items()} == {
         "4096": 403,
@@ -73,7 +76,22 @@ def test_what_it_says(summary: Summary) -> None:
     }
     assert first["none"]["coverage"] == 0.75
     assert without["no_difference"]["script_first_byte_ms"]["pair"] < 0.1
-    assert with_loss["no_difference"]["script_first_byte_ms"]["pair_part"] > 0.5
+    assert with_loss["no_difference"]["script_first_byte_ms"]["pair_ratio"] > 1.5
+
+
+def test_the_summary_of_an_arm_holds_the_runs_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says the same as that of the whole experiment, which has all of them in memory."""
+    loaded: list[Path] = []
+
+    def counting(path: Path) -> Run:
+        loaded.append(path)
+        return load_run(path)
+
+    monkeypatch.setattr("analysis.summary.load_run", counting)
+    one_by_one = arms(GOLDEN)
+    first = next(one_by_one)
+    assert len(loaded) == 3
+    assert [first, *one_by_one] == summarize_experiment(load_experiment(GOLDEN))["arms"]
 
 
 def test_tables_are_the_same_for_people_and_programs(summary: Summary) -> None:
@@ -129,20 +147,39 @@ def test_the_picture_can_be_drawn(sweep: Sweep) -> None:
     assert "LOWAT=auto" not in svg
 
 
-def test_the_best_value_is_promised_and_kept(sweep: Sweep, summary: Summary) -> None:
-    """By the very runs it was promised from; a run that is a second later does not keep it."""
-    network = summary["networks"][0]
-    runs = [run for arm in sweep.arms for run in arm.good]
-    assert [kept.holds for kept in check(network, runs)] == [True, True]
-    late = [run for run in runs if run.arm == "loss-0-lowat-16384"][:1]
-    document = json.loads(json.dumps(late[0].document))
-    document["loads"][-1]["script"]["first_byte_ms"] += 1000
-    first, goodput = check(network, [Run(path=late[0].path, document=document)])
-    assert not first.holds
-    assert first.words == "script_first_byte_ms: 1.39 s, outside of what was promised, 374 ms to 406 ms"
-    assert goodput.holds
-    with pytest.raises(FolderError, match=r"no run that is ok has LOWAT=16384 and LOSS=0%"):
-        check(network, [run for run in runs if run.arm == "loss-1-lowat-16384"])
+def test_what_is_left_out_is_told(copy: Path) -> None:
+    """In the summary, among the sentences, and in the picture; and how few runs have a ledger."""
+    for number in (1, 2):
+        shutil.rmtree(copy / f"loss-0-lowat-16384.{number}")
+    run = copy / "loss-0-lowat-4096.1" / "run.json"
+    run.write_text(json.dumps(json.loads(run.read_text()) | {"ledger": None}))
+    sweep = load_sweep(copy)
+    summary = summarize(sweep)
+    knee_of = summary["networks"][0]["knee"]
+    assert (knee_of["recommended"], knee_of["left_out"]) == ("4096", ["16384"])
+    assert "LOWAT=16384 (1 of 3 runs ok)" in knee_of["left_out_words"]
+    assert knee_of["left_out_words"] in table.markdown(summary)
+    declaration = knee.draw(sweep)
+    assert declaration is not None
+    assert "too few good runs: 16384" in picture.drawn(declaration)
+    assert "The part in the send queue is that of 21 of 22 runs: the others have no ledger." in table.notes(summary)
+
+
+def test_the_grey_band_is_the_rule(sweep: Sweep) -> None:
+    """What is measurably later than the soonest is above it, and nothing else whose interval has nothing in common."""
+    bands = [layer["data"]["values"][0] for layer in layers(sweep) if layer["mark"]["type"] == "rect"]
+    for number, network in enumerate(networks(sweep)):
+        found = find(network)
+        assert found.best is not None
+        assert found.reference is not None
+        for band, level, measure in zip(
+            bands[2 * number :], (found.best, found.reference), (Measure.FIRST_BYTE, Measure.GOODPUT), strict=False
+        ):
+            scale = 1000 if measure is Measure.FIRST_BYTE else 10**6
+            median = level.estimate(measure).median
+            low, high = found.spreads[measure].reach(median, median)
+            assert band["y"] * scale == pytest.approx(median if measure is Measure.FIRST_BYTE else low)
+            assert band["top"] * scale <= high * 1.0001
 
 
 @pytest.fixture

@@ -2,51 +2,21 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import Lab
 from tests.lab.conftest import Runs
+from tests.lab.journals import JOURNALS, lines
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-_JOURNALS = (
-    "client/events.jsonl",
-    "client/arrivals.jsonl",
-    "client/keys.log",
-    "front/sockets.jsonl",
-    "front/process.jsonl",
-    "link/queue.jsonl",
-    "origin/access.jsonl",
-)
 _RANDOM = ("LOSS=3%", "JITTER=10ms", "CC=bbr", "SERVER=h2o", "SIZE=102400", "RELOADS=0", "SAMPLE=100ms")
-_BEGIN_NS = 1024 * 10**9
-"""A run begins at a multiple of it (experiments/guest/init.py)."""
 
 
 def _folder(lab: Lab, run: str) -> Path:
     return (lab.results / "latest").resolve() / run
-
-
-def _since_its_beginning(value: Any, begin_ns: int) -> Any:
-    """The same with times of the guest's clock counted from the beginning of the run."""
-    if isinstance(value, dict):
-        return {name: _since_its_beginning(each, begin_ns) for name, each in value.items()}
-    return value - begin_ns if isinstance(value, int) and value >= begin_ns else value
-
-
-def _lines(journal: Path) -> Iterator[Any]:
-    lines = journal.read_text().splitlines()
-    if journal.suffix != ".jsonl":
-        yield from lines
-        return
-    documents = [json.loads(line) for line in lines]
-    times_ns = [time_ns for each in documents for time_ns in (each.get("t_ns", each.get("received_ns")),)]
-    begin_ns = min(times_ns, default=0) // _BEGIN_NS * _BEGIN_NS
-    yield from (_since_its_beginning(each, begin_ns) for each in documents)
 
 
 def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
@@ -58,7 +28,7 @@ def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
         assert done.arm("lowat-16384")["observed"]["seeded"] is True
         folders.append(_folder(lab, "lowat-16384.1"))
     first, same, other = folders
-    for journal in _JOURNALS:
+    for journal in JOURNALS:
         assert (first / journal).read_bytes() == (same / journal).read_bytes(), journal
         assert (first / journal).read_bytes() != (other / journal).read_bytes(), journal
 
@@ -72,9 +42,9 @@ def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab) -> None:
     for seed in ("1", "2"):
         alone = lab.run("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", f"SEED={seed}", *_RANDOM)
         assert alone.code == 0
-        for journal in _JOURNALS:
-            once = list(_lines(_folder(lab, "lowat-16384.1") / journal))
-            again = list(_lines(sweep / f"lowat-16384.{seed}" / journal))
+        for journal in JOURNALS:
+            once = list(lines(_folder(lab, "lowat-16384.1") / journal))
+            again = list(lines(sweep / f"lowat-16384.{seed}" / journal))
             assert once == again, journal
 
 

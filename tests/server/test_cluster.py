@@ -4,15 +4,19 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from distributed import Client
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.fabrics.netns import Netns
+from experiments.making import Run
 from experiments.sweep.cluster import Cluster
+from experiments.sweep.parcel import BadParcel, unpack
 from experiments.sweep.sweep import Sweep
 from tests.lab.endings import words_of
 from tests.server.cluster import Dask, Heard, swept, until
@@ -87,6 +91,60 @@ def test_a_run_that_kills_workers(tmp_path: Path) -> None:
     assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
     bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
     assert bad == {"lowat-4096.1": "1 worker was lost with it"}
+
+
+def test_a_run_that_comes_to_nothing(dask: Dask, tmp_path: Path) -> None:
+    """Whatever the worker raises is told; the run has failed, the others are made, and the worker goes on."""
+    fabric = CopyingFabric(runs_per_command=3, faults={"lowat-4096": ValueError("odd")})
+    sweep = sweep_of(VALUES, results=tmp_path / "results", fabric=fabric)
+    heard = Heard()
+    swept(sweep, dask.address, heard)
+    bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
+    assert bad == {"lowat-4096.1": "it came to nothing 3 times: ValueError: odd"}
+    assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
+    assert not any("refuses" in step for step in heard.steps)
+    assert sum("lowat-4096.1 came to nothing: ValueError: odd" in step for step in heard.steps) >= 3
+
+
+def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is made again; if it is never one, the run has failed, and the sweep goes on."""
+    damaged = {"lowat-4096.1": 1, "lowat-16384.1": 9}
+
+    def damaging(content: bytes, folder: Path) -> None:
+        name = folder.name.removesuffix(".partial")
+        if damaged.get(name, 0):
+            damaged[name] -= 1
+            folder.mkdir()
+            raise BadParcel("it ends in the middle")
+        unpack(content, folder)
+
+    monkeypatch.setattr("experiments.sweep.cluster.unpack", damaging)
+    sweep = sweep_of(VALUES, results=tmp_path / "results")
+    heard = Heard()
+    swept(sweep, dask.address, heard)
+    bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
+    assert bad == {
+        "lowat-16384.1": "it came to nothing 3 times: what came back is no run folder: it ends in the middle"
+    }
+    assert damaged == {"lowat-4096.1": 0, "lowat-16384.1": 6}
+    assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
+
+
+def test_a_task_is_no_larger_than_what_may_be_lost(dask: Dask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """However many runs would share a command on one machine, ten at most come back at once."""
+    sizes: list[int] = []
+    submit = Client.submit
+
+    def counting(client: Client, do: Any, terms: Any, runs: Sequence[Run], *rest: Any, **more: Any) -> Any:
+        sizes.append(len(runs))
+        return submit(client, do, terms, runs, *rest, **more)
+
+    monkeypatch.setattr(Client, "submit", counting)
+    fabric = CopyingFabric(runs_per_command=40)
+    sweep = sweep_of(VALUES, repeat=5, results=tmp_path / "results", fabric=fabric)
+    swept(sweep, dask.address, Heard())
+    assert sum(sizes) == 25
+    assert max(sizes) == 10
 
 
 def test_the_head_is_killed(dask: Dask, tmp_path: Path) -> None:

@@ -26,9 +26,13 @@ TINY = {"SIZE": ("20480",), "RELOADS": ("0",)}
 
 @dataclass
 class CopyingFabric:
-    """troubles: by arm, what the shell does instead of copying; `$0` is the run's folder."""
+    """troubles: by arm, what the shell does instead of copying; `$0` is the run's folder.
+
+    faults: by arm, what the fabric raises instead of saying how it is carried out.
+    """
 
     troubles: Mapping[str, str] = field(default_factory=dict)
+    faults: Mapping[str, Exception] = field(default_factory=dict)
     name: str = "copying"
     merit: str = "quick"
     virtual_clock: bool = True
@@ -66,6 +70,9 @@ class CopyingFabric:
         """One run after the other; the shell tells how far it is."""
         del scratch
         names = [folder.path.name.removesuffix(".partial") for _, folder in runs]
+        for name in names:
+            if fault := self.faults.get(name.rpartition(".")[0]):
+                raise fault
         steps = [
             f"echo '@ begins {name}'; {self.script(folder)} || exit 1; echo '@ ended {name}'"
             for name, (_, folder) in zip(names, runs, strict=True)

@@ -1,11 +1,15 @@
 """Which LOWAT is recommended."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
+from analysis.sweeps.folder import Trouble
 from analysis.sweeps.knee import find
-from analysis.sweeps.words import documentation, falls, no_difference, reason
+from analysis.sweeps.measures import Measure
+from analysis.sweeps.networks import Level
+from analysis.sweeps.words import documentation, falls, left_out, no_difference, reason
 from tests.unit.sweeps import Curve, level, lost, network
 
 MONOTONE: Curve = {
@@ -98,6 +102,35 @@ def test_nothing_is_known() -> None:
     assert falls(found, knee) == "Whether goodput falls is not known."
 
 
+def thin(value: str, first_ms: float, goodput: float, asked: int) -> Level:
+    """One good run of so many."""
+    troubles = tuple(Trouble(run=f"{value}.{number}", status="failed", reason="x") for number in range(2, asked + 1))
+    return replace(level(value, first_ms, goodput), asked=asked, troubles=troubles)
+
+
+def test_a_value_with_hardly_a_good_run_takes_no_part() -> None:
+    """One lucky run of four against four: it is neither best nor recommended nor on the front, and that is said."""
+    four = {"65536": ((2000,) * 4, (980,) * 4), "none": ((6700,) * 4, (980,) * 4)}
+    found = network(four, thin("16384", 100, 2000, 4))
+    knee = find(found)
+    assert knee.best is knee.recommended is found.level("65536")
+    assert [each.value for each in knee.front] == ["65536"]
+    assert left_out(found) == (
+        "Left out, because too few of their runs are ok, fewer than 2: LOWAT=16384 (1 of 4 runs ok)."
+    )
+    assert left_out(network(four)) is None
+
+
+def test_unset_with_hardly_a_good_run_is_no_reference() -> None:
+    """Goodput is held against the largest fixed value then."""
+    found = network({"4096": ((1000,) * 3, (980,) * 3), "131072": ((2000,) * 3, (980,) * 3)}, thin("none", 1, 1, 3))
+    knee = find(found)
+    assert knee.reference is found.level("131072")
+    assert knee.recommended is found.level("4096")
+    assert "goodput, 980 kbit/s, was held against that of LOWAT=131072" in reason(found, knee)
+    assert "no limit (1 of 3 runs ok, too few)" in documentation(found, knee)
+
+
 def test_steered_values_take_no_part() -> None:
     """However good LOWAT=auto is, nobody can set it by hand."""
     found = network(MONOTONE, level("auto", 100, 2000))
@@ -118,6 +151,37 @@ def test_the_front_of_trade_offs(cpu: Mapping[str, float], front: list[str]) -> 
     assert [each.value for each in find(found).front] == front
 
 
+def test_the_front_is_never_empty() -> None:
+    """Each of three beats another in one thing, by more than the pair is apart, and is as good in the rest."""
+    curve: Curve = {"1": (100, 108), "2": (108, 100), "3": (116, 116)}
+    cpu = {"1": 116.0, "2": 100.0, "3": 108.0}
+    pair = (
+        level("none", 100, 100, **{Measure.CPU.value: 100}),
+        level("none", 110, 110, **{Measure.CPU.value: 110}),
+    )
+    found = replace(network(curve, pair=pair, cpu=cpu), grains={})
+    assert [each.value for each in find(found).front] == ["1", "2", "3"]
+    beaten = level("4", 500, 50, **{Measure.CPU.value: 500})
+    found = replace(found, levels=(*found.levels, beaten))
+    assert [each.value for each in find(found).front] == ["1", "2", "3"], "who is outside of the circle is off"
+
+
+@pytest.mark.parametrize("curve", [{"16384": (1000, 980)}, {"none": (6700, 980)}], ids=["one-value", "unset-only"])
+def test_of_a_single_value_nothing_is_known_of_goodput(curve: Curve) -> None:
+    """It would be held against itself."""
+    found = network(curve)
+    knee = find(found)
+    assert knee.reference is None
+    assert falls(found, knee) == "Whether goodput falls is not known."
+    assert knee.recommended is found.levels[0]
+
+
+def test_the_reference_is_not_among_what_was_tried_against_it() -> None:
+    """Without the control."""
+    found = network({"4096": (1000, 980), "16384": (1500, 980), "65536": (3000, 980)})
+    assert falls(found, find(found)).endswith("at none of the values that were tried (4096 to 16384).")
+
+
 def test_the_sentences() -> None:
     """Numbers and units; the documentation's default and the article's value beside what is recommended."""
     pair = level("none", (6700, 6700, 6700), 980), level("none", (6700, 6690, 6700), 980)
@@ -132,7 +196,7 @@ def test_the_sentences() -> None:
         "The kernel's documentation names no value, and its default is no limit: 6.70 s, 5.70 s later. "
         "LOWAT=131072, the article's value: 2.50 s, 1.50 s later."
     )
-    assert "3 and 3 repetitions, up to 10 ms (0.1%) and 0 bit/s (0.0%) apart" in no_difference(found, knee)
+    assert "3 and 3 repetitions, up to 10 ms (factor 1.001) and 0 bit/s (factor 1) apart" in no_difference(found, knee)
     assert falls(found, knee).endswith("none of the values that were tried (4096 to 131072).")
     unset = network({"16384": (6695, 980), "none": (6700, 980)})
     assert reason(unset, find(unset)).startswith("LOWAT unset: no value is needed here")

@@ -79,6 +79,13 @@ def test_a_time_means_nothing_finer_than_a_record() -> None:
     assert record_ms(run((1000.0, 5000.0), (400.0, 9000.0))) == pytest.approx(16 * 1024 * 8 / 1000)
 
 
+def test_of_a_rate_that_changes_the_lowest_counts() -> None:
+    """Wherever in the load a record was sent."""
+    stepped = run((1000.0, 5000.0), (400.0, 9000.0), RATE_STEPS="500kbit@1s+2mbit@2s")
+    assert grains(stepped)[Measure.FIRST_BYTE] == pytest.approx(13 * 1514 * 8 / 500)
+    assert record_ms(stepped) == pytest.approx(16 * 1024 * 8 / 500)
+
+
 def test_on_an_unlimited_link_the_clock_counts() -> None:
     """No transmission takes any time there."""
     load = builders.load_document((10.0, 20.0), (5.0, 30.0))

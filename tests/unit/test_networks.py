@@ -9,6 +9,7 @@ import pytest
 
 from analysis.journals import FolderError
 from analysis.sweeps.folder import load_sweep
+from analysis.sweeps.knee import find
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Network, networks
 from tests.unit.sweeps import knobs, write_run, write_sweep
@@ -60,7 +61,7 @@ def test_one_network_is_named_by_what_says_most(tmp_path: Path) -> None:
 
 
 def test_what_steers_auto_belongs_to_its_value(tmp_path: Path) -> None:
-    """And means nothing to a fixed one, whose runs count together."""
+    """And means nothing to a fixed one, of which the first arm counts: the other's runs are the same again."""
     arms = [
         {"arm": f"{lowat}-{target}", "knobs": knobs(LOWAT=lowat) | {"TARGET_DELAY": target}}
         for lowat in ("none", "4096", "auto")
@@ -71,7 +72,7 @@ def test_what_steers_auto_belongs_to_its_value(tmp_path: Path) -> None:
         write_run(tmp_path, f"4096-{target}", 1, knobs(LOWAT="4096"), 1000.0 + number)
     (one,) = found(tmp_path)
     assert [level.value for level in one.levels] == ["4096", "none", "auto TARGET_DELAY=20ms", "auto TARGET_DELAY=50ms"]
-    assert one.levels[0].repetitions == 2
+    assert (one.levels[0].repetitions, one.levels[0].estimate(Measure.FIRST_BYTE).median) == (1, 1000)
     assert [level.is_steered for level in one.levels] == [False, False, True, True]
 
 
@@ -91,6 +92,34 @@ def test_what_is_missing_or_not_good_is_named(tmp_path: Path) -> None:
         ("d.2", "missing", "it has begun and not ended"),
     ]
     assert [[level.repetitions for level in network.levels] for network in networks(sweep)] == [[1, 2], [1, 1]]
+
+
+def test_a_run_in_which_nothing_took_any_time(tmp_path: Path) -> None:
+    """It is a trouble of its own, and the others are read."""
+    folder = two_networks(tmp_path)
+    document = json.loads((folder / "c.1" / "run.json").read_text())
+    for resource in ("image", "script"):
+        document["loads"][-1][resource] = {"headers_ms": 1.0, "first_byte_ms": 5.0, "last_byte_ms": 5.0}
+    (folder / "c.1" / "run.json").write_text(json.dumps(document))
+    sweep = load_sweep(folder)
+    assert [(trouble.run, trouble.status, trouble.reason) for arm in sweep.arms for trouble in arm.troubles] == [
+        ("c.1", "invalid", "image and script came in no time, which has no goodput")
+    ]
+    assert [[level.repetitions for level in network.levels] for network in networks(sweep)] == [[2, 2], [2, 1]]
+
+
+def test_lowat_in_other_words(tmp_path: Path) -> None:
+    """What 16k means the runs of older sweeps say; without one nobody does."""
+    arms = [arm("a", LOWAT="none"), arm("b", LOWAT="16k"), arm("c", "b", LOWAT="16k")]
+    write_sweep(tmp_path, arms)
+    with pytest.raises(FolderError, match=r"sweep\.json: LOWAT=16k is neither bytes nor none nor auto"):
+        load_sweep(tmp_path)
+    write_run(tmp_path, "a", 1, knobs(LOWAT="none"), 6700.0)
+    write_run(tmp_path, "b", 1, knobs(LOWAT="16k"), 1000.0)
+    (one,) = found(tmp_path)
+    assert [(level.value, level.lowat_bytes) for level in one.levels] == [("16384", 16384), ("none", None)]
+    assert one.fixed == [one.levels[0]]
+    assert find(one).recommended is one.levels[0]
 
 
 def test_a_sweep_that_has_only_begun(tmp_path: Path) -> None:

@@ -13,13 +13,15 @@ def estimate(*values: float) -> Estimate:
 
 
 def test_the_largest_distance_of_two_medians() -> None:
-    """Within the intervals of the pair; it is a part of the larger median."""
-    spread = Spread.of((estimate(990, 1000, 1010), estimate(980, 1000, 1005)), grain=1)
-    assert spread.amount == 30
-    assert spread.part == 0.03
-    assert spread.band(1000) == 30
-    assert spread.band(100) == 3
-    assert spread.band(10) == 1
+    """Within the intervals of the pair; what counts is the ratio."""
+    spread = Spread.of((estimate(990, 1000, 1010), estimate(800, 1000, 1005)), grain=1)
+    assert spread.amount == 210
+    assert spread.ratio == 1010 / 800
+    assert spread.part == pytest.approx(1 - 800 / 1010)
+    assert spread.reach(1000, 1000) == pytest.approx((1000 * 800 / 1010, 1000 * 1010 / 800))
+    assert spread.reach(100, 200) == pytest.approx((100 * 800 / 1010, 200 * 1010 / 800))
+    assert spread.reach(3, 3) == (2, 4), "the grain, where it is more"
+    assert spread.reach(1, 1) == (0, 2)
 
 
 def test_equal_runs_still_have_a_grain() -> None:
@@ -53,10 +55,31 @@ def test_a_wait_of_seconds_does_not_measure_one_of_half_a_second() -> None:
     assert not difference(estimate(7000), estimate(4500), spread).is_measurable
 
 
+def test_however_far_a_pair_is_apart_something_is_more() -> None:
+    """Medians of 1 s and 7 s in both halves: a tenth of that is less, and ten times that is more."""
+    spread = Spread.of((estimate(1000, 1100, 7000), estimate(1000, 6900, 7000)), grain=10)
+    assert spread.ratio == 7
+    assert difference(estimate(100), estimate(1000), spread).is_less
+    assert difference(estimate(10_000), estimate(1000), spread).is_more
+    assert not difference(estimate(1000), estimate(6900), spread).is_measurable
+
+
+def test_what_is_reached_is_what_is_not_apart() -> None:
+    """From any value, whatever the ratio and the grain, zero and values below the grain included."""
+    for pair in (None, (estimate(100), estimate(100)), (estimate(3), estimate(100)), (estimate(0), estimate(100))):
+        for grain in (0.0, 10.0):
+            spread = Spread.of(pair, grain)
+            for median in (0.0, 5.0, 10.0, 25.0, 1000.0):
+                low, high = spread.reach(median, median)
+                for other in (0.0, 1.0, 9.0, 11.0, 15.0, 40.0, 249.0, 900.0, 1009.0, 1011.0, 10**5, 10**9):
+                    assert spread.are_apart(median, other) == (not low <= other <= high), (pair, grain, median, other)
+
+
 def test_without_a_pair() -> None:
     """The grain alone, and that is known."""
     found = spreads(network({"none": (1000, 900)}))[Measure.FIRST_BYTE]
-    assert (found.amount, found.part, found.repetitions, found.band(10**6)) == (None, None, None, GRAIN_MS)
+    assert (found.amount, found.ratio, found.part, found.repetitions) == (None, None, None, None)
+    assert found.reach(1000, 1000) == (1000 - GRAIN_MS, 1000 + GRAIN_MS)
 
 
 def test_half_a_pair_is_none() -> None:
@@ -68,5 +91,18 @@ def test_half_a_pair_is_none() -> None:
 
 @pytest.mark.parametrize("value", [0.0, 0])
 def test_a_pair_of_nothing(value: float) -> None:
-    """No part of nothing."""
-    assert Spread.of((estimate(value), estimate(value)), grain=2).band(100) == 2
+    """Nothing is as often in nothing as it is in itself; the grain is left."""
+    spread = Spread.of((estimate(value), estimate(value)), grain=2)
+    assert (spread.amount, spread.ratio, spread.part) == (0, 1, 0)
+    assert spread.reach(100, 100) == (98, 102)
+
+
+def test_a_pair_of_nothing_and_something() -> None:
+    """The distance is kept, and nothing is told apart that is not further than the grain goes into it."""
+    spread = Spread.of((estimate(0), estimate(100)), grain=10)
+    assert (spread.amount, spread.ratio) == (100, 10)
+    assert not difference(estimate(0), estimate(100), spread).is_measurable
+    assert difference(estimate(101), estimate(0), spread).is_more
+    boundless = Spread.of((estimate(0), estimate(100)), grain=0)
+    assert (boundless.amount, boundless.part) == (100, 1)
+    assert not difference(estimate(10**9), estimate(1), boundless).is_measurable

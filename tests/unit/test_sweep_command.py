@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from experiments import making
-from experiments.errors import Unavailable
+from experiments.errors import GridError, Unavailable
 from experiments.report import Report
 from experiments.sweep import command
 from tests.unit.sweeping import CopyingFabric
@@ -59,6 +59,7 @@ def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str]
     ]
     assert [row[2] == "twin" for row in rows[:6]] == [False, False, True] * 2
     assert all(row[-1] == "2/2" for row in rows[:6])
+    assert lines[-1].startswith("which LOWAT it recommends, and why: priolab knee /")
     assert options.kept() == f"{(tmp_path / 'latest').resolve()} is complete"
 
 
@@ -131,6 +132,30 @@ def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "34 min of link time, about " in lines[2]
     assert len(lines) == 4 + 18
     assert lines[-1].split()[:2] == ["lowat-none_cc-bbr_twin", "lowat-none_cc-bbr"]
+
+
+def test_what_a_target_means_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the count."""
+    command.show_expansion(["LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "FABRIC=netns"], Report())
+    said = capsys.readouterr().out
+    assert "4 arms in 1 network, and 1 twin: 5 runs; TARGET_DELAY with LOWAT=auto alone" in said
+
+
+def test_a_grid_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor expanded: it is told of as `priolab sweep` would."""
+    monkeypatch.setattr("experiments.sweep.sweep.expand", None)
+    lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
+    with pytest.raises(GridError, match=r"10,005 runs: 2,000 arms and 1 twin, 5 times each; about "):
+        command.show_expansion([lowat, "REPEAT=5", "FABRIC=netns"], Report())
+
+
+def test_targets_in_the_table(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cell is empty where a knob means nothing to the arm."""
+    code, _ = swept("LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "SIZE=20480", "RELOADS=0")
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert code == 0
+    assert [row[:2] for row in rows if row[:1] == ["auto"]] == [["auto", "20ms"], ["auto", "50ms"]]
+    assert sum(row[:1] == ["none"] for row in rows) == 2
 
 
 def test_the_named_sweeps(capsys: pytest.CaptureFixture[str]) -> None:

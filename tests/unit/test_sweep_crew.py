@@ -86,6 +86,29 @@ def test_one_that_refuses_later() -> None:
     assert (set(hired.hands), told, workers.asked) == ({B}, [f"worker {A} refuses: its disk is full"], [A, B])
 
 
+def test_one_with_which_nothing_comes_to_anything() -> None:
+    """Three batches in a row, none of them twice: it may not work any more, until it has gone and come back."""
+    workers = Workers({A: 1, B: 1})
+    hired, told = crew_of(workers)
+    hired.muster()
+    for batch in ("a.1", "b.1"):
+        hired.mishap(A, batch, "its disk is full")
+    hired.well(A)
+    for batch in ("a.1", "b.1", "b.1", "b.1"):
+        hired.mishap(A, batch, "its disk is full")
+    assert set(hired.hands) == {A, B}
+    hired.mishap(A, "c.1", "its disk is full")
+    assert set(hired.hands) == {B}
+    assert told[0] == f"worker {A}: a.1 came to nothing: its disk is full"
+    assert told[-1] == f"worker {A} refuses: its disk is full"
+    workers.there = {B: 1}
+    hired.muster()
+    workers.there = {A: 1, B: 1}
+    hired.muster()
+    hired.mishap(A, "d.1", "its disk is full")
+    assert set(hired.hands) == {A, B}
+
+
 def test_nobody_is_there() -> None:
     """It is said at once."""
     with pytest.raises(Unavailable, match=r"tcp://10\.0\.0\.9:8786 cannot be used here: no worker is connected"):

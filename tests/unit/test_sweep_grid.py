@@ -1,5 +1,6 @@
 """The grid of a sweep: what is an arm, which have twins, in what order they run, and which grids cannot be."""
 
+import json
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from experiments.errors import GridError, ScenarioError
 from experiments.fabrics.fabric import FABRICS
-from experiments.scenario import KNOBS
+from experiments.scenario import KNOBS, as_document
 from experiments.sweep.asking import asked_from
 from experiments.sweep.grid import Grid, Point, expand, grid_from
 from experiments.sweep.sweep import Sweep, sweep_from
@@ -42,7 +43,10 @@ def test_every_combination_is_an_arm(values: dict[str, tuple[str, ...]]) -> None
     grid = grid_from(values)
     points = expand(grid)
     arms, twins = _arms(points), [point for point in points if point.twin_of]
-    asked = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
+    in_bytes = {**values, "LOWAT": tuple({"64k": "65536"}.get(value, value) for value in values.get("LOWAT", ()))}
+    asked = [
+        dict(zip(values, combination, strict=True)) for combination in product(*(in_bytes[name] for name in values))
+    ]
     assert [{name: point.arm.knobs[name] for name in values} for point in arms] == asked
     assert len(arms) == grid.combinations
     assert all(set(point.arm.knobs) == set(KNOBS) for point in points)
@@ -100,6 +104,13 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
         (["LOWAT=4096,abc"], "LOWAT=abc is not allowed; allowed: 1 to 4294967295 bytes, or none"),
         (["LOWAT=none,4096,none"], "LOWAT=none,4096,none: none is there twice"),
         (["LOWAT=128k,131072"], "LOWAT=128k,131072: 131072 and 128k are the same value"),
+        (["LOWAT=none,16k,16384"], "LOWAT=none,16k,16384: 16384 and 16k are the same value"),
+        (["LOWAT=none,4096", "LOWAT=none,16384"], "LOWAT is there twice, none,4096 and none,16384; several values are"),
+        (["maps", "loss"], "SWEEP is there twice, maps and loss"),
+        (["maps", "SWEEP=loss"], "SWEEP is there twice, maps and loss"),
+        (["LOWAT=none,4096", "REPEAT=2", "REPEAT=3"], "REPEAT is there twice, 2 and 3"),
+        (["LOWAT=none,4096", "TARGET_DELAY=20ms,50ms"], "TARGET_DELAY=20ms,50ms: only LOWAT=auto aims at it"),
+        (["TARGET_DELAY=20ms,50ms"], "TARGET_DELAY=20ms,50ms: only LOWAT=auto aims at it"),
         (["RATE=128kbps,1024kbit"], "1024kbit and 128kbps are the same value"),
         (["LOWATT=1,2"], "LOWATT is not a knob; did you mean LOWAT?"),
         (["REPEATS=3"], "REPEATS is not a knob; did you mean REPEAT?"),
@@ -126,6 +137,39 @@ def test_a_large_grid_is_told_of_with_its_time() -> None:
         sweep_from(asked_from([lowat, "REPEAT=5", "FABRIC=netns", "SIZE=2k", "RATE=unlimited", "DELAY=0s"]), yes=False)
     with pytest.raises(GridError, match=r"2,001,000 runs.*; divide it"):
         sweep_from(asked_from([lowat, "REPEAT=1000"]), yes=True)
+
+
+def test_lowat_is_kept_in_bytes() -> None:
+    """However it was given, several or one: names, words and results all say the same."""
+    asked = asked_from(["LOWAT=none,16k,0128k,auto", "CC=cubic,bbr"])
+    assert asked.grid.levels["LOWAT"] == ("none", "16384", "131072", "auto")
+    assert [point.arm.name for point in expand(asked.grid)][2] == "lowat-16384_cc-cubic"
+    assert asked_from(["LOWAT=16k", "CC=cubic,bbr"]).grid.fixed == {"LOWAT": "16384"}
+
+
+def test_a_target_makes_arms_of_auto_alone() -> None:
+    """A fixed LOWAT does not depend on it: one arm, counted and named as one; one twin in each network."""
+    asked = asked_from(["LOWAT=none,16384,auto", "TARGET_DELAY=20ms,50ms,90ms", "CC=cubic,bbr"])
+    points = expand(asked.grid)
+    assert [point.arm.name for point in points if point.arm.knobs["CC"] == "bbr"] == [
+        "lowat-none_cc-bbr",
+        "lowat-16384_cc-bbr",
+        *(f"lowat-auto_target-delay-{target}_cc-bbr" for target in ("20ms", "50ms", "90ms")),
+        "lowat-none_cc-bbr_twin",
+    ]
+    assert (asked.grid.combinations, asked.grid.networks, asked.runs) == (10, 2, 12)
+    assert len({json.dumps(as_document(point.arm.scenario)) for point in points}) == 10
+    assert {point.arm.knobs["TARGET_DELAY"] for point in points if point.arm.knobs["LOWAT"] != "auto"} == {
+        KNOBS["TARGET_DELAY"].default
+    }
+    only_auto = asked_from(["LOWAT=auto", "TARGET_DELAY=20ms,50ms"])
+    assert (only_auto.runs, len(expand(only_auto.grid))) == (3, 3)
+
+
+def test_words_of_make_come_first() -> None:
+    """They replace what was written before."""
+    asked = asked_from(["maps", "REPEAT=2"], over=["REPEAT=5", "CC=reno", "SWEEP=loss"])
+    assert (asked.name, asked.run["REPEAT"], asked.grid.fixed["CC"]) == ("loss", 5, "reno")
 
 
 def test_words_over_a_named_sweep() -> None:

@@ -2,15 +2,20 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from analysis.load import load_experiment
+from analysis.findings import findings as judge
+from analysis.load import Evidence, load_experiment
 from analysis.summary import summarize
+from experiments.errors import StepFailed
+from experiments.fabrics.fabric import Fabric
 from experiments.making import Ending, Run
 from experiments.sweep import local
+from experiments.sweep.executor import Ended, Room
 from experiments.sweep.local import Local, bearable
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep
 from tests.unit.sweeping import CopyingFabric, sweep_of
@@ -79,6 +84,68 @@ def test_runs_that_share_a_command(tmp_path: Path) -> None:
     assert len([path for path in folder.iterdir() if path.is_dir()]) == len(sweep.order())
 
 
+def test_the_run_at_work_has_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of a command that several share: who hangs is named, with its own limit and a log that is there; others go on."""
+    monkeypatch.setattr(local, "wall_limit_s", lambda *_: 1.0)
+    fabric = CopyingFabric(runs_per_command=10)
+    sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
+    hung = sweep.order()[1]
+    fabric.troubles = {hung.rpartition(".")[0]: "echo so far; exec sleep 66.5"}
+    folder, heard = carried_out(sweep, Local(sweep.manner, 1, share=lambda waiting, *_: waiting))
+    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
+    log = folder / sweep.order()[0] / "console.log"
+    assert bad == {hung: f"{hung}: it took longer than 1 s of wall time (log: {log})"}
+    assert "so far" in log.read_text()
+    assert sorted(heard) == sorted(sweep.order())
+
+
+def test_a_command_that_breaks_off(tmp_path: Path) -> None:
+    """The run that was at work tells what was said last, and where the rest of it is: in the folder of the first."""
+    fabric = CopyingFabric(runs_per_command=10)
+    sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
+    broken = sweep.order()[2]
+    fabric.troubles = {broken.rpartition(".")[0]: "echo no such luck; exit 3"}
+    folder, heard = carried_out(sweep, Local(sweep.manner, 1, share=lambda waiting, *_: waiting))
+    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
+    log = folder / sweep.order()[0] / "console.log"
+    assert list(bad) == [broken]
+    assert bad[broken].startswith(f"{broken}: it ended without an outcome: ")
+    assert bad[broken].endswith(f"no such luck (log: {log})")
+    assert "no such luck" in log.read_text()
+
+
+def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever is raised by whoever judges: the sweep goes on, and when it is resumed as well."""
+
+    def findings(evidence: Evidence, *rest: Any) -> Any:
+        if "lowat-4096.1" in evidence.source:
+            raise KeyError("nothing like it")
+        return judge(evidence, *rest)
+
+    monkeypatch.setattr("experiments.making.findings", findings)
+    sweep = sweep_of(VALUES, results=tmp_path)
+    folder, heard = carried_out(sweep, Local(sweep.manner, 2))
+    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
+    log = folder / "lowat-4096.1" / "judging.log"
+    assert bad == {
+        "lowat-4096.1": f"lowat-4096.1: it could not be judged: KeyError: 'nothing like it' (log: {log})",
+    }
+    assert "KeyError" in log.read_text()
+    statuses = {arm["name"]: arm["status"] for arm in summarize(load_experiment(folder))["arms"]}
+    assert statuses["lowat-4096"] == "failed"
+
+
+@pytest.mark.parametrize("outcome", ["", "[]", '{"status": "ok"}'])
+def test_an_outcome_that_is_none(tmp_path: Path, outcome: str) -> None:
+    """Whatever the guest left of it."""
+    fabric = CopyingFabric(troubles={"lowat-4096": f"printf %s '{outcome}' >outcome.json"})
+    sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
+    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
+    assert list(bad) == ["lowat-4096.1"]
+    assert bad["lowat-4096.1"].startswith("lowat-4096.1: it could not be judged: ")
+
+
 def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
     """The others' jobs are gone, and whoever goes on makes no run twice that was filed."""
     fabric = CopyingFabric(log=tmp_path / "made")
@@ -101,12 +168,46 @@ def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
     assert len(made) <= len(sweep.order()) + 2
 
 
+class Forgetful(Local):
+    """Does not carry out one of the runs."""
+
+    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+        super().carry_out([run for run in runs if run.name != "lowat-4096.1"], room, ended)
+
+
+def test_a_run_that_did_not_come_back(tmp_path: Path) -> None:
+    """The sweep is not finished, and can be gone on with."""
+    sweep = sweep_of(VALUES, results=tmp_path)
+    with pytest.raises(StepFailed, match=r"the sweep: 1 run did not come back, lowat-4096\.1 among them"):
+        carried_out(sweep, Forgetful(sweep.manner, 2))
+    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    assert list(heard) == ["lowat-4096.1"]
+
+
 def test_no_more_side_by_side_than_there_is_memory_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One per processor, fewer where a guest's memory is more than its share, and one at least."""
     sweep = sweep_of(VALUES)
     memory = tmp_path / "meminfo"
     monkeypatch.setattr(local, "_MEMORY", memory)
+    room: list[int] = []
+    monkeypatch.setattr(local, "memory_room_mib", lambda _: room[-1])
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    for free_mib, most in ((100_000, 8), (1500, 2), (100, 1)):
+    for free_mib, room_mib, most in (
+        (100_000, 100_000, 8),
+        (1500, 100_000, 2),
+        (100, 100_000, 1),
+        (100_000, 1600, 3),
+        (100_000, 0, 1),
+    ):
+        room.append(room_mib)
         memory.write_text(f"MemTotal: 1 kB\nMemAvailable:   {free_mib * 1024} kB\n")
-        assert bearable(sweep.scenarios) == most
+        assert bearable(sweep.scenarios, sweep.manner.fabric) == most
+
+
+@pytest.mark.parametrize(("processors", "most"), [(1, 1), (2, 1), (3, 1), (8, 4)])
+def test_on_a_real_clock_an_arm_has_two_processors(monkeypatch: pytest.MonkeyPatch, processors: int, most: int) -> None:
+    """Waiting for one would be measured; where guests' memory would be does not matter."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+    monkeypatch.setattr(local, "_available_mib", lambda: 100_000)
+    monkeypatch.setattr(local, "memory_room_mib", lambda _: 0)
+    assert bearable(sweep_of(VALUES).scenarios, cast("Fabric", CopyingFabric(virtual_clock=False))) == most

@@ -97,6 +97,19 @@ def test_what_makes_a_run_longer() -> None:
     modem = scenario_from({"RATE": "1kbit"})
     assert estimate.wall_s(modem, virtual_clock=True) == estimate.wall_s(scenario_from({}), virtual_clock=True)
     assert estimate.wall_s(modem, virtual_clock=False) > estimate.link_s(modem)
-    both = estimate.of_all([modem, modem], 10, virtual_clock=True, side_by_side=2)
-    assert both.wall_s == pytest.approx(5 * estimate.wall_s(modem, virtual_clock=True))
+    both = estimate.of_all([modem, modem], 10, virtual_clock=False, side_by_side=2, runs_per_command=1)
+    assert both.wall_s == pytest.approx(5 * estimate.wall_s(modem, virtual_clock=False))
     assert both.link_s == pytest.approx(10 * estimate.link_s(modem))
+
+
+def test_a_guest_takes_a_while_to_begin() -> None:
+    """Fewer of them take less; what they are divided among is what the executor divides by."""
+    scenario = scenario_from({})
+    runs_s = 50 * estimate.wall_s(scenario, virtual_clock=True)
+
+    def guests_s(runs_per_command: int) -> float:
+        about = estimate.of_all([scenario], 100, virtual_clock=True, side_by_side=2, runs_per_command=runs_per_command)
+        return about.wall_s - runs_s
+
+    assert guests_s(1) == pytest.approx(100 * 2.0 / 2)
+    assert 0 < guests_s(40) < guests_s(10) < guests_s(1) / 5

@@ -1,10 +1,14 @@
 """What a sweep says, in words."""
 
+from math import inf
+
 import pytest
 
 from analysis.sweeps.bootstrap import Estimate
+from analysis.sweeps.knee import find
 from analysis.sweeps.measures import Measure
-from analysis.sweeps.words import amount, interval
+from analysis.sweeps.words import amount, factor, interval, no_difference
+from tests.unit.sweeps import level, network
 
 
 @pytest.mark.parametrize(
@@ -38,3 +42,16 @@ def test_amounts_have_units(measure: Measure, value: float, words: str) -> None:
 def test_an_interval(values: list[float], words: str) -> None:
     """The unit once if it is the same; a single repetition is said to be one."""
     assert interval(Measure.FIRST_BYTE, Estimate.of(values)) == words
+
+
+@pytest.mark.parametrize(("ratio", "words"), [(1.0, "factor 1"), (1.25649, "factor 1.256"), (inf, "any factor")])
+def test_a_factor(ratio: float, words: str) -> None:
+    """Four digits; there may be no end to it."""
+    assert factor(ratio) == words
+
+
+def test_a_distance_from_nothing_is_told() -> None:
+    """Half of the pair at 0, half at 3 s: the distance is not lost, however small the median."""
+    pair = level("none", (0.0, 0.0, 3000.0), 980), level("none", (0.0, 0.0, 0.0), 980)
+    found = network({"none": (1000, 980)}, pair=pair)
+    assert "up to 3.00 s (factor 300) and 0 bit/s (factor 1) apart" in no_difference(found, find(found))

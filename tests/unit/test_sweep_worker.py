@@ -10,7 +10,7 @@ from experiments.sweep import worker
 from experiments.sweep.executor import fair_share
 from experiments.sweep.parcel import unpack
 from experiments.sweep.sweep import Sweep
-from experiments.sweep.worker import Refusal, Terms, Unwanted, carry_out, identity, kinds, refusal
+from experiments.sweep.worker import Mishap, Refusal, Terms, Unwanted, carry_out, identity, kinds, refusal
 from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
 
 VALUES = {"LOWAT": ("none", "4096")}
@@ -24,7 +24,7 @@ def terms_of(sweep: Sweep) -> Terms:
 
 def test_a_batch(tmp_path: Path) -> None:
     """Its folders come back packed, as the head wants them; nothing is left where they were made."""
-    fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": "echo $0 is bad; exit 3"})
+    fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": "echo lowat-4096.1 is bad; exit 3"})
     sweep = sweep_of(VALUES, fabric=fabric)
     room = tmp_path / "room"
     room.mkdir()
@@ -43,7 +43,7 @@ def test_a_batch(tmp_path: Path) -> None:
         assert (document["run"], document["experiment"]) == (parcel.name, FINAL.name)
         assert document["status"] == parcel.ending.status
     (bad,) = (str(parcel.ending.reason) for parcel in parcels if parcel.ending.status == "failed")
-    assert f"(log: {FINAL}/lowat-4096.1/console.log)" in bad
+    assert f"lowat-4096.1 is bad (log: {FINAL}/lowat-none.1/console.log)" in bad, "they shared a command"
 
 
 def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -61,6 +61,22 @@ def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(Refusal) as caught:
         carry_out(terms, list(sweep.runs().values()), final=FINAL, room=tmp_path, worker="w", wanted=lambda: True)
     assert (caught.value.worker, caught.value.why) == ("w", told)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [(OSError(24, "Too many open files"), "Too many open files"), (ValueError("odd"), "ValueError: odd")],
+)
+def test_a_mishap_is_no_refusal(tmp_path: Path, fault: Exception, why: str) -> None:
+    """The worker is the head's equal all the same; nothing is left."""
+    sweep = sweep_of(VALUES, fabric=CopyingFabric(faults={"lowat-4096": fault}))
+    with pytest.raises(Mishap) as caught:
+        carry_out(
+            terms_of(sweep), [sweep.runs()["lowat-4096.1"]], final=FINAL, room=tmp_path, worker="w", wanted=lambda: True
+        )
+    assert caught.value.worker == "w"
+    assert why in caught.value.why
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,38 @@
+"""Everything that was seen in a guest, for comparison to the nanosecond."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+JOURNALS = (
+    "client/events.jsonl",
+    "client/arrivals.jsonl",
+    "client/keys.log",
+    "front/sockets.jsonl",
+    "front/process.jsonl",
+    "link/queue.jsonl",
+    "origin/access.jsonl",
+)
+
+_BEGIN_NS = 1024 * 10**9
+"""A run begins at a multiple of it (experiments/guest/init.py)."""
+
+
+def _since_its_beginning(value: Any, begin_ns: int) -> Any:
+    """The same with times of the guest's clock counted from the beginning of the run."""
+    if isinstance(value, dict):
+        return {name: _since_its_beginning(each, begin_ns) for name, each in value.items()}
+    return value - begin_ns if isinstance(value, int) and value >= begin_ns else value
+
+
+def lines(journal: Path) -> Iterator[Any]:
+    """Of one of them, with times counted from the beginning of the run: a guest may have carried out others before."""
+    lines = journal.read_text().splitlines()
+    if journal.suffix != ".jsonl":
+        yield from lines
+        return
+    documents = [json.loads(line) for line in lines]
+    times_ns = [time_ns for each in documents for time_ns in (each.get("t_ns", each.get("received_ns")),)]
+    begin_ns = min(times_ns, default=0) // _BEGIN_NS * _BEGIN_NS
+    yield from (_since_its_beginning(each, begin_ns) for each in documents)

@@ -1,0 +1,60 @@
+"""Jobs, side by side: what waits for what, and when one is ended."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from experiments import jobs
+from experiments.errors import Unavailable
+
+
+def task(folder: Path, name: str, ended: dict[str, str | None], command: Callable[[], list[str]]) -> jobs.Task:
+    return jobs.Task(
+        name=name,
+        command=lambda _: command(),
+        one_cpu=False,
+        log=folder / f"{name}.log",
+        overdue=lambda wall_s: f"{name} is overdue" if wall_s > 0.5 else None,
+        finished=lambda _, trouble: ended.update({name: trouble}),
+    )
+
+
+def test_what_cannot_begin_now_begins_later(tmp_path: Path) -> None:
+    """When the one that has what it needs has ended; those behind it keep their turn."""
+    ended: dict[str, str | None] = {}
+
+    def second() -> list[str]:
+        if "first" not in ended:
+            raise Unavailable("a guest", "no room for its memory", "wait")
+        return ["true"]
+
+    tasks = [
+        task(tmp_path, "first", ended, lambda: ["true"]),
+        task(tmp_path, "second", ended, second),
+        task(tmp_path, "third", ended, lambda: ["true"]),
+    ]
+    jobs.run_all(tasks, side_by_side=2, progress=lambda *_: None)
+    assert ended == {"first": None, "second": None, "third": None}
+    assert next(iter(ended)) == "first"
+
+
+def test_what_can_never_begin(tmp_path: Path) -> None:
+    """It is raised once nobody is at work any more who could make room."""
+    ended: dict[str, str | None] = {}
+
+    def never() -> list[str]:
+        raise Unavailable("a guest", "no room for its memory", "make some")
+
+    tasks = [task(tmp_path, "first", ended, lambda: ["true"]), task(tmp_path, "second", ended, never)]
+    with pytest.raises(Unavailable, match="no room for its memory"):
+        jobs.run_all(tasks, side_by_side=2, progress=lambda *_: None)
+    assert ended == {"first": None}
+
+
+def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
+    """With the reason that the task gives."""
+    ended: dict[str, str | None] = {}
+    tasks = [task(tmp_path, "first", ended, lambda: ["sleep", "67.5"])]
+    jobs.run_all(tasks, side_by_side=1, progress=lambda *_: None)
+    assert ended == {"first": "first is overdue"}
