@@ -22,9 +22,9 @@ from experiments.experiment import run_experiment
 from experiments.export import export
 from experiments.guest import kernel
 from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, request_from, split_words, words_of_make
+from experiments.knobs import KNOBS, Knob
 from experiments.record import wrecks
 from experiments.report import Report
-from experiments.scenario import KNOBS, Knob
 from experiments.studies import agreement, predictions
 from experiments.sweep import command as sweeping
 

@@ -7,8 +7,8 @@ from experiments.errors import Unavailable
 from experiments.fabrics.fabric import FABRICS, Fabric
 from experiments.fabrics.virtual import no_netem
 from experiments.guest import kernel
+from experiments.knobs import scenario_from
 from experiments.programs import find, server_version, version
-from experiments.scenario import scenario_from
 from experiments.tuners import lack_of_compiler, lack_on_host
 from proxy.server import catalogue
 from proxy.tuner.compiler import REMEDY

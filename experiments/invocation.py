@@ -13,8 +13,8 @@ from typing import Any
 
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.fabrics.fabric import AUTO, FABRICS, choose
+from experiments.knobs import KNOBS, scenario_from, whole
 from experiments.request import Manner, Request, arms_for
-from experiments.scenario import KNOBS, scenario_from, whole
 from netem import units
 from netem.shaper import Shaper
 from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns

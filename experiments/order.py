@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from clock.route import Finding
+from experiments.knobs import scenario_from
 from experiments.record import RunFolder, read_json, write_json
-from experiments.scenario import Scenario, scenario_from
+from experiments.scenario import Scenario
 from experiments.tuners import NO_TUNER, TunerOrder
 from netem.shaper import Shaper
 

@@ -6,7 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from experiments.fabrics.fabric import Fabric
-from experiments.scenario import KNOBS, Scenario, scenario_from
+from experiments.knobs import KNOBS, scenario_from
+from experiments.scenario import Scenario
 from netem.shaper import Shaper
 from proxy.tuner.tuner import Kind
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from experiments.cache import cache_folder
 from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.knobs import KNOBS, whole
 from experiments.report import Report
-from experiments.scenario import KNOBS, whole
 from experiments.tuner_log import TunerLog, complain, teller
 from netem import control, units
 from proxy.tuner import compiler

@@ -15,10 +15,10 @@ from experiments.doctor import Way, ways
 from experiments.errors import Unavailable
 from experiments.experiment import run_experiment
 from experiments.fabrics.fabric import choose
+from experiments.knobs import KNOBS
 from experiments.record import check_document, read_json, write_document
 from experiments.report import Report
 from experiments.request import Arm, Manner, Request
-from experiments.scenario import KNOBS
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 

@@ -27,10 +27,10 @@ from analysis.sweeps.summary import summarize
 from experiments.errors import InvalidRun, ScenarioError
 from experiments.experiment import run_experiment
 from experiments.invocation import request_from
+from experiments.knobs import KNOBS
 from experiments.record import check_document, write_document
 from experiments.report import Report
 from experiments.request import Arm, Request
-from experiments.scenario import KNOBS
 from experiments.studies import moments
 from experiments.studies.auto_document import Study, text
 from experiments.studies.moments import Trial

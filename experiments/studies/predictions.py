@@ -13,10 +13,10 @@ from experiments.errors import StepFailed
 from experiments.experiment import run_experiment
 from experiments.fabrics.fabric import choose
 from experiments.invocation import split_words
+from experiments.knobs import KNOBS
 from experiments.record import check_document, write_document
 from experiments.report import Report
 from experiments.request import Arm, Manner, Request
-from experiments.scenario import KNOBS
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
 _FABRIC = "virtual"

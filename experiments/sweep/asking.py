@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.errors import GridError, ScenarioError
 from experiments.invocation import RUN_KNOBS, entry_of, run_values, unknown_knob
-from experiments.scenario import KNOBS
+from experiments.knobs import KNOBS
 from experiments.sweep import file
 from experiments.sweep.file import RUN_WORDS
 from experiments.sweep.grid import Grid, grid_from

@@ -13,7 +13,7 @@ from typing import Any
 
 from experiments.errors import GridError, ScenarioError
 from experiments.invocation import unknown_knob
-from experiments.scenario import KNOBS
+from experiments.knobs import KNOBS
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 DEFAULT = "networks"

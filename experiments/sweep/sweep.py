@@ -15,11 +15,12 @@ from experiments import reuse
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from experiments.experiment import git_revision, results_folder
 from experiments.fabrics.fabric import FABRICS, Fabric, choose
+from experiments.knobs import scenario_from
 from experiments.making import Ending, Run
 from experiments.order import Tools
 from experiments.record import RUN_FORMAT
 from experiments.request import Manner, Request
-from experiments.scenario import Scenario, as_document, scenario_from
+from experiments.scenario import Scenario, as_document
 from experiments.sweep import estimate
 from experiments.sweep.asking import Asked
 from experiments.sweep.executor import Executor

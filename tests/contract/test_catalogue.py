@@ -8,7 +8,7 @@ import pytest
 import experiments
 import proxy
 from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, read_entry, request_from
-from experiments.scenario import KNOBS, Knob, scenario_from
+from experiments.knobs import KNOBS, Knob, scenario_from
 from experiments.sweep.asking import asked_from
 from experiments.sweep.file import DEFAULT
 from experiments.sweep.file import catalogue as sweeps

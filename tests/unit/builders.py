@@ -7,7 +7,8 @@ from typing import Any
 from analysis.journals import ClientEvent, OriginRequest
 from analysis.load import Evidence, Experiment, Run
 from analysis.metrics import PageLoad, Piece, ResourceTimes
-from experiments.scenario import as_document, scenario_from
+from experiments.knobs import scenario_from
+from experiments.scenario import as_document
 
 MS = 10**6
 

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.errors import ScenarioError, Unavailable
 from experiments.fabrics import fabric
-from experiments.scenario import scenario_from
+from experiments.knobs import scenario_from
 
 SCENARIOS = [scenario_from({})]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import Unavailable
+from experiments.knobs import scenario_from
 from experiments.places import front_tuner
 from experiments.places.front_tuner import FrontTuner
-from experiments.scenario import scenario_from
 from experiments.tuners import TunerOrder, prepare
 from proxy.tuner import compiler
 from proxy.tuner.tuner import CannotTune, Kind

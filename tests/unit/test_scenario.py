@@ -6,7 +6,8 @@ import pytest
 
 from client.priorities import Priorities
 from experiments.errors import ScenarioError
-from experiments.scenario import KNOBS, CongestionControl, Scenario, as_document, scenario_from
+from experiments.knobs import KNOBS, scenario_from
+from experiments.scenario import CongestionControl, Scenario, as_document
 from netem.link import Link
 
 

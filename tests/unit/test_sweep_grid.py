@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from experiments.errors import GridError, ScenarioError
 from experiments.fabrics.fabric import FABRICS
-from experiments.scenario import KNOBS, as_document
+from experiments.knobs import KNOBS
+from experiments.scenario import as_document
 from experiments.sweep.asking import asked_from
 from experiments.sweep.grid import Grid, Point, expand, grid_from
 from experiments.sweep.sweep import Sweep, sweep_from

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from experiments.scenario import scenario_from
+from experiments.knobs import scenario_from
 from experiments.sweep import estimate
 from experiments.sweep.estimate import duration
 from experiments.sweep.progress import Tally, link_s

@@ -8,7 +8,7 @@ import pytest
 
 from clock.cost import Cost
 from experiments.errors import InvalidRun
-from experiments.scenario import scenario_from
+from experiments.knobs import scenario_from
 from experiments.tuning import check_tuned
 from proxy.sampler import ProcessSample
 from proxy.tuner.in_kernel import read_record
