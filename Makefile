@@ -78,7 +78,7 @@ picture: setup ## make the README's picture anew
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 
-auto: setup ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 15 minutes)
+auto: setup ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
 	@$(PRIOLAB) auto docs/auto.md
 
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
