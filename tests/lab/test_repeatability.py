@@ -14,6 +14,8 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 _RANDOM = ("LOSS=3%", "JITTER=10ms", "CC=bbr", "SERVER=h2o", "SIZE=102400", "RELOADS=0", "SAMPLE=100ms")
 
+_TUNED = (*JOURNALS, "front/lowat.jsonl")
+
 
 def _folder(lab: Lab, run: str) -> Path:
     return (lab.results / "latest").resolve() / run
@@ -34,17 +36,18 @@ def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
 
 
 def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab) -> None:
-    """Several runs share a guest, in a shuffled order; none sees of another even a nanosecond."""
-    command = lab.sweep_command("FABRIC=virtual", "LOWAT=none,16384", "REPEAT=2", *_RANDOM)
+    """Several runs share a guest, in a shuffled order; none sees of another even a nanosecond. Nor does the tuner."""
+    command = lab.sweep_command("FABRIC=virtual", "LOWAT=none,16384,auto", "REPEAT=2", *_RANDOM)
     done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     sweep = (lab.results / "latest").resolve()
-    for seed in ("1", "2"):
-        alone = lab.run("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", f"SEED={seed}", *_RANDOM)
+    for seed, lowat, journals in (("1", "16384", JOURNALS), ("2", "16384", JOURNALS), ("2", "auto", _TUNED)):
+        alone = lab.run("FABRIC=virtual", f"LOWAT={lowat}", "CONTROL=no", f"SEED={seed}", *_RANDOM)
         assert alone.code == 0
-        for journal in JOURNALS:
-            once = list(lines(_folder(lab, "lowat-16384.1") / journal))
-            again = list(lines(sweep / f"lowat-16384.{seed}" / journal))
+        for journal in journals:
+            once = list(lines(_folder(lab, f"lowat-{lowat}.1") / journal))
+            again = list(lines(sweep / f"lowat-{lowat}.{seed}" / journal))
+            assert once, journal
             assert once == again, journal
 
 
