@@ -212,7 +212,7 @@ def _failed(done: Done, *words: str) -> None:
         assert word in arm["reason"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
     """No container, network, process or temporary file, whatever ends the lab; SIGKILL leaves a wreck."""
     running = _until_loading(lab)
