@@ -18,14 +18,13 @@ from typing import Any
 
 from analysis import following
 from analysis.figures.following import NAME, Followed, save
-from analysis.load import Experiment, Run, load_experiment
+from analysis.load import Experiment, Run
 from analysis.metrics import measured_load
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.networks import Network, networks
 from analysis.sweeps.promise import Kept, check
 from analysis.sweeps.summary import summarize
-from experiments.errors import InvalidRun, ScenarioError
-from experiments.experiment import run_experiment
+from experiments.errors import ScenarioError
 from experiments.invocation import request_from
 from experiments.knobs import KNOBS
 from experiments.record import check_document, write_document
@@ -33,6 +32,7 @@ from experiments.report import Report
 from experiments.request import Arm, Request
 from experiments.studies import moments
 from experiments.studies.auto_document import Study, text
+from experiments.studies.complete import complete
 from experiments.studies.moments import Trial
 from experiments.sweep import command
 from experiments.sweep.asking import asked_from
@@ -155,12 +155,7 @@ def _followed(name: str, run: Run) -> Followed:
 
 def _experiment(request: Request, report: Report) -> Experiment:
     report.say(f"{request.name}: {len(request.arms)} arms, {request.repeat} times each")
-    with report.progress(request) as progress:
-        experiment = load_experiment(run_experiment(request, progress))
-    for run in experiment.runs:
-        if run.status != "ok":
-            raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.document["reason"])
-    return experiment
+    return complete(request, report)
 
 
 def _draw(arms: Sequence[Followed], folder: Path) -> None:

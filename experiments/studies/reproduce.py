@@ -6,15 +6,15 @@ from typing import Any
 
 import vl_convert
 
-from analysis.load import Experiment, load_experiment
+from analysis.load import Experiment
 from analysis.reproduction import page
 from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
-from experiments.errors import InvalidRun, ScenarioError, StepFailed
-from experiments.experiment import run_experiment
+from experiments.errors import ScenarioError, StepFailed
 from experiments.invocation import request_from
 from experiments.record import read_json, write_document
 from experiments.report import Report
 from experiments.request import Request
+from experiments.studies.complete import complete
 from netem import units
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
@@ -51,12 +51,7 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
 
 def _experiment(request: Request, report: Report) -> Experiment:
     report.announce(request)
-    with report.progress(request) as progress:
-        experiment = load_experiment(run_experiment(request, progress))
-    for run in experiment.runs:
-        if run.status != "ok":
-            raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.document["reason"])
-    return experiment
+    return complete(request, report)
 
 
 def _made_with(experiment: Experiment) -> dict[str, str]:

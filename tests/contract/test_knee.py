@@ -21,30 +21,14 @@ from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import networks
 from analysis.sweeps.summary import summarize
 from experiments import cli
+from tests.contract.conftest import GOLDEN_SWEEP, Summary
 from tests.unit.sweeps import knobs, write_run, write_sweep
-
-GOLDEN = Path(__file__).parent.parent / "golden-sweep"
-
-Summary = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def sweep() -> Sweep:
-    """LOWAT none, 4096, 16384 and 131072 at 10 Mbit/s and 50 ms, without loss and with 1 %, three times each."""
-    return load_sweep(GOLDEN)
-
-
-@pytest.fixture(scope="module")
-def summary(sweep: Sweep) -> Summary:
-    """Of it, as whoever reads the document has it."""
-    read: Summary = json.loads(json.dumps(summarize(sweep)))
-    return read
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """One that may be changed."""
-    return Path(shutil.copytree(GOLDEN, tmp_path / "golden-sweep"))
+    return Path(shutil.copytree(GOLDEN_SWEEP, tmp_path / "golden-sweep"))
 
 
 def test_the_summary_has_its_schema(summary: Summary) -> None:
@@ -88,10 +72,10 @@ def test_the_summary_of_an_arm_holds_the_runs_of_one(monkeypatch: pytest.MonkeyP
         return load_run(path)
 
     monkeypatch.setattr("analysis.summary.load_run", counting)
-    one_by_one = arms(GOLDEN)
+    one_by_one = arms(GOLDEN_SWEEP)
     first = next(one_by_one)
     assert len(loaded) == 3
-    assert [first, *one_by_one] == summarize_experiment(load_experiment(GOLDEN))["arms"]
+    assert [first, *one_by_one] == summarize_experiment(load_experiment(GOLDEN_SWEEP))["arms"]
 
 
 def test_tables_are_the_same_for_people_and_programs(summary: Summary) -> None:

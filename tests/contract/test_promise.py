@@ -12,23 +12,7 @@ from analysis.load import Run
 from analysis.sweeps.folder import Sweep, load_sweep
 from analysis.sweeps.promise import check
 from analysis.sweeps.summary import summarize
-
-GOLDEN = Path(__file__).parent.parent / "golden-sweep"
-
-Summary = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def sweep() -> Sweep:
-    """The one that test_knee looks at."""
-    return load_sweep(GOLDEN)
-
-
-@pytest.fixture(scope="module")
-def summary(sweep: Sweep) -> Summary:
-    """Of it, as whoever reads the document has it."""
-    read: Summary = json.loads(json.dumps(summarize(sweep)))
-    return read
+from tests.contract.conftest import GOLDEN_SWEEP, Summary
 
 
 def anew(run: Run, **changes: Any) -> Run:
@@ -51,7 +35,7 @@ def test_a_promise_is_kept_by_new_runs_alone(sweep: Sweep, summary: Summary) -> 
 
 def test_no_seed_is_left_above(tmp_path: Path) -> None:
     """Then one below the sweep's is taken."""
-    copy = shutil.copytree(GOLDEN, tmp_path / "golden-sweep")
+    copy = shutil.copytree(GOLDEN_SWEEP, tmp_path / "golden-sweep")
     document = json.loads((copy / "sweep.json").read_text())
     (copy / "sweep.json").write_text(json.dumps(document | {"seed": 2**32 - 7}))
     words = summarize(load_sweep(copy))["networks"][0]["knee"]["put_back"]
