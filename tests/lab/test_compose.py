@@ -51,7 +51,7 @@ def _container(lab: Lab, service: str) -> str:
 def nginx(captures: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
     """The Maps case on a faster link, which is faster still before it ends, its packets written down."""
     words = (*_LINK, "RATE=512kbps", "RATE_STEPS=1024kbps@2s", "LOWAT=131072", "CAPTURE=yes")
-    return make_lab(tmp_path_factory.mktemp("nginx")).run(*words)
+    return make_lab(tmp_path_factory.mktemp("nginx")).run_on_time(*words)
 
 
 def test_nginx(nginx: Done) -> None:
@@ -64,7 +64,7 @@ def test_nginx(nginx: Done) -> None:
 
 def test_h2o(lab: Lab) -> None:
     """h2o shares by weight: begun early enough, a large script ends first."""
-    done = lab.run(*_LINK, "RATE=512kbps", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
+    done = lab.run_on_time(*_LINK, "RATE=512kbps", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
     assert done.code == 0, done.err
     assert done.arm("control")["verdict"] == "inverted"
     treatment = done.arm("lowat-16384")

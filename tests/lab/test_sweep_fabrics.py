@@ -8,7 +8,7 @@ import pytest
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import networks
-from tests.conftest import Lab
+from tests.conftest import LATE, Lab
 
 _GRID = """
 [grid]
@@ -22,6 +22,7 @@ RELOADS = [0]
 SAMPLE = "none"
 """
 _ALIKE = 0.1
+_ATTEMPTS = 3
 
 
 @pytest.mark.parametrize(("fabric", "needed"), [("virtual", "guest"), ("netns", "netns"), ("compose", "compose")])
@@ -36,7 +37,10 @@ def test_a_sweep_runs_in_every_fabric(
     file = tmp_path / "small.toml"
     file.write_text(_GRID)
     command = lab.sweep_command(str(file), f"FABRIC={fabric}")
-    done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=240, check=False)
+    for _ in range(_ATTEMPTS):
+        done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=240, check=False)
+        if LATE not in done.stdout + done.stderr:
+            break  # else the machine was late for a run, and the same command makes that one again
     assert done.returncode == 0, done.stdout + done.stderr
     sweep = load_sweep((lab.results / "latest").resolve())
     assert sweep.document["fabric"] == fabric
