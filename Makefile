@@ -57,7 +57,8 @@ doctor: environment ## what this machine can do
 	@$(PRIOLAB) doctor
 
 test: setup-test ## unit, contract, server, link and lab tests
-	@.venv/bin/pytest
+	@status=0; .venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder -m "not punctual" || status=$$?; \
+	.venv/bin/pytest -m punctual || status=$$?; exit $$status
 
 lint: setup-lint ## ruff, mypy, the import contract
 	@.venv/bin/ruff check .

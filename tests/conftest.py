@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from experiments.doctor import Finding, examine, ways
+from tests.punctuality import ATTEMPTS, any_late, wait_for_calm
 
 _EXPECT = "PRIOLAB_EXPECT"
-_ATTEMPTS = 3
-LATE = "the ferry's lateness"
-"""What a run is called invalid for on a machine whose processors are taken from it for a while."""
+_LAST_ROOMS = {"contract": 1, "unit": 2}
 
 
 def _capabilities() -> dict[str, Finding]:
@@ -48,6 +47,11 @@ def pytest_sessionstart() -> None:
     missing = [name for name in expected if name and not (name in _FOUND and _FOUND[name].present)]
     if missing:
         pytest.exit(f"{_EXPECT} names {', '.join(missing)}, missing here", returncode=1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several work at the tests, the longest files come first."""
+    items.sort(key=lambda item: _LAST_ROOMS.get(item.path.parent.name, 0))
 
 
 def _need(name: str) -> None:
@@ -152,12 +156,12 @@ class Lab:
         return self.latest(done)
 
     def run_on_time(self, *words: str) -> Done:
-        """`priolab run` on a real clock, up to three times if the ferry was late (LATE)."""
-        for _ in range(_ATTEMPTS - 1):
+        """`priolab run` on a real clock, again where the machine was late (tests/punctuality.py)."""
+        for _ in range(ATTEMPTS - 1):
             done = self.run(*words)
-            reasons = [arm["reason"] or "" for arm in done.summary["arms"]] if done.summary else []
-            if not any(LATE in reason for reason in reasons):
+            if not any_late(done.summary):
                 return done
+            wait_for_calm()
         return self.run(*words)
 
     def latest(self, done: subprocess.CompletedProcess[str] | None = None) -> Done:

@@ -27,7 +27,11 @@ def test_the_places_are_there() -> None:
 def test_nobody_has_more_than_is_needed(name: str) -> None:
     """No root, no writable file system, no capability but for the link, the gauge and the taps."""
     service = SERVICES[name]
-    granted = {"link": ["NET_ADMIN", "NET_RAW"], "gauge": ["SYS_PTRACE"], **{tap: ["NET_RAW"] for tap in TAPS.values()}}
+    granted = {
+        "link": ["NET_ADMIN", "NET_RAW", "SYS_NICE"],
+        "gauge": ["SYS_PTRACE"],
+        **{tap: ["NET_RAW"] for tap in TAPS.values()},
+    }
     assert service.get("cap_add", []) == granted.get(name, [])
     assert service["cap_drop"] == ["ALL"]
     assert service["read_only"] is True

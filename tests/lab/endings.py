@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.conftest import Done, Lab
 
 _SETTLE_S = 10.0
-_SOON_S = 10.0
+_SOON_S = 25.0
 _SPACES = ("net", "pid", "user")
 _OF_CONTAINERS = re.compile("(br-|veth)[0-9a-f]{7,}")  # an engine may be at work besides
 

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from netem.calibration import REAL
 from tests.conftest import Done, Lab, make_lab
 from tests.lab import ordinary
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.punctuality import Witness, was_late
 
 pytestmark = pytest.mark.usefixtures("netns")
 
@@ -23,7 +25,7 @@ _QUICK = ("FABRIC=netns", "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTR
 _ENDLESS = (*_QUICK, "JS_DELAY=30s")
 _LOADING = "load 1 of 3"
 _PLACES = 4
-_SOON_S = 10.0
+_SOON_S = 25.0
 _MAPS = ("FABRIC=netns", "SIZE=500000", "RELOADS=0")
 _AT_ONCE = 10
 
@@ -114,29 +116,40 @@ def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
     traces.must_be_gone()
 
 
+@pytest.mark.punctual
 def test_ten_at_once_have_the_verdicts_of_a_lone_one(tmp_path: Path) -> None:
-    """Ten labs on whatever processors there are: none is invalid, none meets another, each has results of its own."""
-    lone = make_lab(_made(tmp_path / "lone")).run(*_MAPS)
-    assert _verdicts(lone) == {"control": "inverted", "lowat-131072": "kept"}
+    """Ten labs on whatever processors there are: none is invalid, none meets another, each has results of its own.
+
+    Where the machine was late by more than a lab allows, labs that say so go again, one by one.
+    """
+    expected = {"control": "inverted", "lowat-131072": "kept"}
+    lone = make_lab(_made(tmp_path / "lone")).run_on_time(*_MAPS)
+    assert _verdicts(lone) == expected
     traces = Traces()
     labs = [make_lab(_made(tmp_path / f"lab-{number}")) for number in range(_AT_ONCE)]
-    running = [
-        subprocess.Popen(lab.command(*_MAPS), env=lab.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        for lab in labs
-    ]
-    try:
-        time.sleep(5)
-        for process in running:
-            traces.look(process.pid)
-        errors = [process.communicate(timeout=120)[1] for process in running]
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
+    with Witness() as witness:
+        running = [
+            subprocess.Popen(
+                lab.command(*_MAPS), env=lab.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
+            for lab in labs
+        ]
+        try:
+            time.sleep(5)
+            for process in running:
+                traces.look(process.pid)
+            errors = [process.communicate(timeout=120)[1] for process in running]
+        finally:
+            for process in running:
+                process.kill()
+                process.wait()
     assert errors == [b""] * _AT_ONCE
-    assert [_verdicts(lab.latest()) for lab in labs] == [_verdicts(lone)] * _AT_ONCE
-    assert [process.returncode for process in running] == [0] * _AT_ONCE
-    for lab in labs:
+    for lab, process in zip(labs, running, strict=True):
+        verdicts = _verdicts(lab.latest())
+        if witness.worst_ns > REAL.round_trip_ns and any(map(was_late, verdicts.values())):
+            assert _verdicts(lab.run_on_time(*_MAPS)) == expected
+        else:
+            assert (process.returncode, verdicts) == (0, expected)
         nothing_is_left(lab)
     traces.must_be_gone()
 
@@ -183,10 +196,12 @@ def ordinary_lab() -> Iterator[_OrdinaryLab]:
         shutil.rmtree(root)
 
 
+@pytest.mark.punctual
 @pytest.mark.parametrize("server", ["nginx", "h2o"])
 def test_an_ordinary_user(ordinary_lab: _OrdinaryLab, server: str) -> None:
     """In a user namespace: the run is measured as root's is, and everything it leaves is the user's."""
-    done = ordinary_lab.run("FABRIC=netns", "RATE=8mbit", "DELAY=10ms", "SIZE=200000", "RELOADS=0", f"SERVER={server}")
+    words = ("FABRIC=netns", "RATE=8mbit", "DELAY=10ms", "SIZE=200000", "RELOADS=0", "LOWAT=none")
+    done = ordinary_lab.run_on_time(*words, f"SERVER={server}")
     assert done.code == 0, done.err + done.out
     assert done.folder is not None
     assert done.arm("control")["verdict"] == "inverted"
