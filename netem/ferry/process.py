@@ -236,6 +236,15 @@ def _answer(listener: socket.socket, document: dict[str, Any]) -> None:
         connection.sendall(json.dumps(document).encode())
 
 
+def come_before_others() -> None:
+    """Real-time priority if this process may have it, else the least nice there is, else nothing."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, _NOT_NICE)
+
+
 def _prepare(link: Link) -> None:
     """Wake up on time, and do not stop to look for garbage: nothing here refers to itself.
 
@@ -245,11 +254,7 @@ def _prepare(link: Link) -> None:
     """
     _libc.prctl(_PR_SET_TIMERSLACK, 1)
     if link.rates_bit_s and max(link.rates_bit_s) <= _SLOW_BIT_S:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        except PermissionError:
-            with suppress(PermissionError):
-                os.setpriority(os.PRIO_PROCESS, 0, _NOT_NICE)
+        come_before_others()
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -1,11 +1,12 @@
 """What the ferry is told, and how it sums up its own lateness."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from netem.ferry.process import Lateness, Order
+from netem.ferry.process import Lateness, Order, come_before_others
 from netem.link import Link, RateStep
 
 ORDER = Order(
@@ -73,3 +74,17 @@ def test_lateness_beyond_the_scale() -> None:
         lateness.add(late_ns)
     assert lateness.percentile_ns(33) == 1999
     assert lateness.percentile_ns(50) == 50_000_000
+
+
+def _refuse(*_: object) -> None:
+    raise PermissionError
+
+
+@pytest.mark.parametrize("refused", [(), ("sched_setscheduler",), ("sched_setscheduler", "setpriority")])
+def test_it_comes_before_others_as_it_may(refused: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real-time priority first, then niceness, and an ordinary process goes on as one."""
+    got: list[tuple[object, ...]] = []
+    for name in ("sched_setscheduler", "setpriority"):
+        monkeypatch.setattr(os, name, _refuse if name in refused else lambda *words: got.append(words))
+    come_before_others()
+    assert [words[1] for words in got] == [[os.SCHED_FIFO], [0], []][len(refused)]
