@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from experiments.doctor import Finding, examine, ways
-from tests.punctuality import ATTEMPTS, any_late, wait_for_calm
+from tests.punctuality import any_late, until_punctual
 
 _EXPECT = "PRIOLAB_EXPECT"
 _LAST_ROOMS = {"contract": 1, "unit": 2}
@@ -157,12 +157,7 @@ class Lab:
 
     def run_on_time(self, *words: str) -> Done:
         """`priolab run` on a real clock, again where the machine was late (tests/punctuality.py)."""
-        for _ in range(ATTEMPTS - 1):
-            done = self.run(*words)
-            if not any_late(done.summary):
-                return done
-            wait_for_calm()
-        return self.run(*words)
+        return until_punctual(lambda: self.run(*words), lambda done: any_late(done.summary))
 
     def latest(self, done: subprocess.CompletedProcess[str] | None = None) -> Done:
         """The newest results, with the command that made them if it is known."""

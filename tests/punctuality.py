@@ -7,11 +7,12 @@ nothing but sleep, with a higher priority than whatever is tested: what it misse
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-ATTEMPTS = 5
+_Done = TypeVar("_Done")
+_ATTEMPTS = 5
 _REASONS = ("the ferry's lateness", "calibration of", "its lateness in ns")
 _NAP_S = 0.001
 _CALM_NS = 10_000_000
@@ -54,7 +55,17 @@ class Witness:
             self.worst_ns = max(self.worst_ns, time.monotonic_ns() - slept_at_ns - int(_NAP_S * 10**9))
 
 
-def wait_for_calm() -> None:
+def until_punctual(go: Callable[[], _Done], late: Callable[[_Done], bool]) -> _Done:
+    """What it comes to; where the machine was late, again, up to five times, each time once the machine is calm."""
+    for _ in range(_ATTEMPTS - 1):
+        done = go()
+        if not late(done):
+            return done
+        _wait_for_calm()
+    return go()
+
+
+def _wait_for_calm() -> None:
     """Until the machine is punctual for two seconds, or for a minute."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:

@@ -13,6 +13,7 @@ from tests.conftest import Done, Lab, make_lab
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
 from tests.lab.first_bytes import RESOURCES, compare
 from tests.lab.wireshark import OUT_OF_ORDER, Capture
+from tests.punctuality import until_punctual
 
 pytestmark = pytest.mark.usefixtures("captures")
 
@@ -20,7 +21,6 @@ _SIZE = 102_400
 # A queue that holds all there is: nothing is lost, so a packet that arrives can be read.
 _LOSSLESS = (f"SIZE={_SIZE}", "RELOADS=0", "CONTROL=no", "QUEUE=200")
 _GUEST_NS, _REAL_NS = 10**6, 2 * 10**6
-_ATTEMPTS = 3
 _ENDLESS = ("FABRIC=netns", "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no", "JS_DELAY=30s", "CAPTURE=yes")
 _LOADING = "load 1 of 3"
 _SOON_S = 25.0
@@ -89,16 +89,17 @@ def test_first_bytes_in_real_time(lab: Lab) -> None:
     """The client's are the capture's to two milliseconds, and left the front at least the link's delay earlier.
 
     The client takes the time after a read where the kernel's stamp is more than a millisecond old, so on a machine that
-    is busy for a moment it is late without being wrong. Such a machine gets another chance, as in calibration: the best
-    of three runs has to agree, and each has to have the delay.
+    is busy for a moment it is late without being wrong. Such a machine gets another chance: one of five runs has to
+    agree, and each has to have the delay.
     """
-    worst_ns: list[int] = []
-    while len(worst_ns) < _ATTEMPTS and (not worst_ns or min(worst_ns) > _REAL_NS):
+
+    def worst_ns() -> int:
         run = _run_folder(lab.run_on_time("FABRIC=netns", *_LOSSLESS, "CAPTURE=yes", "RATE=8mbit", "DELAY=20ms"))
         compared = compare(run).values()
         assert all(each.lead_ns >= 20 * 10**6 for each in compared)
-        worst_ns.append(max(abs(each.late_ns) for each in compared))
-    assert min(worst_ns) <= _REAL_NS, worst_ns
+        return max(abs(each.late_ns) for each in compared)
+
+    assert until_punctual(worst_ns, lambda found_ns: found_ns > _REAL_NS) <= _REAL_NS
 
 
 @pytest.mark.usefixtures("netns")

@@ -9,7 +9,7 @@ from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import networks
 from tests.conftest import Lab
-from tests.punctuality import ATTEMPTS, wait_for_calm, was_late
+from tests.punctuality import until_punctual, was_late
 
 _GRID = """
 [grid]
@@ -44,11 +44,12 @@ def test_a_sweep_runs_in_every_fabric(
     file = tmp_path / "small.toml"
     file.write_text(_GRID)
     command = lab.sweep_command(str(file), f"FABRIC={fabric}")
-    for _ in range(ATTEMPTS):
-        done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=240, check=False)
-        if not was_late(done.stdout + done.stderr):
-            break
-        wait_for_calm()  # for a run the machine was late, and the same command makes that one again
+
+    def go() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=240, check=False)
+
+    # Where the machine was late for a run, the same command makes that one again.
+    done = until_punctual(go, lambda done: was_late(done.stdout + done.stderr))
     assert done.returncode == 0, done.stdout + done.stderr
     sweep = load_sweep((lab.results / "latest").resolve())
     assert sweep.document["fabric"] == fabric
