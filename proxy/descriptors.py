@@ -10,6 +10,7 @@ import errno
 import os
 import select
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 _SYS_PIDFD_GETFD = 438  # the same on every architecture
@@ -67,11 +68,9 @@ def borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
     borrowed = _copied(pid, descriptor)
     if borrowed is None:
         return None
-    try:
+    with suppress(OSError):  # a file with that inode
         if os.fstat(borrowed).st_ino == inode:
             return socket.socket(fileno=borrowed)
-    except OSError:
-        pass  # a file with that inode
     os.close(borrowed)
     return None
 

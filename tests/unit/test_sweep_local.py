@@ -84,30 +84,29 @@ def test_runs_that_share_a_command(tmp_path: Path) -> None:
     assert len([path for path in folder.iterdir() if path.is_dir()]) == len(sweep.order())
 
 
+def broken_runs(number: int, trouble: str, results: Path) -> tuple[str, dict[str, str], Path]:
+    """A sweep in one command, one of its runs in trouble: that one's name, the reasons by run, the command's log."""
+    fabric = CopyingFabric(runs_per_command=10)
+    sweep = sweep_of(VALUES, results=results, fabric=fabric)
+    broken = sweep.order()[number]
+    fabric.troubles = {broken.rpartition(".")[0]: trouble}
+    folder, heard = carried_out(sweep, Local(sweep.manner, 1, share=lambda waiting, *_: waiting))
+    assert sorted(heard) == sorted(sweep.order())
+    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
+    return broken, bad, folder / sweep.order()[0] / "console.log"
+
+
 def test_the_run_at_work_has_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Of a command that several share: who hangs is named, with its own limit and a log that is there; others go on."""
     monkeypatch.setattr(local, "wall_limit_s", lambda *_: 1.0)
-    fabric = CopyingFabric(runs_per_command=10)
-    sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
-    hung = sweep.order()[1]
-    fabric.troubles = {hung.rpartition(".")[0]: "echo so far; exec sleep 66.5"}
-    folder, heard = carried_out(sweep, Local(sweep.manner, 1, share=lambda waiting, *_: waiting))
-    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
-    log = folder / sweep.order()[0] / "console.log"
+    hung, bad, log = broken_runs(1, "echo so far; exec sleep 66.5", tmp_path)
     assert bad == {hung: f"{hung}: it took longer than 1 s of wall time (log: {log})"}
     assert "so far" in log.read_text()
-    assert sorted(heard) == sorted(sweep.order())
 
 
 def test_a_command_that_breaks_off(tmp_path: Path) -> None:
     """The run that was at work tells what was said last, and where the rest of it is: in the folder of the first."""
-    fabric = CopyingFabric(runs_per_command=10)
-    sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
-    broken = sweep.order()[2]
-    fabric.troubles = {broken.rpartition(".")[0]: "echo no such luck; exit 3"}
-    folder, heard = carried_out(sweep, Local(sweep.manner, 1, share=lambda waiting, *_: waiting))
-    bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
-    log = folder / sweep.order()[0] / "console.log"
+    broken, bad, log = broken_runs(2, "echo no such luck; exit 3", tmp_path)
     assert list(bad) == [broken]
     assert bad[broken].startswith(f"{broken}: it ended without an outcome: ")
     assert bad[broken].endswith(f"no such luck (log: {log})")
