@@ -132,10 +132,9 @@ def _end_run(
     manner: Manner,
     final: Path,
     progress: Progress,
-    wall_s: float,
-    trouble: str | None,
+    finish: jobs.Finish,
 ) -> None:
-    ending = conclude(run, folder, manner, final=final, wall_s=wall_s, trouble=trouble)
+    ending = conclude(run, folder, manner, final=final, wall_s=finish.wall_s, trouble=finish.trouble)
     progress.ended(run.name, ending.status, ending.reason)
 
 

@@ -23,10 +23,11 @@ from typing import Self
 
 from experiments import keeper, processors
 from experiments.errors import StepFailed, Unavailable
-from experiments.processes import in_utc
+from experiments.processes import in_utc, last_lines
 
 _PROGRESS = "@ "
 _STOP_S = 90.0
+_SAID_BYTES = 4096
 
 
 def make_scratch() -> Path:
@@ -48,8 +49,17 @@ class Task:
     log: Path
     overdue: Callable[[float], str | None]
     """Why a job that has gone on for so many wall seconds is to be ended; None if it may go on."""
-    finished: Callable[[float, str | None], None]
-    """Called when the job has ended: wall seconds, and what went wrong with the job itself, or None."""
+    finished: Callable[["Finish"], None]
+    """Called when the job has ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish:
+    """How a job ended. trouble: what went wrong with the job itself, or None; said: the last lines of its output."""
+
+    wall_s: float
+    trouble: str | None
+    said: str
 
 
 def too_long(name: str, limit_s: float, log: Path) -> str:
@@ -65,6 +75,7 @@ class _Job:
         self._started = time.monotonic()
         self._scratch = make_scratch()
         self._rest = b""
+        self._said = b""
         self._log = task.log.open("wb")
         self._claim = processors.claim() if task.one_cpu else None
         try:
@@ -103,11 +114,17 @@ class _Job:
     def wall_s(self) -> float:
         return time.monotonic() - self._started
 
+    @property
+    def said(self) -> str:
+        """The last lines of its output; the log may have gone elsewhere by now."""
+        return last_lines(self._said.decode(errors="replace"))
+
     def read(self) -> list[str] | None:
         """Progress since the last call; None at the end."""
         data = os.read(self.fileno(), 65536)
         self._log.write(data)
         self._log.flush()
+        self._said = (self._said + data)[-_SAID_BYTES:]
         *lines, self._rest = (self._rest + data).split(b"\n")
         steps = [line.decode(errors="replace").strip() for line in lines]
         return [step.removeprefix(_PROGRESS) for step in steps if step.startswith(_PROGRESS)] if data else None
@@ -182,4 +199,4 @@ def run_all(
 def _finish(job: _Job, trouble: str | None) -> None:
     wall_s = job.wall_s
     job.end()
-    job.task.finished(wall_s, trouble)
+    job.task.finished(Finish(wall_s=wall_s, trouble=trouble, said=job.said))

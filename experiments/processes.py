@@ -57,9 +57,13 @@ def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
 def tail(log: Path, lines: int = _TAIL_LINES) -> str:
     """The last lines of a log, joined; empty if there are none."""
     try:
-        text = log.read_text(errors="replace")
+        return last_lines(log.read_text(errors="replace"), lines)
     except OSError:
         return ""
+
+
+def last_lines(text: str, lines: int = _TAIL_LINES) -> str:
+    """The last lines of a text, joined; empty if there are none."""
     return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
 
 

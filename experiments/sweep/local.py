@@ -23,7 +23,6 @@ from experiments.fabrics.fabric import Fabric
 from experiments.fabrics.virtual import memory_mib, memory_room_mib
 from experiments.making import Ending, Run, conclude, lay_out, wall_limit_s
 from experiments.order import BEGINS, ENDED, Tools
-from experiments.processes import tail
 from experiments.record import RunFolder
 from experiments.request import Manner
 from experiments.scenario import Scenario
@@ -138,12 +137,11 @@ class _Batch:
             return None
         return jobs.too_long(run.name, limit_s, self._log)
 
-    def finished(self, wall_s: float, trouble: str | None) -> None:
+    def finished(self, finish: jobs.Finish) -> None:
         """The command has ended: what it had begun is concluded, what it had not begun is handed out again."""
-        del wall_s  # of the batch
         for run in self._left.values():
             if run.name in self._begun:
-                self._conclude(run, trouble or self._broken_off(run))
+                self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
             else:
                 self._desk.forget(run)
                 self._put_back.append(run)
@@ -156,13 +154,10 @@ class _Batch:
         folder = self._desk.building(first).path if first.name in self._left else self._desk.final / first.name
         return folder / "console.log"
 
-    def _broken_off(self, run: Run) -> str | None:
+    def _broken_off(self, run: Run, said: str) -> str | None:
         """What to say of a run whose command ended before it; None if its own folder tells."""
         if run is self._runs[0] or self._desk.building(run).outcome.exists():
             return None
-        building = self._desk.building(self._runs[0]).path
-        logs = [building / "console.log", building.with_name(self._runs[0].name) / "console.log"]
-        said = next(filter(None, map(tail, logs)), "")
         return str(StepFailed(run.name, f"it ended without an outcome: {said}", self._log))
 
     def _conclude(self, run: Run, trouble: str | None) -> None:

@@ -1,6 +1,7 @@
 """Jobs, side by side: what waits for what, and when one is ended."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ def task(folder: Path, name: str, ended: dict[str, str | None], command: Callabl
         one_cpu=False,
         log=folder / f"{name}.log",
         overdue=lambda wall_s: f"{name} is overdue" if wall_s > 0.5 else None,
-        finished=lambda _, trouble: ended.update({name: trouble}),
+        finished=lambda finish: ended.update({name: finish.trouble}),
     )
 
 
@@ -58,3 +59,13 @@ def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
     tasks = [task(tmp_path, "first", ended, lambda: ["sleep", "67.5"])]
     jobs.run_all(tasks, side_by_side=1, progress=lambda *_: None)
     assert ended == {"first": "first is overdue"}
+
+
+def test_what_was_said_last(tmp_path: Path) -> None:
+    """It is known even when the log has gone."""
+    said: list[str] = []
+    log = tmp_path / "first.log"
+    job = task(tmp_path, "first", {}, lambda: ["sh", "-c", f"seq 9000; rm {log}; echo '  @ so'; echo; echo long"])
+    job = replace(job, finished=lambda finish: said.append(finish.said))
+    jobs.run_all([job], side_by_side=1, progress=lambda *_: None)
+    assert said == ["@ so | long"]

@@ -24,7 +24,8 @@ def terms_of(sweep: Sweep) -> Terms:
 
 def test_a_batch(tmp_path: Path) -> None:
     """Its folders come back packed, as the head wants them; nothing is left where they were made."""
-    fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": "echo lowat-4096.1 is bad; exit 3"})
+    trouble = "sleep 0.5; echo lowat-4096.1 is bad; exit 3"  # by then the first one, with the log, has been packed
+    fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": trouble})
     sweep = sweep_of(VALUES, fabric=fabric)
     room = tmp_path / "room"
     room.mkdir()
