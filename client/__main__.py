@@ -14,8 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
-from client.engine import Engine, LoadFailed
+from client.engine import Engine
 from client.events import Event, Kind
+from client.http2.engine import Http2Engine
+from client.loads import LoadFailed
 from client.plan import Plan, read_plan
 from client.transport import Deadline, Transport, TransportFailed, tls_context
 from clock.cost import Cost
@@ -73,7 +75,7 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
         Transport((plan.address, plan.port), plan.server_name, context, deadline) as transport,
     ):
         journal = _Journal(events, arrivals)
-        engine = Engine(plan)
+        engine: Engine = Http2Engine(plan)
         cost = Cost()
         journal.add([Event(t_ns=transport.connected_ns, kind=Kind.CONNECTED, load=0)])
         journal.add([Event(t_ns=transport.handshake(deadline), kind=Kind.SECURED, load=0)])

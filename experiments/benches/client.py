@@ -18,7 +18,7 @@ from h2.events import RequestReceived
 from rich.console import Console
 from rich.table import Table
 
-from client.engine import Engine
+from client.http2.engine import Http2Engine
 from client.plan import Plan, maps_plan
 from client.priorities import Priorities
 from clock import quality
@@ -47,7 +47,7 @@ def _plan() -> Plan:
 
 def recorded() -> list[bytes]:
     """What a server sent in one page load, record by record."""
-    engine, server = Engine(_plan()), H2Connection(H2Configuration(client_side=False))
+    engine, server = Http2Engine(_plan()), H2Connection(H2Configuration(client_side=False))
     server.initiate_connection()
     engine.begin_load(0)
     records: list[bytes] = []
@@ -77,7 +77,7 @@ def engine_ns_per_event(records: Sequence[bytes]) -> float:
     """Nanoseconds that the client spends on an event: the median of several page loads."""
     spent = []
     for _ in range(_ROUNDS):
-        engine = Engine(_plan())
+        engine = Http2Engine(_plan())
         engine.begin_load(0)
         engine.data_to_send()
         lines: list[str] = []

@@ -5,8 +5,8 @@ from h2.connection import H2Connection
 from h2.events import Event as H2Event
 from h2.events import RequestReceived
 
-from client.engine import Engine
 from client.events import Event
+from client.http2.engine import Http2Engine
 from client.plan import maps_plan
 from client.priorities import Priorities
 
@@ -24,7 +24,7 @@ class Pair:
     def __init__(
         self, priorities: Priorities = Priorities.SPDY, *, window_bytes: int = 2**24, reloads: int = 0
     ) -> None:
-        self.engine = Engine(
+        self.engine = Http2Engine(
             maps_plan(
                 address="198.18.1.2",
                 port=443,

@@ -7,8 +7,8 @@ from h2.errors import ErrorCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.engine import LoadFailed
 from client.events import Event, Kind
+from client.loads import LoadFailed
 from tests.unit.pair import IMAGE, PAGE, SCRIPT, Pair
 
 

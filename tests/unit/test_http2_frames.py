@@ -8,7 +8,7 @@ from hyperframe.frame import DataFrame, Frame, HeadersFrame, PingFrame, Settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.frames import DataHeader, DataPiece, FrameScanner
+from client.http2.frames import DataHeader, DataPiece, FrameScanner
 
 
 @dataclass(frozen=True, kw_only=True)

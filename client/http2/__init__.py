@@ -1,0 +1,1 @@
+"""HTTP/2 as the client speaks it."""

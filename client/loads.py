@@ -1,0 +1,100 @@
+"""Page loads on one connection: which request is due when, and which stream is whose. Pure; what it sees are events.
+
+Rules:
+1. Loads come one after another. A load asks for the page; when the page is complete, for everything else, in order.
+2. A load is finished when each of its streams has ended.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from client.events import Event, Kind
+from client.plan import Plan, Request
+from client.records import Record
+
+
+class LoadFailed(Exception):
+    """A page load came to nothing; the text says why, and `events` holds what was seen up to then."""
+
+    def __init__(self, reason: str, events: Iterable[Event] = ()) -> None:
+        super().__init__(reason)
+        self.events = list(events)
+
+
+class Loads:
+    """The streams of a connection, for an engine of any protocol. Times are CLOCK_MONOTONIC."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._number = 0
+        self._open: dict[int, Request] = {}
+        self._names: dict[int, str] = {}
+
+    @property
+    def loading(self) -> bool:
+        """Whether the current load still has streams open."""
+        return bool(self._open)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """Names of the resources that have not ended."""
+        return [request.name for request in self._open.values()]
+
+    def begin(self, now_ns: int) -> tuple[Event, Request]:
+        """The next load has begun; what it asks for."""
+        self._number += 1
+        return self.event(Kind.LOAD_STARTED, now_ns), self._plan.page
+
+    def asked(self, stream_id: int, request: Request, now_ns: int, detail: str | None) -> Event:
+        """A request has been made on that stream. detail: the priority that was sent with it."""
+        self._open[stream_id] = request
+        self._names[stream_id] = request.name
+        return self.event(Kind.REQUEST_SENT, now_ns, stream_id, detail=detail)
+
+    def ended(self, stream_id: int, now_ns: int) -> tuple[list[Event], Sequence[Request]]:
+        """A stream has ended; what to ask for now. Raises KeyError for one that is not open."""
+        events = [self.event(Kind.ENDED, now_ns, stream_id)]
+        due = self._plan.resources if self._open.pop(stream_id) is self._plan.page else ()
+        if not self._open and not due:
+            events.append(self.event(Kind.LOAD_FINISHED, now_ns))
+        return events, due
+
+    def answered(self, stream_id: int, status: str, now_ns: int) -> Event:
+        """The headers of a response are complete. Raises LoadFailed unless the status is 200."""
+        if status != "200":
+            raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
+        return self.event(Kind.HEADERS, now_ns, stream_id, detail=status)
+
+    def was_reset(self, stream_id: int, code: str, now_ns: int) -> LoadFailed:
+        """What to raise when the front has reset a stream."""
+        event = self.event(Kind.RESET, now_ns, stream_id, detail=code)
+        return LoadFailed(f"the front reset the stream of {event.resource}: {code}", [event])
+
+    def goaway(self, code: str, now_ns: int) -> Event:
+        """The front has said GOAWAY. Raises LoadFailed if a stream is open."""
+        event = self.event(Kind.GOAWAY, now_ns, detail=code)
+        if self._open:
+            raise LoadFailed(f"the front said GOAWAY ({code})", [event])
+        return event
+
+    def event(
+        self,
+        kind: Kind,
+        now_ns: int,
+        stream_id: int | None = None,
+        *,
+        size_bytes: int | None = None,
+        detail: str | None = None,
+        record: Record | None = None,
+    ) -> Event:
+        """An event of the current load. record: the TLS record that held it, where that is known."""
+        return Event(
+            t_ns=now_ns,
+            kind=kind,
+            load=self._number,
+            stream_id=stream_id,
+            resource=None if stream_id is None else self._names.get(stream_id),
+            size_bytes=size_bytes,
+            detail=detail,
+            tcp_bytes=record.end_bytes if record else None,
+            record_ns=record.started_ns if record else None,
+        )
