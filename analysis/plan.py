@@ -1,41 +1,50 @@
 """What the client was told to ask for: client/plan.json, of it what the analysis uses. Pure."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analysis.journals import FolderError
 
+_FORMATS = (1, 2)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRequest:
-    """One resource. weight: RFC 7540's, 1 to 256; None if no priority was to be sent."""
+    """One resource.
+
+    weight: RFC 7540's, 1 to 256, None if none was to be sent; depends_on: the name of a resource or of a group, None
+    for the root; field: RFC 9218's header field `priority`.
+    """
 
     name: str
     path: str
     weight: int | None
+    depends_on: str | None = None
+    exclusive: bool = False
+    field: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """One page load: the page, and then its resources, all at once."""
+    """One page load: the page, and then its resources, all at once.
+
+    favoured: the resource asked to come first, None if no order was asked. groups: by name the streams that are never
+    opened, and hold a place in the tree.
+    """
 
     address: str
     port: int
     server_name: str
     page: PlannedRequest
     resources: tuple[PlannedRequest, ...]
+    favoured: str | None
+    groups: Mapping[str, int]
 
     def request(self, name: str | None) -> PlannedRequest | None:
         """The request of that resource, None if there is none."""
         return next((each for each in (self.page, *self.resources) if each.name == name), None)
-
-    @property
-    def favoured(self) -> str | None:
-        """The resource asked to come first, None if no order was asked."""
-        weights = {request.name: request.weight for request in self.resources if request.weight is not None}
-        heaviest = [name for name, weight in weights.items() if weight == max(weights.values())]
-        return heaviest[0] if len(heaviest) == 1 and len(weights) > 1 else None
 
 
 def plan_from(document: Any, file: Path) -> Plan:
@@ -44,19 +53,41 @@ def plan_from(document: Any, file: Path) -> Plan:
         address, port, server_name = document["address"], document["port"], document["server_name"]
         if (type(address), type(port), type(server_name)) != (str, int, str):
             raise TypeError(f"a plan for {address!r}, {port!r}, {server_name!r}")
+        if (number := document["format"]) not in _FORMATS:
+            raise TypeError(f"a plan of format {number!r}")
+        read = _with_weight if number == 1 else _with_signals
+        resources = tuple(read(resource) for resource in document["resources"])
         return Plan(
             address=address,
             port=port,
             server_name=server_name,
-            page=_request(document["page"]),
-            resources=tuple(_request(resource) for resource in document["resources"]),
+            page=read(document["page"]),
+            resources=resources,
+            favoured=_heaviest(resources) if number == 1 else document["favoured"],
+            groups={group["name"]: group["stream_id"] for group in document.get("groups", [])},
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise FolderError(f"{file}: not a plan: {error!r}") from error
 
 
-def _request(document: Any) -> PlannedRequest:
-    name, path, weight = document["name"], document["path"], document["weight"]
-    if type(name) is not str or type(path) is not str or type(weight) not in (int, type(None)):
-        raise TypeError(f"a request of {name!r}, {path!r}, {weight!r}")
-    return PlannedRequest(name=name, path=path, weight=weight)
+def _with_weight(document: Any) -> PlannedRequest:
+    return _checked(name=document["name"], path=document["path"], weight=document["weight"])
+
+
+def _with_signals(document: Any) -> PlannedRequest:
+    signals = document["signals"]
+    position = signals["position"] or {"weight": None}
+    return _checked(name=document["name"], path=document["path"], field=signals["field"], **position)
+
+
+def _checked(**fields: Any) -> PlannedRequest:
+    request = PlannedRequest(**fields)
+    if (type(request.name), type(request.path)) != (str, str) or type(request.weight) not in (int, type(None)):
+        raise TypeError(f"a request of {request.name!r}, {request.path!r}, {request.weight!r}")
+    return request
+
+
+def _heaviest(resources: Sequence[PlannedRequest]) -> str | None:
+    weights = {request.name: request.weight for request in resources if request.weight is not None}
+    heaviest = [name for name, weight in weights.items() if weight == max(weights.values())]
+    return heaviest[0] if len(heaviest) == 1 and len(weights) > 1 else None

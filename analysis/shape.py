@@ -57,7 +57,7 @@ _SCENARIO = _object(
         "loss": _NUMBER,
         "jitter_ns": _WHOLE,
     },
-    optional={"rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN}},
+    optional={"dialect": _TEXT, "rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN}},
 )
 
 _STEP = _object({"at_ns": _WHOLE, "rate_bit_s": _MAYBE_WHOLE, "late_ns": _MAYBE_WHOLE, "reason": _MAYBE_TEXT})

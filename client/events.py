@@ -15,6 +15,8 @@ class Kind(StrEnum):
     LOAD_STARTED = "load-started"
     LOAD_FINISHED = "load-finished"
     REQUEST_SENT = "request-sent"
+    PRIORITY_SENT = "priority-sent"
+    """A frame that moves an open stream: PRIORITY, or PRIORITY_UPDATE."""
     HEADERS = "headers"
     """The response's HEADERS are complete. Not a first byte: servers let HEADERS overtake DATA."""
     DATA_HEADER = "data-header"

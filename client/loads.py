@@ -50,6 +50,14 @@ class Loads:
         self._names[stream_id] = request.name
         return self.event(Kind.REQUEST_SENT, now_ns, stream_id, detail=detail)
 
+    def open_stream(self, name: str) -> int | None:
+        """The stream of that resource, None if it is not open."""
+        return next((stream_id for stream_id, request in self._open.items() if request.name == name), None)
+
+    def is_resource(self, stream_id: int) -> bool:
+        """Whether that stream is open, and not the page's."""
+        return self._open.get(stream_id, self._plan.page) is not self._plan.page
+
     def ended(self, stream_id: int, now_ns: int) -> tuple[list[Event], Sequence[Request]]:
         """A stream has ended; what to ask for now. Raises KeyError for one that is not open."""
         events = [self.event(Kind.ENDED, now_ns, stream_id)]

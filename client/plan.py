@@ -1,21 +1,32 @@
-"""The plan: what the client asks for, when, and with which weights."""
+"""The plan: what the client asks for, when, and with which priorities."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from client.priorities import IMAGE, PAGE, SCRIPT, Priorities, weight_of
+from client.dialects import Dialect, saying
+from client.priorities import IMAGE, PAGE, SCRIPT, Priorities
+from client.signals import Change, Group, Position, Signals
 
-PLAN_FORMAT = 1
+PLAN_FORMAT = 2
+
+
+class Protocol(StrEnum):
+    """What is spoken above TLS, by its ALPN name."""
+
+    HTTP2 = "h2"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One resource: its name in the results, its path, its RFC 7540 weight or None."""
+    """One resource: its name in the results, its path, what is said of its priority."""
 
     name: str
     path: str
-    weight: int | None
+    signals: Signals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,15 +34,23 @@ class Plan:
     """Page loads on one connection: the warm-up reloads first, the measured one last.
 
     A load asks for `page`; when that is complete it asks for all of `resources`, in order, at once.
+    favoured: the resource that is to come first, by whatever signals say so; None if no order is asked.
+    no_rfc7540_priorities: whether SETTINGS_NO_RFC7540_PRIORITIES is 1 (RFC 9218, 2.1).
+    groups: said when the connection is made. changes: said in each load, see Change.
     window_bytes: flow-control window offered per stream and for the connection.
     load_deadline_ns: a load that takes longer has failed.
     """
 
+    protocol: Protocol
     address: str
     port: int
     server_name: str
     page: Request
     resources: tuple[Request, ...]
+    favoured: str | None
+    no_rfc7540_priorities: bool
+    groups: tuple[Group, ...]
+    changes: tuple[Change, ...]
     loads: int
     window_bytes: int
     load_deadline_ns: int
@@ -46,9 +65,21 @@ class Plan:
         document = json.loads(text)
         if document.pop("format", None) != PLAN_FORMAT:
             raise ValueError(f"not a plan of format {PLAN_FORMAT}")
-        document["page"] = Request(**document["page"])
-        document["resources"] = tuple(Request(**resource) for resource in document["resources"])
+        document["protocol"] = Protocol(document["protocol"])
+        document["page"] = _request(document["page"])
+        document["resources"] = tuple(map(_request, document["resources"]))
+        document["groups"] = tuple(Group(**_placed(group)) for group in document["groups"])
+        document["changes"] = tuple(Change(**_placed(change)) for change in document["changes"])
         return cls(**document)
+
+
+def _request(document: Mapping[str, Any]) -> Request:
+    return Request(**{**document, "signals": Signals(**_placed(document["signals"]))})
+
+
+def _placed(document: Mapping[str, Any]) -> dict[str, Any]:
+    position = document["position"]
+    return {**document, "position": None if position is None else Position(**position)}
 
 
 def maps_plan(
@@ -57,21 +88,26 @@ def maps_plan(
     port: int,
     server_name: str,
     priorities: Priorities,
+    dialect: Dialect,
     reloads: int,
     window_bytes: int,
     load_deadline_ns: int,
 ) -> Plan:
     """The Google Maps case: a page that names its image before its script; `reloads` loads before the measured one."""
-
-    def request(name: str, path: str) -> Request:
-        return Request(name=name, path=path, weight=weight_of(name, priorities))
-
+    paths = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
+    said = saying(dialect, priorities, list(paths))
+    page, *resources = (Request(name=name, path=path, signals=said.requests[name]) for name, path in paths.items())
     return Plan(
+        protocol=Protocol.HTTP2,
         address=address,
         port=port,
         server_name=server_name,
-        page=request(PAGE, "/"),
-        resources=(request(IMAGE, "/image.jpg"), request(SCRIPT, "/script.js")),
+        page=page,
+        resources=tuple(resources),
+        favoured=priorities.favoured,
+        no_rfc7540_priorities=said.no_rfc7540_priorities,
+        groups=said.groups,
+        changes=said.changes,
         loads=reloads + 1,
         window_bytes=window_bytes,
         load_deadline_ns=load_deadline_ns,

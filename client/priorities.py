@@ -1,6 +1,8 @@
-"""What the client asks for: SPDY priorities, and the HTTP/2 weights Chrome made of them."""
+"""Who is asked to come first, and the levels in which SPDY said it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 PAGE, IMAGE, SCRIPT = "page", "image", "script"
 
@@ -16,13 +18,26 @@ class Priorities(StrEnum):
     SWAP = "swap"
     NONE = "none"
 
+    @property
+    def favoured(self) -> str | None:
+        """The resource that is to come first, None if no order is asked."""
+        return {Priorities.SPDY: SCRIPT, Priorities.SWAP: IMAGE, Priorities.NONE: None}[self]
 
-# SPDY/3 counts from 0, the most urgent, to 7. The page is a document; 2 and 3 are the pair of the Maps case.
-_SPDY_LEVELS: dict[Priorities, dict[str, int]] = {
-    Priorities.SPDY: {PAGE: 0, SCRIPT: 2, IMAGE: 3},
-    Priorities.SWAP: {PAGE: 0, SCRIPT: 3, IMAGE: 2},
-    Priorities.NONE: {},
-}
+    @property
+    def levels(self) -> Mapping[str, int]:
+        """SPDY/3's level of each resource, 0 the most urgent of 0 to 7; empty if no order is asked.
+
+        The page is a document; 2 and 3 are the pair of the Maps case.
+        """
+        if self is Priorities.NONE:
+            return MappingProxyType({})
+        other = IMAGE if self.favoured == SCRIPT else SCRIPT
+        return MappingProxyType({PAGE: 0, str(self.favoured): 2, other: 3})
+
+    @property
+    def opposite(self) -> "Priorities":
+        """What asks for the contrary."""
+        return {Priorities.SPDY: Priorities.SWAP, Priorities.SWAP: Priorities.SPDY}.get(self, self)
 
 
 def http2_weight(spdy_level: int) -> int:
@@ -34,9 +49,3 @@ def http2_weight(spdy_level: int) -> int:
     if not 0 <= spdy_level <= 7:
         raise ValueError(f"SPDY priority {spdy_level}; allowed: 0 to 7")
     return int(255.9 / 7 * (7 - spdy_level)) + 1
-
-
-def weight_of(resource: str, priorities: Priorities) -> int | None:
-    """The weight sent with a resource's request, None if none is sent."""
-    level = _SPDY_LEVELS[priorities].get(resource)
-    return None if level is None else http2_weight(level)

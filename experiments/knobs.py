@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from client import dialects
 from client.priorities import Priorities
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
@@ -194,6 +195,17 @@ _KNOBS = (
         parse=Priorities,
         allowed=_words(Priorities),
         meaning="spdy asks for the script first, swap for the image first, none for no order",
+    ),
+    Knob(
+        name="DIALECT",
+        default="plain",
+        field="dialect",
+        parse=dialects.parse,
+        allowed=f"one of {', '.join(dialects.TREES)}, or none of them, and any of "
+        f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}, with + between",
+        meaning="how the client says it: plain (RFC 7540 weights), as chrome, firefox or safari did, reprioritize"
+        " (PRIORITY frames when the first byte is there), header (RFC 9218), update (PRIORITY_UPDATE frames then),"
+        " no7540 (SETTINGS_NO_RFC7540_PRIORITIES)",
     ),
     Knob(
         name="SIZE",

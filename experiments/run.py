@@ -184,6 +184,7 @@ def _load_pages(
         port=FRONT_PORT,
         server_name=SERVER_NAME,
         priorities=scenario.priorities,
+        dialect=scenario.dialect,
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,
         load_deadline_ns=conditions.load_deadline_ns,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from client.dialects import Dialect
 from client.priorities import Priorities
 from netem import words
 from netem.link import Link
@@ -50,6 +51,7 @@ class Scenario:
     gso_segments: int | None
     link: Link
     priorities: Priorities
+    dialect: Dialect
     size_bytes: int
     script_delay_ns: int
     reloads: int
@@ -68,6 +70,7 @@ def as_document(scenario: Scenario) -> dict[str, Any]:
     """
     document = vars(scenario) | vars(scenario.link)
     del document["link"]
+    document["dialect"] = str(scenario.dialect)
     document["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
     if scenario.lowat != LOWAT_AUTO:
         document["target_delay_ns"] = None

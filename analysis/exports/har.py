@@ -85,7 +85,7 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
             "url": _url(recording, stream),
             "httpVersion": "HTTP/2",
             "cookies": [],
-            "headers": [],
+            "headers": [{"name": "priority", "value": stream.request.field}] if stream.request.field else [],
             "queryString": [],
             "headersSize": -1,
             "bodySize": 0,
@@ -106,20 +106,25 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
         "serverIPAddress": recording.plan.address,
         "connection": "1",
         "_resourceType": kind,
-        **_priority(stream),
+        **_priority(recording, stream),
         "_http2_stream_id": stream.stream_id,
         "_headers_ms": load.ms(stream.headers_ns),
         "_chunks": [{"ts": load.ms(chunk.t_ns), "bytes": chunk.size_bytes} for chunk in stream.chunks],
     }
 
 
-def _priority(stream: Stream) -> dict[str, Any]:
-    """Nothing where no priority was sent: no value of these fields would say so."""
-    weight = stream.request.weight
-    if weight is None:
+def _priority(recording: Recording, stream: Stream) -> dict[str, Any]:
+    """Nothing where no place in the tree was asked for: no value of these fields would say so."""
+    request = stream.request
+    if request.weight is None:
         return {}
-    named = {"_priority": _PRIORITIES[weight]} if weight in _PRIORITIES else {}
-    return {**named, "_http2_stream_weight": weight, "_http2_stream_dependency": 0, "_http2_stream_exclusive": 0}
+    named = {"_priority": _PRIORITIES[request.weight]} if request.weight in _PRIORITIES else {}
+    return {
+        **named,
+        "_http2_stream_weight": request.weight,
+        "_http2_stream_dependency": recording.parent(stream),
+        "_http2_stream_exclusive": int(request.exclusive),
+    }
 
 
 def _url(recording: Recording, stream: Stream) -> str:

@@ -120,7 +120,8 @@ def _request_frame(recording: Recording, event: ClientEvent) -> dict[str, Any]:
     fields = {":method": "GET", ":scheme": "https", ":authority": recording.plan.server_name}
     if request is None:
         return {"frame_type": "headers", "headers": _fields(fields)}
-    frame = {"frame_type": "headers", "headers": _fields(fields | {":path": request.path})}
+    fields |= {":path": request.path} | ({"priority": request.field} if request.field else {})
+    frame = {"frame_type": "headers", "headers": _fields(fields)}
     return frame if request.weight is None else frame | {"weight": request.weight}
 
 

@@ -55,6 +55,12 @@ class Recording:
         """Milliseconds since the client's first event."""
         return (t_ns - self.zero_ns) / 10**6
 
+    def parent(self, stream: Stream) -> int:
+        """The stream that it was to depend on, 0 for the root."""
+        name = stream.request.depends_on
+        of_load = {other.name: other.stream_id for other in self.streams if other.load == stream.load}
+        return 0 if name is None else self.plan.groups.get(name) or of_load.get(name, 0)
+
     @cached_property
     def sockets(self) -> tuple[SocketSample, ...]:
         """Samples from the client's first event to its last."""

@@ -26,6 +26,7 @@ _SCENARIO: dict[str, type] = {
     "congestion_control": str,
     "gso_segments": int,
     "priorities": str,
+    "dialect": str,
     "size_bytes": int,
     "script_delay_ns": int,
     "reloads": int,

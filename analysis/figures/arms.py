@@ -89,6 +89,8 @@ def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
         yield f"BUFFERING={scenario['buffering']}"
     if scenario["priorities"] != "spdy":
         yield f"PRIORITY={scenario['priorities']}"
+    if scenario.get("dialect", "plain") != "plain":
+        yield f"DIALECT={scenario['dialect']}"
     if scenario["gso_segments"] is not None:
         yield f"GSO={scenario['gso_segments']}"
     if scenario["loss"]:

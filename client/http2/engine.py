@@ -1,6 +1,7 @@
 """The engine for HTTP/2, made of h2; see client/engine.py."""
 
 from dataclasses import replace
+from typing import cast
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -11,11 +12,13 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from client.events import Event, Kind
-from client.http2.frames import DataHeader, DataPiece, FrameScanner
+from client.http2.frames import DataHeader, DataPiece, FrameScanner, priority_update
 from client.loads import LoadFailed, Loads
 from client.plan import Plan, Request
 from client.records import Record
+from client.signals import Position
 
+NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can
 
 
@@ -23,20 +26,26 @@ class Http2Engine:
     """One client connection, from the preface on; see Engine."""
 
     def __init__(self, plan: Plan) -> None:
-        self._server_name = plan.server_name
+        self._plan = plan
+        self._groups = {group.name: group.stream_id for group in plan.groups}
+        self._first_stream = max(self._groups.values(), default=-1) + 2
+        self._frames = b""
+        self._changes_due = False
         self._loads = Loads(plan)
         self._scanner = FrameScanner()
         self._connection = H2Connection(H2Configuration(client_side=True))
-        self._connection.local_settings = Settings(
-            client=True,
-            initial_values={
-                SettingCodes.ENABLE_PUSH: 0,
-                SettingCodes.INITIAL_WINDOW_SIZE: plan.window_bytes,
-            },
-        )
+        offered: dict[SettingCodes, int] = {
+            SettingCodes.ENABLE_PUSH: 0,
+            SettingCodes.INITIAL_WINDOW_SIZE: plan.window_bytes,
+        }
+        if plan.no_rfc7540_priorities:
+            offered[cast("SettingCodes", NO_RFC7540_PRIORITIES)] = 1
+        self._connection.local_settings = Settings(client=True, initial_values=offered)
         self._connection.initiate_connection()
         if plan.window_bytes > _INITIAL_CONNECTION_WINDOW:
             self._connection.increment_flow_control_window(plan.window_bytes - _INITIAL_CONNECTION_WINDOW)
+        for group in plan.groups:
+            self._prioritize(group.stream_id, group.position)
 
     @property
     def loading(self) -> bool:
@@ -51,15 +60,18 @@ class Http2Engine:
     def begin_load(self, now_ns: int) -> list[Event]:
         """See Engine."""
         begun, page = self._loads.begin(now_ns)
+        self._changes_due = bool(self._plan.changes)
         return [begun, self._ask(page, now_ns)]
 
     def data_to_send(self) -> bytes:
         """See Engine."""
-        return self._connection.data_to_send()
+        frames, self._frames = self._frames, b""
+        return self._connection.data_to_send() + frames
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
         """See Engine."""
         events = [self._seen(piece, now_ns, record) for piece in self._scanner.feed(data)]
+        begun = any(event.kind is Kind.DATA and self._loads.is_resource(event.stream_id or 0) for event in events)
         try:
             for h2_event in self._connection.receive_data(data):
                 events += [_placed(event, record) for event in self._react(h2_event, now_ns)]
@@ -67,7 +79,7 @@ class Http2Engine:
             raise LoadFailed(f"the front broke HTTP/2: {error!r}", events) from error
         except LoadFailed as error:
             raise LoadFailed(str(error), events + error.events) from error
-        return events
+        return events + self._change(now_ns) if begun and self._changes_due else events
 
     def _seen(self, piece: DataHeader | DataPiece, now_ns: int, record: Record | None) -> Event:
         if isinstance(piece, DataHeader):
@@ -77,27 +89,53 @@ class Http2Engine:
         return self._loads.event(kind, now_ns, piece.stream_id, size_bytes=size_bytes, record=record)
 
     def _ask(self, request: Request, now_ns: int) -> Event:
-        stream_id = self._connection.get_next_available_stream_id()
+        stream_id = max(self._first_stream, self._connection.get_next_available_stream_id())
+        signals = request.signals
         headers = [
             (":method", "GET"),
             (":scheme", "https"),
-            (":authority", self._server_name),
+            (":authority", self._plan.server_name),
             (":path", request.path),
             ("user-agent", "priolab"),
+            *([("priority", signals.field)] if signals.field else []),
         ]
-        if request.weight is None:
-            self._connection.send_headers(stream_id, headers, end_stream=True)
-        else:
+        if place := signals.position:
             self._connection.send_headers(
                 stream_id,
                 headers,
                 end_stream=True,
-                priority_weight=request.weight,
-                priority_depends_on=0,
-                priority_exclusive=False,
+                priority_weight=place.weight,
+                priority_depends_on=self._parent(place),
+                priority_exclusive=place.exclusive,
             )
-        detail = None if request.weight is None else f"weight={request.weight}"
-        return self._loads.asked(stream_id, request, now_ns, detail)
+        else:
+            self._connection.send_headers(stream_id, headers, end_stream=True)
+        return self._loads.asked(stream_id, request, now_ns, said(signals.position, signals.field))
+
+    def _prioritize(self, stream_id: int, place: Position) -> None:
+        self._connection.prioritize(stream_id, place.weight, self._parent(place), place.exclusive)
+
+    def _parent(self, place: Position) -> int:
+        """The stream to depend on; the root, too, in place of a resource that is not open."""
+        name = place.depends_on
+        return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
+
+    def _change(self, now_ns: int) -> list[Event]:
+        """Say what is to be said of open streams, once in a load."""
+        self._changes_due = False
+        events = []
+        for change in self._plan.changes:
+            stream_id = self._loads.open_stream(change.resource)
+            if stream_id is None:
+                continue
+            if change.position:
+                self._prioritize(stream_id, change.position)
+            if change.field:
+                self._frames += priority_update(stream_id, change.field)
+            events.append(
+                self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=said(change.position, change.field))
+            )
+        return events
 
     def _react(self, event: H2Event, now_ns: int) -> list[Event]:
         match event:
@@ -115,6 +153,17 @@ class Http2Engine:
             case ConnectionTerminated(error_code=code):
                 return [self._loads.goaway(_code_name(code), now_ns)]
         return []
+
+
+def said(position: Position | None, field: str | None) -> str | None:
+    """A signal in words, None if there is none."""
+    words = []
+    if position:
+        on = f" on {position.depends_on}" if position.depends_on else ""
+        words.append(f"weight={position.weight}{' exclusive' if position.exclusive else ''}{on}")
+    if field:
+        words.append(f"priority: {field}")
+    return "; ".join(words) or None
 
 
 def _placed(event: Event, record: Record | None) -> Event:

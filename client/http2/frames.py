@@ -14,6 +14,14 @@ from dataclasses import dataclass
 _HEADER_BYTES = 9
 _DATA = 0x0
 _PADDED = 0x8
+_PRIORITY_UPDATE = 0x10
+_STREAM_MOST = 0x7FFF_FFFF
+
+
+def priority_update(stream_id: int, field: str) -> bytes:
+    """A PRIORITY_UPDATE frame (RFC 9218, 7.1), which h2 does not know."""
+    payload = stream_id.to_bytes(4) + field.encode("ascii")
+    return len(payload).to_bytes(3) + bytes([_PRIORITY_UPDATE, 0]) + bytes(4) + payload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +77,7 @@ class FrameScanner:
     def _begin_frame(self) -> Iterator[DataHeader]:
         length = int.from_bytes(self._header[:3])
         kind, flags = self._header[3], self._header[4]
-        self._stream_id = int.from_bytes(self._header[5:9]) & 0x7FFF_FFFF
+        self._stream_id = int.from_bytes(self._header[5:9]) & _STREAM_MOST
         self._header.clear()
         self._left = length
         self._is_data = kind == _DATA

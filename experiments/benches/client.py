@@ -18,6 +18,7 @@ from h2.events import RequestReceived
 from rich.console import Console
 from rich.table import Table
 
+from client.dialects import PLAIN
 from client.http2.engine import Http2Engine
 from client.plan import Plan, maps_plan
 from client.priorities import Priorities
@@ -39,6 +40,7 @@ def _plan() -> Plan:
         port=443,
         server_name="maps.test",
         priorities=Priorities.SPDY,
+        dialect=PLAIN,
         reloads=0,
         window_bytes=2**24,
         load_deadline_ns=1,

@@ -8,6 +8,7 @@ import pytest
 
 from analysis.journals import FolderError
 from analysis.load import RUN_FORMAT, load_evidence, load_experiment, load_run
+from client.dialects import PLAIN
 from client.events import Event, Kind
 from client.plan import maps_plan
 from client.priorities import Priorities
@@ -23,6 +24,7 @@ def plan(priorities: Priorities) -> str:
         port=443,
         server_name="maps.test",
         priorities=priorities,
+        dialect=PLAIN,
         reloads=0,
         window_bytes=2**24,
         load_deadline_ns=10**9,

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from client.__main__ import run as run_client
+from client.dialects import PLAIN
 from client.plan import maps_plan
 from client.priorities import Priorities
 from experiments.errors import StepFailed
@@ -78,6 +79,7 @@ def test_a_front_serves_the_plan_over_http2(name: str, tmp_path: Path) -> None:
             port=settings.port,
             server_name=_NAME,
             priorities=Priorities.SPDY,
+            dialect=PLAIN,
             reloads=1,
             window_bytes=2**20,
             load_deadline_ns=10 * 10**9,

@@ -5,6 +5,7 @@ from h2.connection import H2Connection
 from h2.events import Event as H2Event
 from h2.events import RequestReceived
 
+from client.dialects import PLAIN, Dialect
 from client.events import Event
 from client.http2.engine import Http2Engine
 from client.plan import maps_plan
@@ -22,7 +23,12 @@ class Pair:
     """
 
     def __init__(
-        self, priorities: Priorities = Priorities.SPDY, *, window_bytes: int = 2**24, reloads: int = 0
+        self,
+        priorities: Priorities = Priorities.SPDY,
+        dialect: Dialect = PLAIN,
+        *,
+        window_bytes: int = 2**24,
+        reloads: int = 0,
     ) -> None:
         self.engine = Http2Engine(
             maps_plan(
@@ -30,6 +36,7 @@ class Pair:
                 port=443,
                 server_name="maps.test",
                 priorities=priorities,
+                dialect=dialect,
                 reloads=reloads,
                 window_bytes=window_bytes,
                 load_deadline_ns=1,

@@ -32,6 +32,8 @@ def plan(*, weights: bool = True) -> Plan:
             PlannedRequest(name="image", path="/image.jpg", weight=image),
             PlannedRequest(name="script", path="/script.js", weight=script),
         ),
+        favoured="script" if weights else None,
+        groups={},
     )
 
 

@@ -1,12 +1,15 @@
 """The client engine: what it asks for, and what it tells of the answers."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
-from h2.events import RemoteSettingsChanged, WindowUpdated
+from h2.events import PriorityUpdated, RemoteSettingsChanged, UnknownFrameReceived, WindowUpdated
 from h2.settings import SettingCodes
 
+from client.dialects import parse
 from client.events import Event, Kind
+from client.http2.engine import NO_RFC7540_PRIORITIES
 from client.priorities import Priorities
 from tests.unit.pair import IMAGE, OK, PAGE, SCRIPT, Pair
 
@@ -147,3 +150,107 @@ def test_window_is_given_back() -> None:
     image = [event.size_bytes or 0 for event in pair.events if seen([event]) == [(Kind.DATA, "image")]]
     assert sum(image) == 1_000_000
     assert pair.engine.unfinished == ["script"]
+
+
+def places(pair: Pair) -> list[tuple[int | None, bool | None, int | None] | None]:
+    """Weight, exclusive, parent of each request, as the server saw them."""
+    orders = [event.priority_updated for event in pair.requests()]
+    return [(order.weight, order.exclusive, order.depends_on) if order else None for order in orders]
+
+
+def moved(pair: Pair) -> list[tuple[int | None, int | None, bool | None, int | None]]:
+    """Stream, weight, exclusive, parent of each PRIORITY frame, as the server saw them."""
+    frames = [event for event in pair.at_server if isinstance(event, PriorityUpdated)]
+    with_headers = [event.priority_updated for event in pair.requests()]
+    return [
+        (each.stream_id, each.weight, each.exclusive, each.depends_on) for each in frames if each not in with_headers
+    ]
+
+
+def test_a_chain_of_dependencies() -> None:
+    """A name is the stream that has it in this load; a later load's names are its own streams."""
+    pair = Pair(Priorities.SWAP, parse("chrome"), reloads=1)
+    for first in (1, 7):
+        pair.begin_load()
+        pair.answer(first)
+        assert places(pair)[-3:] == [(256, True, 0), (183, True, 0), (147, True, first + 2)]
+        pair.answer(first + 2)
+        pair.answer(first + 4)
+
+
+def test_groups_come_before_the_requests() -> None:
+    """Their streams are never opened; the first request is on the stream after the last of them, as Firefox's is."""
+    pair = Pair(dialect=parse("firefox"))
+    pair.begin_load()
+    assert moved(pair) == [
+        (3, 201, False, 0),
+        (5, 101, False, 0),
+        (7, 1, False, 0),
+        (9, 1, False, 7),
+        (11, 1, False, 3),
+        (13, 241, False, 0),
+    ]
+    pair.answer(15)
+    assert [event.stream_id for event in pair.requests()] == [15, 17, 19]
+    assert places(pair) == [(42, False, 13), (22, False, 11), (32, False, 3)]
+
+
+def test_streams_are_moved_when_the_first_byte_is_there() -> None:
+    """Not with the headers, and once in a load."""
+    pair = Pair(dialect=parse("plain+reprioritize"))
+    pair.begin_load()
+    pair.answer(PAGE)
+    pair.server.send_headers(IMAGE, OK)
+    pair.down()
+    assert moved(pair) == []
+    for _ in range(2):
+        pair.server.send_data(IMAGE, b"x")
+        pair.down()
+        assert moved(pair) == [(SCRIPT, 183, False, 0), (IMAGE, 147, False, 0)]
+    told = [(event.resource, event.detail) for event in pair.events if event.kind == Kind.PRIORITY_SENT]
+    assert told == [("script", "weight=183"), ("image", "weight=147")]
+
+
+def test_what_has_ended_is_not_moved() -> None:
+    """An image that comes whole needs no frame, and the script still gets its own."""
+    pair = Pair(dialect=parse("reprioritize"))
+    pair.begin_load()
+    pair.answer(PAGE)
+    pair.answer(IMAGE)
+    assert moved(pair) == [(SCRIPT, 183, False, 0)]
+
+
+def test_the_header_field() -> None:
+    """RFC 9218's field is among the request's, and no weight beside it."""
+    pair = Pair(dialect=parse("header"))
+    pair.begin_load()
+    pair.answer(PAGE)
+    assert [dict(event.headers).get(b"priority") for event in pair.requests()] == [b"u=0, i", b"u=5, i", b"u=2"]
+    assert places(pair) == [None, None, None]
+    details = [event.detail for event in pair.events if event.kind == Kind.REQUEST_SENT]
+    assert details == ["priority: u=0, i", "priority: u=5, i", "priority: u=2"]
+
+
+def test_priority_update_frames() -> None:
+    """Type 16 on stream 0, with the stream it is about and the field's value."""
+    pair = Pair(dialect=parse("update"))
+    pair.begin_load()
+    pair.answer(PAGE)
+    pair.server.send_headers(IMAGE, OK)
+    pair.server.send_data(IMAGE, b"x")
+    pair.down()
+    unknown: list[Any] = [event.frame for event in pair.at_server if isinstance(event, UnknownFrameReceived)]
+    assert [(frame.type, frame.stream_id, frame.body) for frame in unknown] == [
+        (0x10, 0, b"\0\0\0\5u=2"),
+        (0x10, 0, b"\0\0\0\3u=5, i"),
+    ]
+
+
+def test_the_setting_is_in_the_first_settings() -> None:
+    """SETTINGS_NO_RFC7540_PRIORITIES is 1, and only where the dialect says so."""
+    for text, expected in (("header+no7540", 1), ("header", None)):
+        pair = Pair(dialect=parse(text))
+        pair.begin_load()
+        settings = next(event for event in pair.at_server if isinstance(event, RemoteSettingsChanged))
+        change = settings.changed_settings.get(NO_RFC7540_PRIORITIES)
+        assert (change.new_value if change else None) == expected

@@ -7,21 +7,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client.dialects import PLAIN
 from client.plan import Plan, Request, maps_plan, read_plan
 from client.priorities import Priorities
+from client.signals import Change, Group, Position, Signals
 
 MAPS = maps_plan(
     address="198.18.1.2",
     port=443,
     server_name="maps.test",
     priorities=Priorities.SPDY,
+    dialect=PLAIN,
     reloads=2,
     window_bytes=2**24,
     load_deadline_ns=10**9,
 )
-REQUESTS = st.builds(
-    Request, name=st.text(), path=st.text(), weight=st.none() | st.integers(min_value=1, max_value=256)
+POSITIONS = st.builds(
+    Position,
+    weight=st.integers(min_value=1, max_value=256),
+    depends_on=st.none() | st.text(),
+    exclusive=st.booleans(),
 )
+SIGNALS = st.builds(
+    Signals,
+    position=st.none() | POSITIONS,
+    field=st.none() | st.text(),
+    level=st.none() | st.integers(min_value=0, max_value=7),
+)
+REQUESTS = st.builds(Request, name=st.text(), path=st.text(), signals=SIGNALS)
 PLANS = st.builds(
     Plan,
     address=st.text(),
@@ -29,6 +42,13 @@ PLANS = st.builds(
     server_name=st.text(),
     page=REQUESTS,
     resources=st.lists(REQUESTS, max_size=4).map(tuple),
+    favoured=st.none() | st.text(),
+    groups=st.lists(
+        st.builds(Group, name=st.text(), stream_id=st.integers(min_value=1), position=POSITIONS), max_size=2
+    ).map(tuple),
+    changes=st.lists(
+        st.builds(Change, resource=st.text(), position=st.none() | POSITIONS, field=st.none() | st.text()), max_size=2
+    ).map(tuple),
     loads=st.integers(min_value=1, max_value=100),
     window_bytes=st.integers(min_value=65_535, max_value=2**31 - 1),
     load_deadline_ns=st.integers(min_value=1),
@@ -47,27 +67,32 @@ def test_read_plan(tmp_path: Path) -> None:
     assert read_plan(tmp_path / "plan.json") == MAPS
 
 
-@pytest.mark.parametrize("number", [0, 2, "1", None])
+@pytest.mark.parametrize("number", [0, 1, 3, "2", None])
 def test_other_format_is_refused(number: object) -> None:
     """A plan of another format is not guessed at."""
     document = json.loads(MAPS.to_json()) | {"format": number}
-    with pytest.raises(ValueError, match="not a plan of format 1"):
+    with pytest.raises(ValueError, match="not a plan of format 2"):
         Plan.from_json(json.dumps(document))
 
 
 def test_missing_format_is_refused() -> None:
     """A document without a format number is no plan."""
-    with pytest.raises(ValueError, match="not a plan of format 1"):
+    with pytest.raises(ValueError, match="not a plan of format 2"):
         Plan.from_json("{}")
 
 
 def test_maps_plan_asks_for_the_image_before_the_script() -> None:
     """Document order works against the script: the image is asked for first, with the smaller weight."""
-    assert MAPS.page == Request(name="page", path="/", weight=256)
-    assert MAPS.resources == (
-        Request(name="image", path="/image.jpg", weight=147),
-        Request(name="script", path="/script.js", weight=183),
-    )
+    assert [(each.name, each.path) for each in (MAPS.page, *MAPS.resources)] == [
+        ("page", "/"),
+        ("image", "/image.jpg"),
+        ("script", "/script.js"),
+    ]
+    assert [each.signals.position for each in (MAPS.page, *MAPS.resources)] == [
+        Position(weight=256),
+        Position(weight=147),
+        Position(weight=183),
+    ]
 
 
 def test_the_measured_load_comes_after_the_reloads() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.priorities import IMAGE, PAGE, SCRIPT, Priorities, http2_weight, weight_of
+from client.priorities import IMAGE, PAGE, SCRIPT, Priorities, http2_weight
 
 
 def test_weights_of_all_levels() -> None:
@@ -18,18 +18,19 @@ def test_no_other_level(level: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("priorities", "weights"),
+    ("priorities", "favoured", "levels"),
     [
-        (Priorities.SPDY, {PAGE: 256, SCRIPT: 183, IMAGE: 147}),
-        (Priorities.SWAP, {PAGE: 256, SCRIPT: 147, IMAGE: 183}),
-        (Priorities.NONE, {PAGE: None, SCRIPT: None, IMAGE: None}),
+        (Priorities.SPDY, SCRIPT, {PAGE: 0, SCRIPT: 2, IMAGE: 3}),
+        (Priorities.SWAP, IMAGE, {PAGE: 0, SCRIPT: 3, IMAGE: 2}),
+        (Priorities.NONE, None, {}),
     ],
 )
-def test_weights_of_resources(priorities: Priorities, weights: dict[str, int | None]) -> None:
-    """The script comes before the image, the image before the script, or no weight is sent."""
-    assert {name: weight_of(name, priorities) for name in weights} == weights
+def test_who_comes_first(priorities: Priorities, favoured: str | None, levels: dict[str, int]) -> None:
+    """The one that is favoured has the level of more urgency; where nobody is, nobody has a level."""
+    assert priorities.favoured == favoured
+    assert priorities.levels == levels
 
 
-def test_unknown_resource_has_no_weight() -> None:
-    """A resource outside the case is asked for without a priority."""
-    assert weight_of("favicon", Priorities.SPDY) is None
+def test_opposites() -> None:
+    """The contrary of no order is no order."""
+    assert [each.opposite for each in Priorities] == [Priorities.SWAP, Priorities.SPDY, Priorities.NONE]

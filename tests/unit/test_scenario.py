@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from client.dialects import PLAIN
 from client.priorities import Priorities
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
@@ -24,6 +25,7 @@ def test_defaults_are_the_maps_case() -> None:
         gso_segments=None,
         link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
         priorities=Priorities.SPDY,
+        dialect=PLAIN,
         size_bytes=716_800,
         script_delay_ns=200_000_000,
         reloads=2,

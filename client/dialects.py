@@ -1,0 +1,182 @@
+"""Dialects: how a client says who is to come first. Pure.
+
+A dialect is made of parts, written with "+" between them: `plain`, `chrome+header`. At most one of them is a tree of
+RFC 7540. Parts that speak later, of streams that are open, contradict what was said with the requests: only so can be
+seen that a server heard them. With no order asked, nothing is said in any dialect.
+
+What browsers sent, and where it stands:
+- chrome: net/spdy/http2_priority_dependencies.cc of Chromium (commit 11517d5d), Spdy3PriorityToHttp2Weight for the
+  weights; the header field, from Chrome 124 on: spdy_http_utils.cc, and Blink's TypeToPriority for its values.
+- firefox: SendHello in netwerk/protocol/http/Http2Session.cpp (commit f90686c5) for the groups, from Firefox 37 on;
+  which request is in which and its weight: rmarx/quicker on GitHub (commit 199e95c5, http3.firefoxscheme.ts), after
+  captures of 2018; the header field, from Firefox 128 on: nsHttpChannel::SetPriorityHeader.
+- safari: rmarx/quicker (commit 1f262e08, weightedroundrobin); that scripts get three times what images get is in
+  P. Meenan's article, too (calendar.perfplanet.com, 2018). CFNetwork's table itself is not public.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from client.priorities import PAGE, Priorities, http2_weight
+from client.signals import Change, Group, Position, Signals
+
+_Said = TypeVar("_Said")
+
+
+class Part(StrEnum):
+    """The closed set, in the order in which they are written."""
+
+    PLAIN = "plain"
+    """Weights at the root of the tree, Chrome's for SPDY's levels."""
+    CHROME = "chrome"
+    """One chain of exclusive dependencies."""
+    FIREFOX = "firefox"
+    """Groups: streams that are never opened."""
+    SAFARI = "safari"
+    """Weights at the root of the tree, Safari's."""
+    REPRIORITIZE = "reprioritize"
+    """PRIORITY frames, once the first byte is there."""
+    HEADER = "header"
+    """RFC 9218's header field `priority`."""
+    UPDATE = "update"
+    """RFC 9218's PRIORITY_UPDATE frames, once the first byte is there."""
+    NO7540 = "no7540"
+    """SETTINGS_NO_RFC7540_PRIORITIES."""
+
+
+TREES = (Part.PLAIN, Part.CHROME, Part.FIREFOX, Part.SAFARI)
+
+_FIREFOX_GROUPS = (
+    Group(name="leader", stream_id=3, position=Position(weight=201)),
+    Group(name="other", stream_id=5, position=Position(weight=101)),
+    Group(name="background", stream_id=7, position=Position(weight=1)),
+    Group(name="speculative", stream_id=9, position=Position(weight=1, depends_on="background")),
+    Group(name="follower", stream_id=11, position=Position(weight=1, depends_on="leader")),
+    Group(name="urgent-start", stream_id=13, position=Position(weight=241)),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Roles(Generic[_Said]):
+    """What is said of the page, of what is to come first, and of the other."""
+
+    page: _Said
+    first: _Said
+    second: _Said
+
+    def of(self, resource: str, priorities: Priorities) -> _Said:
+        if resource == PAGE:
+            return self.page
+        return self.first if resource == priorities.favoured else self.second
+
+
+_FIREFOX_TREE = _Roles(
+    page=Position(weight=42, depends_on="urgent-start"),
+    first=Position(weight=32, depends_on="leader"),
+    second=Position(weight=22, depends_on="follower"),
+)
+_SAFARI_TREE = _Roles(page=Position(weight=256), first=Position(weight=24), second=Position(weight=8))
+# Of a blocking script, and of an image nobody has seen yet.
+_CHROME_FIELDS = _Roles(page="u=0, i", first="u=1", second="i")
+_FIREFOX_FIELDS = _Roles(page="u=0, i", first="u=2", second="u=5, i")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Parts, in their order; `parse` makes one."""
+
+    parts: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        return "+".join(self.parts)
+
+    @property
+    def tree(self) -> Part | None:
+        """The tree of RFC 7540 that is spoken, if any."""
+        return next((part for part in self.parts if part in TREES), None)
+
+
+PLAIN = Dialect((Part.PLAIN,))
+
+
+def parse(text: str) -> Dialect:
+    """The dialect of that name. Raises ValueError."""
+    words = text.split("+")
+    parts = tuple(part for part in Part if part in words)
+    if sorted(words) != sorted(parts):
+        raise ValueError("unknown, or twice")
+    if sum(part in TREES for part in parts) > 1:
+        raise ValueError("one tree only")
+    if parts == (Part.NO7540,):
+        raise ValueError("it says nothing of an order")
+    return Dialect(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saying:
+    """All that a client says about priorities on a connection, see Plan."""
+
+    requests: Mapping[str, Signals]
+    groups: tuple[Group, ...] = ()
+    changes: tuple[Change, ...] = ()
+    no_rfc7540_priorities: bool = False
+
+
+def saying(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -> Saying:
+    """What is said so that those are asked to come first. resources: as they are asked for, the page first."""
+    if priorities.favoured is None:
+        return Saying(requests={name: Signals() for name in resources})
+    tree, parts = dialect.tree, dialect.parts
+    moves, updates = Part.REPRIORITIZE in parts, Part.UPDATE in parts
+    placed: Mapping[str, Position] = {}
+    if tree:
+        placed = _positions(tree, priorities.opposite if moves else priorities, resources)
+    fields: Mapping[str, str] = {}
+    if Part.HEADER in parts:
+        fields = _fields(tree, priorities.opposite if updates else priorities, resources)
+    later = sorted(resources[1:], key=lambda name: name != priorities.favoured)
+    changes: list[Change] = []
+    if moves:
+        moved = _positions(tree or Part.PLAIN, priorities, [PAGE, *later])
+        changes += [Change(resource=name, position=moved[name]) for name in later]
+    if updates:
+        updated = _fields(tree, priorities, resources)
+        changes += [Change(resource=name, field=updated[name]) for name in later]
+    return Saying(
+        requests={name: Signals(position=placed.get(name), field=fields.get(name)) for name in resources},
+        groups=_FIREFOX_GROUPS if tree is Part.FIREFOX else (),
+        changes=tuple(changes),
+        no_rfc7540_priorities=Part.NO7540 in parts,
+    )
+
+
+def _positions(tree: Part, priorities: Priorities, resources: Sequence[str]) -> dict[str, Position]:
+    match tree:
+        case Part.CHROME:
+            return _chain(priorities.levels, resources)
+        case Part.FIREFOX:
+            return {name: _FIREFOX_TREE.of(name, priorities) for name in resources}
+        case Part.SAFARI:
+            return {name: _SAFARI_TREE.of(name, priorities) for name in resources}
+    return {name: Position(weight=http2_weight(priorities.levels[name])) for name in resources}
+
+
+def _chain(levels: Mapping[str, int], resources: Sequence[str]) -> dict[str, Position]:
+    """Each depends on the last open stream of its level, or else of the next higher one that has any.
+
+    Levels count down; the page is complete before anything else is asked for.
+    """
+    found: dict[str, Position] = {}
+    for name in resources:
+        higher = [other for other in found if other != PAGE and levels[other] <= levels[name]]
+        parent = max(reversed(higher), key=lambda other: levels[other], default=None)
+        found[name] = Position(weight=http2_weight(levels[name]), depends_on=parent, exclusive=True)
+    return found
+
+
+def _fields(tree: Part | None, priorities: Priorities, resources: Sequence[str]) -> dict[str, str]:
+    """Firefox's, but Chrome's beside Chrome's tree."""
+    roles = _CHROME_FIELDS if tree is Part.CHROME else _FIREFOX_FIELDS
+    return {name: roles.of(name, priorities) for name in resources}
