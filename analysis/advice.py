@@ -8,18 +8,24 @@ from typing import Any
 
 from analysis.packets import PACKET_BYTES
 from analysis.rate import Rate
-from analysis.shape import AUTO
+from analysis.shape import AUTO, PROBE
 
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
 _LONG_QUEUE_S = 1.0
 _COARSE_NS = 10**6
+_PROBED = (
+    "A probe asks the front alone: its streams wait for the client's window, so LOWAT, buffers and link play no part. "
+    "PLAN=maps puts the socket in the way."
+)
 
 Document = Mapping[str, Any]
 
 
 def advice(run: Document) -> list[str]:
     """Sentences for a run.json whose status is ok."""
+    if run["scenario"].get("plan") == PROBE:
+        return [_PROBED]
     found = (rule(run["scenario"], run["observed"]) for rule in _RULES)
     return [sentence for sentence in found if sentence]
 

@@ -1,14 +1,17 @@
 """What a finished run comes to: loads, verdict, ledger, oracle; run.json keeps it beside what was asked and seen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from analysis.bookkeeping import NoLedger, ledger
+from analysis.journals import FolderError
 from analysis.load import Evidence, Layers
 from analysis.metrics import PageLoad, page_loads
 from analysis.model import NoPrediction, Writes, script_first_byte_ms
 from analysis.oracle import Bound, bound, inversion
+from analysis.probe import judge_probe, probe_of
+from analysis.shape import PROBE
 from analysis.verdict import judge
 
 NOTHING: Mapping[str, Any] = MappingProxyType(
@@ -20,6 +23,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType(
         "ledger_reason": None,
         "oracle": None,
         "prediction": None,
+        "probe": None,
     }
 )
 """Of a run without a complete load."""
@@ -36,6 +40,8 @@ def findings(
     if not loads:
         return NOTHING
     measured = loads[-1]
+    if scenario.get("plan") == PROBE:
+        return _of_probe(loads, evidence)
     judgement = judge(measured, evidence.favoured, scenario["delay_ns"])
     accounts, reason = None, None
     try:
@@ -50,6 +56,21 @@ def findings(
         "ledger_reason": reason,
         "oracle": inversion(measured, bound_of(measured, scenario)).as_document(),
         "prediction": _prediction(scenario, front),
+        "probe": None,
+    }
+
+
+def _of_probe(loads: Sequence[PageLoad], evidence: Evidence) -> Mapping[str, Any]:
+    """Its times are the client's own doing, so nothing is made of them."""
+    if (probe := probe_of(evidence.events)) is None:
+        raise FolderError(f"{evidence.source}: a probe whose window was never opened")
+    judgement = judge_probe(probe, evidence.favoured)
+    return {
+        **NOTHING,
+        "verdict": judgement.verdict,
+        "verdict_reason": judgement.reason,
+        "loads": [load.as_document() for load in loads],
+        "probe": probe.as_document(),
     }
 
 

@@ -37,6 +37,9 @@ _LOAD = _object(
 AUTO = "auto"
 """`lowat` where a tuner set it for each connection."""
 
+PROBE = "probe"
+"""`plan` where the client kept its window closed, to see what the front does."""
+
 _SCENARIO = _object(
     {
         "server": _TEXT,
@@ -57,7 +60,7 @@ _SCENARIO = _object(
         "loss": _NUMBER,
         "jitter_ns": _WHOLE,
     },
-    optional={"dialect": _TEXT, "rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN}},
+    optional={"plan": _TEXT, "dialect": _TEXT, "rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN}},
 )
 
 _STEP = _object({"at_ns": _WHOLE, "rate_bit_s": _MAYBE_WHOLE, "late_ns": _MAYBE_WHOLE, "reason": _MAYBE_TEXT})
@@ -75,6 +78,13 @@ _ORACLE = _object({"script_first_byte_ms": _NUMBER, "inversion_ms": _NUMBER, "in
 _PARTS = {"type": "object", "additionalProperties": _NUMBER}
 _LEDGER = _object({"wait_ms": _NUMBER, "parts_ms": _PARTS, "largest": _TEXT, "explained": _NUMBER})
 _PREDICTION = _object({"script_first_byte_ms": _MAYBE_NUMBER, "reason": _MAYBE_TEXT})
+_PROBE = _object(
+    {
+        "steps": _WHOLE,
+        "script_share": _NUMBER,
+        "served": {"type": "array", "minItems": 1, "items": {"type": "array", "prefixItems": [_TEXT, _WHOLE]}},
+    }
+)
 
 
 def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,6 +115,7 @@ RUN: Mapping[str, Any] = {
             "oracle": _or_null(_ORACLE),
             "ledger": _or_null(_LEDGER),
             "prediction": _or_null(_PREDICTION),
+            "probe": _or_null(_PROBE),
         }
     },
 }

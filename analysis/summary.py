@@ -79,6 +79,7 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         # Folders of format 1 have neither.
         "oracle": chosen.document.get("oracle"),
         "prediction": chosen.document.get("prediction"),
+        "probe": chosen.document.get("probe"),
         "ledger": chosen.document.get("ledger"),
         "ledger_reason": chosen.document.get("ledger_reason"),
         "wall_s": round(median(run.document["wall_s"] for run in runs), 3),

@@ -51,6 +51,10 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
         transport.send(engine.data_to_send(), deadline)
         print(f"began {number} {began_ns}", flush=True)
         while engine.loading:
+            if plan.steps and not transport.wait(plan.steps.quiet_ns, deadline):
+                journal.add(engine.quiet(time.monotonic_ns()))
+                transport.send(engine.data_to_send(), deadline)
+                continue
             for plaintext, record in transport.receive(deadline):
                 began_ns = time.monotonic_ns()
                 events = engine.receive(plaintext, record.received_ns, record)

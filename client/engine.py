@@ -28,5 +28,8 @@ class Engine(Protocol):
     def data_to_send(self) -> bytes:
         """Plaintext that has to go to the front now."""
 
+    def quiet(self, now_ns: int) -> list[Event]:
+        """Nothing has come for as long as the plan's steps say: a probe opens its window. Without steps, nothing."""
+
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
         """Plaintext from the front, with the TLS record it came in where that is known. Raises LoadFailed."""

@@ -23,6 +23,8 @@ class Kind(StrEnum):
     """The nine bytes in front of a DATA frame have arrived; size_bytes is the frame's length field."""
     DATA = "data"
     """A piece of DATA payload has arrived, padding excluded, be its frame complete or not."""
+    WINDOW_OPENED = "window-opened"
+    """By size_bytes, of that stream or, without one, of the connection; by a probe alone."""
     ENDED = "ended"
     RESET = "reset"
     GOAWAY = "goaway"

@@ -27,6 +27,7 @@ class Loads:
         self._plan = plan
         self._number = 0
         self._open: dict[int, Request] = {}
+        self._answered: set[int] = set()
         self._names: dict[int, str] = {}
 
     @property
@@ -54,6 +55,16 @@ class Loads:
         """The stream of that resource, None if it is not open."""
         return next((stream_id for stream_id, request in self._open.items() if request.name == name), None)
 
+    @property
+    def resources(self) -> list[int]:
+        """Open streams but the page's, as they were asked for."""
+        return [stream_id for stream_id, request in self._open.items() if request is not self._plan.page]
+
+    @property
+    def all_answered(self) -> bool:
+        """Whether all that are open have had their headers."""
+        return self._open.keys() <= self._answered
+
     def is_resource(self, stream_id: int) -> bool:
         """Whether that stream is open, and not the page's."""
         return self._open.get(stream_id, self._plan.page) is not self._plan.page
@@ -70,6 +81,7 @@ class Loads:
         """The headers of a response are complete. Raises LoadFailed unless the status is 200."""
         if status != "200":
             raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
+        self._answered.add(stream_id)
         return self.event(Kind.HEADERS, now_ns, stream_id, detail=status)
 
     def was_reset(self, stream_id: int, code: str, now_ns: int) -> LoadFailed:

@@ -21,6 +21,33 @@ class Protocol(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Steps:
+    """How a probe opens its window: by so many bytes at a time, each time when nothing has come for so long.
+
+    The pause is for the front to get what it has not yet got from the origin; how long it takes is not looked at.
+    """
+
+    size_bytes: int
+    quiet_ns: int
+
+
+class Kind(StrEnum):
+    """What a plan is for."""
+
+    MAPS = "maps"
+    """Page loads, as a browser makes them."""
+    PROBE = "probe"
+    """One page load whose streams are parked, so that the front has to choose."""
+
+
+STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
+"""A probe's. 8 KiB are what nginx puts into a frame, and half of what others do."""
+
+PROBE_LEAST_BYTES = 256 * 1024
+"""Of a resource that is probed: 64 KiB plug the connection's window, and then there must be something to choose."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """One resource: its name in the results, its path, what is said of its priority."""
 
@@ -38,6 +65,7 @@ class Plan:
     no_rfc7540_priorities: whether SETTINGS_NO_RFC7540_PRIORITIES is 1 (RFC 9218, 2.1).
     groups: said when the connection is made. changes: said in each load, see Change.
     window_bytes: flow-control window offered per stream and for the connection.
+    steps: of a probe, which keeps both closed until all streams have begun; None for page loads as browsers make them.
     load_deadline_ns: a load that takes longer has failed.
     """
 
@@ -53,6 +81,7 @@ class Plan:
     changes: tuple[Change, ...]
     loads: int
     window_bytes: int
+    steps: Steps | None
     load_deadline_ns: int
 
     def to_json(self) -> str:
@@ -70,6 +99,7 @@ class Plan:
         document["resources"] = tuple(map(_request, document["resources"]))
         document["groups"] = tuple(Group(**_placed(group)) for group in document["groups"])
         document["changes"] = tuple(Change(**_placed(change)) for change in document["changes"])
+        document["steps"] = None if document["steps"] is None else Steps(**document["steps"])
         return cls(**document)
 
 
@@ -92,6 +122,7 @@ def maps_plan(
     reloads: int,
     window_bytes: int,
     load_deadline_ns: int,
+    steps: Steps | None = None,
 ) -> Plan:
     """The Google Maps case: a page that names its image before its script; `reloads` loads before the measured one."""
     paths = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
@@ -110,6 +141,7 @@ def maps_plan(
         changes=said.changes,
         loads=reloads + 1,
         window_bytes=window_bytes,
+        steps=steps,
         load_deadline_ns=load_deadline_ns,
     )
 

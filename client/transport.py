@@ -9,6 +9,7 @@ Rules:
    time after the read is used, as it is where there is no stamp.
 """
 
+import select
 import socket
 import ssl
 import struct
@@ -126,6 +127,11 @@ class Transport:
     def received(self) -> tuple[int, int]:
         """(time of the last arrival, bytes of the TCP stream that have arrived up to then)."""
         return self._received_ns, self._splitter.received_bytes
+
+    def wait(self, quiet_ns: int, deadline: Deadline) -> bool:
+        """Wait for bytes, so long at most; whether there are any. Raises TransportFailed when the deadline has come."""
+        wait_s = min(quiet_ns / 10**9, deadline.remaining_s())
+        return bool(select.select([self._socket], [], [], wait_s)[0])
 
     def receive(self, deadline: Deadline) -> Iterator[tuple[bytes, Record]]:
         """Wait for bytes; the plaintext they complete, with its record. Raises TransportFailed at the end of file."""

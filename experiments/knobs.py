@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from client import dialects
+from client.plan import PROBE_LEAST_BYTES, Kind
 from client.priorities import Priorities
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
@@ -189,6 +190,15 @@ _KNOBS = (
     _of_the_link("LOSS", "random loss toward the client"),
     _of_the_link("JITTER", "the delay toward the client varies by up to this much; order is kept"),
     Knob(
+        name="PLAN",
+        default="maps",
+        field="plan",
+        parse=Kind,
+        allowed=_words(Kind),
+        meaning="maps: page loads as a browser makes them; probe: one load whose streams are parked on a closed"
+        " flow-control window, which is opened bit by bit: what the front does when nothing is in its way",
+    ),
+    Knob(
         name="PRIORITY",
         default="spdy",
         field="priorities",
@@ -266,10 +276,25 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
         name = str(error).partition(":")[0].upper()
         raise ScenarioError(name, knobs[name], KNOBS[name].allowed) from None
     scenario = Scenario(**fields)
+    _check_probe(scenario, knobs)
     server = catalogue()[scenario.server]
     _check_level(scenario.server, "NATIVE", server.native, scenario.native, lambda other: other.native)
     _check_level(scenario.server, "BUFFERING", server.buffering, scenario.buffering, lambda other: other.buffering)
     return scenario
+
+
+def _check_probe(scenario: Scenario, knobs: Mapping[str, str]) -> None:
+    """What a probe cannot be combined with. Raises ScenarioError."""
+    if scenario.plan is not Kind.PROBE:
+        return
+    for name, fits, allowed in (
+        ("RELOADS", scenario.reloads == 0, "0"),
+        ("SIZE", scenario.size_bytes >= PROBE_LEAST_BYTES, f"{PROBE_LEAST_BYTES} bytes at least"),
+        ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+    ):
+        if not fits:
+            given = knobs.get(name, KNOBS[name].default)
+            raise ScenarioError(name, given, f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
 
 
 def _check_level(

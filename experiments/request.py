@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from client.plan import Kind
 from experiments.fabrics.fabric import Fabric
 from experiments.knobs import KNOBS, scenario_from
 from experiments.scenario import Scenario
 from netem.shaper import Shaper
-from proxy.tuner.tuner import Kind
+from proxy.tuner.tuner import Kind as TunerKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +29,15 @@ class Arm:
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
     """A treatment for each value of LOWAT, and before them the control: the same with LOWAT unset.
 
-    Values are separated by commas; one that is given twice is one arm. Raises ScenarioError.
+    Values are separated by commas; one that is given twice is one arm. A probe is one arm, whatever LOWAT, which plays
+    no part in it. Raises ScenarioError.
     """
     complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
     values = [value.strip() for value in complete["LOWAT"].split(",")]
-    treatments = {scenario_from(complete | {"LOWAT": value}).lowat: value for value in values}
+    scenarios = {value: scenario_from(complete | {"LOWAT": value}) for value in values}
+    if any(scenario.plan is Kind.PROBE for scenario in scenarios.values()):
+        return [Arm(name="probe", knobs=complete | {"LOWAT": values[0]})]
+    treatments = {scenario.lowat: value for value, scenario in scenarios.items()}
     arms = []
     if control or None in treatments:
         arms.append(Arm(name="control", knobs=complete | {"LOWAT": "none"}))
@@ -60,7 +65,7 @@ class Manner:
     sample_ns: int | None
     shaper: Shaper | None = None
     load_deadline_ns: int | None = None
-    tuner: Kind | None = None
+    tuner: TunerKind | None = None
     capture: bool = False
 
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from client.plan import maps_plan
+from client.plan import STEPS, Kind, maps_plan
 from experiments.capture import capturing
 from experiments.environment import Environment
 from experiments.errors import InvalidRun
@@ -187,6 +187,7 @@ def _load_pages(
         dialect=scenario.dialect,
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,
+        steps=STEPS if scenario.plan is Kind.PROBE else None,
         load_deadline_ns=conditions.load_deadline_ns,
     )
     plan_file = folder.client / "plan.json"

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from client.dialects import Dialect
+from client.plan import Kind
 from client.priorities import Priorities
 from netem import words
 from netem.link import Link
@@ -36,6 +37,7 @@ class Scenario:
     target_delay_ns: what that tuner aims at (proxy/tuner/law.py).
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
+    plan: what the client is to do.
     size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: HTTP/2 flow-control window per stream and for the connection.
@@ -50,6 +52,7 @@ class Scenario:
     congestion_control: CongestionControl
     gso_segments: int | None
     link: Link
+    plan: Kind
     priorities: Priorities
     dialect: Dialect
     size_bytes: int

@@ -17,6 +17,7 @@ from client.loads import LoadFailed, Loads
 from client.plan import Plan, Request
 from client.records import Record
 from client.signals import Position
+from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can
@@ -34,15 +35,16 @@ class Http2Engine:
         self._loads = Loads(plan)
         self._scanner = FrameScanner()
         self._connection = H2Connection(H2Configuration(client_side=True))
+        self._valve = Valve(plan.steps.size_bytes) if plan.steps else None
         offered: dict[SettingCodes, int] = {
             SettingCodes.ENABLE_PUSH: 0,
-            SettingCodes.INITIAL_WINDOW_SIZE: plan.window_bytes,
+            SettingCodes.INITIAL_WINDOW_SIZE: PARKED_BYTES if self._valve else plan.window_bytes,
         }
         if plan.no_rfc7540_priorities:
             offered[cast("SettingCodes", NO_RFC7540_PRIORITIES)] = 1
         self._connection.local_settings = Settings(client=True, initial_values=offered)
         self._connection.initiate_connection()
-        if plan.window_bytes > _INITIAL_CONNECTION_WINDOW:
+        if not self._valve and plan.window_bytes > _INITIAL_CONNECTION_WINDOW:
             self._connection.increment_flow_control_window(plan.window_bytes - _INITIAL_CONNECTION_WINDOW)
         for group in plan.groups:
             self._prioritize(group.stream_id, group.position)
@@ -61,12 +63,31 @@ class Http2Engine:
         """See Engine."""
         begun, page = self._loads.begin(now_ns)
         self._changes_due = bool(self._plan.changes)
-        return [begun, self._ask(page, now_ns)]
+        events = [begun, self._ask(page, now_ns)]
+        if self._valve and (stream_id := self._loads.open_stream(page.name)):
+            self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
+        return events
 
     def data_to_send(self) -> bytes:
         """See Engine."""
         frames, self._frames = self._frames, b""
         return self._connection.data_to_send() + frames
+
+    def quiet(self, now_ns: int) -> list[Event]:
+        """See Engine."""
+        if self._valve is None:
+            return []
+        openings = self._valve.turn(
+            self._loads.resources,
+            begun=self._loads.all_answered,
+            left_bytes=self._connection.inbound_flow_control_window,
+        )
+        for opening in openings:
+            self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id or None)
+        return [
+            self._loads.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
+            for opening in openings
+        ]
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
         """See Engine."""
@@ -143,7 +164,8 @@ class Http2Engine:
                 status = dict(headers or [])[b":status"].decode(errors="replace")
                 return [self._loads.answered(stream_id, status, now_ns)]
             case DataReceived(stream_id=int(stream_id), flow_controlled_length=int(length)):
-                self._connection.acknowledge_received_data(length, stream_id)
+                if not self._valve:
+                    self._connection.acknowledge_received_data(length, stream_id)
                 return []
             case StreamEnded(stream_id=int(stream_id)):
                 events, due = self._loads.ended(stream_id, now_ns)

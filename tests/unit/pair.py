@@ -8,7 +8,7 @@ from h2.events import RequestReceived
 from client.dialects import PLAIN, Dialect
 from client.events import Event
 from client.http2.engine import Http2Engine
-from client.plan import maps_plan
+from client.plan import Steps, maps_plan
 from client.priorities import Priorities
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5
@@ -29,6 +29,7 @@ class Pair:
         *,
         window_bytes: int = 2**24,
         reloads: int = 0,
+        steps: Steps | None = None,
     ) -> None:
         self.engine = Http2Engine(
             maps_plan(
@@ -40,6 +41,7 @@ class Pair:
                 reloads=reloads,
                 window_bytes=window_bytes,
                 load_deadline_ns=1,
+                steps=steps,
             )
         )
         self.server = H2Connection(H2Configuration(client_side=False))
@@ -55,6 +57,11 @@ class Pair:
 
     def up(self) -> None:
         self.at_server += self.server.receive_data(self.engine.data_to_send())
+
+    def quiet(self) -> None:
+        self.now_ns += 1
+        self.events += self.engine.quiet(self.now_ns)
+        self.up()
 
     def down(self) -> None:
         self.feed(self.server.data_to_send())

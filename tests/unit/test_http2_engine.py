@@ -10,6 +10,7 @@ from h2.settings import SettingCodes
 from client.dialects import parse
 from client.events import Event, Kind
 from client.http2.engine import NO_RFC7540_PRIORITIES
+from client.plan import Steps
 from client.priorities import Priorities
 from tests.unit.pair import IMAGE, OK, PAGE, SCRIPT, Pair
 
@@ -254,3 +255,43 @@ def test_the_setting_is_in_the_first_settings() -> None:
         settings = next(event for event in pair.at_server if isinstance(event, RemoteSettingsChanged))
         change = settings.changed_settings.get(NO_RFC7540_PRIORITIES)
         assert (change.new_value if change else None) == expected
+
+
+def test_a_probe_opens_its_window_step_by_step() -> None:
+    """Both streams are parked; then the server may send a step's bytes, of whichever it likes, and no more."""
+    pair = Pair(steps=Steps(size_bytes=8192, quiet_ns=1))
+    pair.begin_load()
+    pair.answer(PAGE)
+    for stream_id in (IMAGE, SCRIPT):
+        pair.quiet()
+        pair.server.send_headers(stream_id, OK)
+        pair.server.send_data(stream_id, bytes(pair.server.local_flow_control_window(stream_id)))
+        pair.down()
+    windows = [pair.server.local_flow_control_window(stream_id) for stream_id in (IMAGE, SCRIPT)]
+    assert windows == [0, 0]
+    pair.quiet()
+    plug = pair.server.local_flow_control_window(IMAGE)
+    assert pair.server.local_flow_control_window(SCRIPT) == 0
+    while left := pair.server.local_flow_control_window(IMAGE):
+        pair.server.send_data(IMAGE, bytes(min(left, 16_384)))
+    pair.quiet()
+    pair.down()
+    for _ in range(3):
+        pair.quiet()
+        windows = [pair.server.local_flow_control_window(stream_id) for stream_id in (IMAGE, SCRIPT)]
+        assert windows == [8192, 8192]
+        pair.server.send_data(SCRIPT, bytes(8192))
+        pair.down()
+    pair.server.end_stream(SCRIPT)
+    pair.down()
+    pair.quiet()
+    assert pair.server.local_flow_control_window(IMAGE) > 2**28
+    opened = [(event.stream_id, event.size_bytes) for event in pair.events if event.kind == Kind.WINDOW_OPENED]
+    assert opened[0] == (IMAGE, plug)
+    assert [size for stream, size in opened if stream is None][:3] == [8192, 8192, 8192]
+
+
+def test_page_loads_do_not_care_for_quiet(resources: Pair) -> None:
+    """Without steps nothing is opened."""
+    assert resources.engine.quiet(9) == []
+    assert resources.engine.data_to_send() == b""

@@ -92,6 +92,12 @@ def test_control_is_the_same_with_lowat_unset() -> None:
     assert control.scenario.congestion_control == "bbr"
 
 
+def test_a_probe_is_one_arm() -> None:
+    """LOWAT plays no part in it, so there is nothing to compare."""
+    arms = arms_for({"PLAN": "probe", "RELOADS": "0", "LOWAT": "4k,none"}, control=True)
+    assert [arm.name for arm in arms] == ["probe"]
+
+
 @pytest.mark.parametrize("control", [True, False])
 def test_lowat_none_is_the_control_alone(control: bool) -> None:  # noqa: FBT001
     """Where LOWAT is unset there is nothing to compare the control with."""

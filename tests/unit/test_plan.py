@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.dialects import PLAIN
-from client.plan import Plan, Request, maps_plan, read_plan
+from client.plan import Plan, Request, Steps, maps_plan, read_plan
 from client.priorities import Priorities
 from client.signals import Change, Group, Position, Signals
 
@@ -51,6 +51,7 @@ PLANS = st.builds(
     ).map(tuple),
     loads=st.integers(min_value=1, max_value=100),
     window_bytes=st.integers(min_value=65_535, max_value=2**31 - 1),
+    steps=st.none() | st.builds(Steps, size_bytes=st.integers(min_value=1), quiet_ns=st.integers(min_value=1)),
     load_deadline_ns=st.integers(min_value=1),
 )
 

@@ -1,0 +1,77 @@
+"""What a probe saw: of streams that all had data and no window, whose bytes the front sent as the window was opened.
+
+Rules:
+1. Only what came between the first step and the first stream's end counts: before and after there was no choice.
+2. Only order is read, no time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.journals import ClientEvent
+from analysis.metrics import IMAGE, SCRIPT
+from analysis.verdict import Judgement, Verdict
+
+ALONE = 0.95
+"""A share from which on a stream is said to have had the window to itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """served: (resource, payload bytes) in the order of arrival, neighbours of one resource put together."""
+
+    steps: int
+    served: tuple[tuple[str, int], ...]
+
+    def size_bytes(self, resource: str) -> int:
+        """What that resource got."""
+        return sum(size_bytes for name, size_bytes in self.served if name == resource)
+
+    @property
+    def script_share(self) -> float:
+        """The script's part of all that was let through."""
+        return self.size_bytes(SCRIPT) / sum(size_bytes for _, size_bytes in self.served)
+
+    def as_document(self) -> dict[str, Any]:
+        """As run.json keeps it."""
+        return {
+            "steps": self.steps,
+            "script_share": round(self.script_share, 4),
+            "served": [[name, size_bytes] for name, size_bytes in self.served],
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Probe":
+        """From run.json."""
+        served = tuple((str(name), int(size_bytes)) for name, size_bytes in document["served"])
+        return cls(steps=document["steps"], served=served)
+
+
+def probe_of(events: Sequence[ClientEvent]) -> Probe | None:
+    """None if the window was never opened by steps."""
+    steps, served = 0, list[tuple[str, int]]()
+    for event in events:
+        if event.kind == "window-opened" and event.stream_id is None:
+            steps += 1
+        elif steps and event.kind == "data":
+            name, so_far = served.pop() if served and served[-1][0] == event.resource else (str(event.resource), 0)
+            served.append((name, so_far + (event.size_bytes or 0)))
+        elif steps and event.kind == "ended":
+            break
+    return Probe(steps=steps, served=tuple(served)) if served else None
+
+
+def judge_probe(probe: Probe, favoured: str | None) -> Judgement:
+    """The verdict on a probe: whether the front itself keeps the order it is asked for."""
+    shares = {SCRIPT: probe.script_share, IMAGE: 1 - probe.script_share}
+    if favoured is None:
+        reason = f"no order was asked for; the front gave the script {shares[SCRIPT]:.0%} of the window"
+        return Judgement(verdict=Verdict.UNDECIDED, reason=reason)
+    share = shares[favoured]
+    reason = f"while both waited for the client's window, the front gave the {favoured} {share:.0%} of it"
+    if share >= ALONE:
+        return Judgement(verdict=Verdict.KEPT, reason=reason)
+    if share <= 1 - ALONE:
+        return Judgement(verdict=Verdict.INVERTED, reason=f"{reason}, though it was asked for first")
+    return Judgement(verdict=Verdict.UNDECIDED, reason=reason)

@@ -1,0 +1,65 @@
+"""The valve of a probe: in which order windows are opened, so that the front has to choose. Pure.
+
+Rules:
+1. Streams are parked: each has a window for its beginning only, until all have begun. Without one nginx would not send
+   headers either.
+2. The connection's window cannot be closed, so it is used up: the resource that was asked for first gets just as much.
+3. Then every stream has more window than it needs, and the connection gets it step by step. Whose bytes come is the
+   front's choice, each time between streams that it has had time to fill.
+4. When one of them has ended there is nothing left to choose, and the rest may come.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+PARKED_BYTES = 1024
+"""A stream's window at first."""
+
+WIDE_BYTES = 2**29
+"""More than is left of any stream, and small enough that windows, which must stay below 2**31, can take several."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A window grows. stream_id: 0 is the connection."""
+
+    stream_id: int
+    size_bytes: int
+
+
+class _Stage(Enum):
+    PARKED = auto()
+    PLUGGED = auto()
+    STEPPING = auto()
+    OPEN = auto()
+
+
+class Valve:
+    """For one page load."""
+
+    def __init__(self, step_bytes: int) -> None:
+        self._step_bytes = step_bytes
+        self._stage = _Stage.PARKED
+        self._asked = 0
+
+    def turn(self, streams: Sequence[int], *, begun: bool, left_bytes: int) -> list[Opening]:
+        """What to open now that all is quiet.
+
+        streams: those of the resources that are open, in the order in which they were asked for. begun: whether each
+        is being answered. left_bytes: of the connection's window.
+        """
+        match self._stage:
+            case _Stage.PARKED if begun and streams:
+                self._stage = _Stage.PLUGGED
+                self._asked = len(streams)
+                return [Opening(streams[0], left_bytes)]
+            case _Stage.PLUGGED if not left_bytes:
+                self._stage = _Stage.STEPPING
+                return [*(Opening(stream, WIDE_BYTES) for stream in streams), Opening(0, self._step_bytes)]
+            case _Stage.STEPPING if len(streams) == self._asked:
+                return [Opening(0, self._step_bytes)]
+            case _Stage.STEPPING:
+                self._stage = _Stage.OPEN
+                return [Opening(0, WIDE_BYTES)]
+        return []

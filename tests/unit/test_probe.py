@@ -1,0 +1,61 @@
+"""What a probe saw, and the verdict on it."""
+
+import pytest
+
+from analysis.journals import ClientEvent
+from analysis.probe import Probe, judge_probe, probe_of
+
+
+def event(kind: str, resource: str | None = None, size_bytes: int | None = None) -> ClientEvent:
+    stream_id = {"image": 3, "script": 5}.get(resource or "")
+    return ClientEvent(t_ns=0, kind=kind, load=1, resource=resource, stream_id=stream_id, size_bytes=size_bytes)
+
+
+STEP = event("window-opened", size_bytes=100)
+
+
+def test_only_what_was_a_choice_counts() -> None:
+    """Not what came before the first step of the connection's window, nor after the first end."""
+    probe = probe_of(
+        [
+            event("data", "image", 1024),
+            event("window-opened", "image", 5000),
+            event("data", "image", 5000),
+            STEP,
+            event("data", "script", 60),
+            event("data", "script", 40),
+            STEP,
+            event("data", "image", 100),
+            event("ended", "image"),
+            event("data", "script", 900),
+        ]
+    )
+    assert probe == Probe(steps=2, served=(("script", 100), ("image", 100)))
+    assert probe.script_share == 0.5
+    assert Probe.from_document(probe.as_document()) == probe
+
+
+@pytest.mark.parametrize("events", [[], [event("data", "image", 1)], [STEP]])
+def test_no_probe(events: list[ClientEvent]) -> None:
+    """Without a step, or without a byte after it."""
+    assert probe_of(events) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "favoured", "verdict", "told"),
+    [
+        (100, "script", "kept", "gave the script 100% of it"),
+        (95, "script", "kept", "95%"),
+        (94, "script", "undecided", "94%"),
+        (6, "script", "undecided", "6%"),
+        (5, "script", "inverted", "5% of it, though it was asked for first"),
+        (0, "image", "kept", "gave the image 100% of it"),
+        (100, "image", "inverted", "gave the image 0% of it"),
+        (100, None, "undecided", "no order was asked for; the front gave the script 100%"),
+    ],
+)
+def test_verdicts(script: int, favoured: str | None, verdict: str, told: str) -> None:
+    """By the share of the one that was asked for first."""
+    judgement = judge_probe(Probe(steps=1, served=(("script", script), ("image", 100 - script))), favoured)
+    assert judgement.verdict == verdict
+    assert told in judgement.reason

@@ -1,0 +1,29 @@
+"""The valve of a probe: what is opened when."""
+
+from client.valve import WIDE_BYTES, Opening, Valve
+
+
+def test_nothing_is_opened_before_all_have_begun() -> None:
+    """Nor while there is no stream but the page's."""
+    valve = Valve(100)
+    assert valve.turn([], begun=True, left_bytes=5000) == []
+    assert valve.turn([3, 5], begun=False, left_bytes=5000) == []
+
+
+def test_the_first_stream_uses_up_the_connections_window() -> None:
+    """Just as much as there is; and nothing follows until it has come."""
+    valve = Valve(100)
+    assert valve.turn([3, 5], begun=True, left_bytes=5000) == [Opening(3, 5000)]
+    assert valve.turn([3, 5], begun=True, left_bytes=1) == []
+
+
+def test_step_by_step_until_one_has_ended() -> None:
+    """Every stream wide open, and of the connection's window a step at a time; all of it when one has ended."""
+    valve = Valve(100)
+    valve.turn([3, 5], begun=True, left_bytes=5000)
+    wide = [Opening(3, WIDE_BYTES), Opening(5, WIDE_BYTES)]
+    assert valve.turn([3, 5], begun=True, left_bytes=0) == [*wide, Opening(0, 100)]
+    assert valve.turn([3, 5], begun=True, left_bytes=0) == [Opening(0, 100)]
+    assert valve.turn([3, 5], begun=True, left_bytes=7) == [Opening(0, 100)]
+    assert valve.turn([3], begun=True, left_bytes=0) == [Opening(0, WIDE_BYTES)]
+    assert valve.turn([3], begun=True, left_bytes=0) == []
