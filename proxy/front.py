@@ -107,6 +107,7 @@ class Front:
                 (settings.address, settings.port),
                 settings.server_name,
                 settings.certificates.ca,
+                origin=settings.origin,
                 deadline_s=_READY_S,
                 check_alive=process.check_alive,
             )

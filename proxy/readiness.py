@@ -1,9 +1,11 @@
 """Is the front ready? Ask it for something, the way a client would.
 
-`python -m proxy.readiness [SECONDS]` asks the front of this place: the environment tells ADDRESS and, where it is not
-the front's own, CA, the file of the authority to trust. Exit code 0 as soon as it answers, 1 after so many seconds.
+`python -m proxy.readiness [SECONDS]` asks the front of this place: the environment tells ADDRESS, ORIGIN and, where it
+is not the front's own, CA, the file of the authority to trust. Exit code 0 as soon as it answers, 1 after so many
+seconds.
 """
 
+import http.client
 import os
 import socket
 import ssl
@@ -24,6 +26,7 @@ HOME = Path("/run/front")
 """The folder of a front in a container."""
 
 _RETRY_S = 0.05
+_ORIGIN_S = 2.0
 
 
 class NotReady(Exception):
@@ -54,18 +57,32 @@ def ask(address: tuple[str, int], server_name: str, ca_file: Path, path: str, ti
         raise ProtocolError("the connection was closed without an answer")
 
 
+def account_of_origin(origin: str) -> str:
+    """What becomes of a request that goes to the origin, HOST:PORT, without the front."""
+    asking = http.client.HTTPConnection(origin, timeout=_ORIGIN_S)
+    try:
+        asking.request("GET", "/ready")
+        return f"the origin {origin} answers from here with status {asking.getresponse().status}"
+    except (OSError, http.client.HTTPException) as error:
+        return f"the origin {origin} does not answer from here: {error or type(error).__name__}"
+    finally:
+        asking.close()
+
+
 def wait_until_ready(
     address: tuple[str, int],
     server_name: str,
     ca_file: Path,
     *,
+    origin: str,
     path: str = "/ready",
     deadline_s: float,
     check_alive: Callable[[], None],
 ) -> None:
     """Return once the front answers 200, and so the origin behind it.
 
-    check_alive is called between tries and may raise. Raises NotReady after deadline_s seconds.
+    check_alive is called between tries and may raise. Raises NotReady after deadline_s seconds; that also tells whether
+    it is the origin, HOST:PORT, that does not answer.
     """
     end = time.monotonic() + deadline_s
     while True:
@@ -78,7 +95,7 @@ def wait_until_ready(
         except (OSError, ProtocolError) as error:
             reason = str(error)
         if time.monotonic() > end:
-            raise NotReady(f"not ready after {deadline_s:g} s: {reason}")
+            raise NotReady(f"not ready after {deadline_s:g} s: {reason}; {account_of_origin(origin)}")
         time.sleep(_RETRY_S)
 
 
@@ -88,7 +105,12 @@ def main() -> int:
     ca_file = Path(os.environ.get("CA", HOME / "ca.pem"))
     try:
         wait_until_ready(
-            (os.environ["ADDRESS"], 443), NAMES[0], ca_file, deadline_s=deadline_s, check_alive=lambda: None
+            (os.environ["ADDRESS"], 443),
+            NAMES[0],
+            ca_file,
+            origin=os.environ["ORIGIN"],
+            deadline_s=deadline_s,
+            check_alive=lambda: None,
         )
     except NotReady as error:
         print(f"front: {error}", file=sys.stderr)

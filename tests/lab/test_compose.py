@@ -150,10 +150,12 @@ def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
     command = lab.command(*_LINK, "RATE=1mbit", "SIZE=8M", "CONTROL=no", *words)
     running = subprocess.Popen(command, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout is not None
+    said = []
     for line in running.stdout:
         if "load 1 of 1" in line:
             return running
-    raise AssertionError(running.communicate()[1])
+        said.append(line)
+    raise AssertionError("".join([*said, running.communicate()[1]]))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import ssl
 import sys
@@ -205,8 +206,28 @@ def test_a_front_that_cannot_start_says_why(tmp_path: Path) -> None:
             pytest.fail("it became ready on a port that was taken")
 
 
+def _refusal(folder: Path, origin: str) -> str:
+    """What is told of a front at which nobody listens."""
+    ca = issue(folder, _NAME).ca
+    with pytest.raises(NotReady) as caught:
+        wait_until_ready(
+            ("127.0.0.1", _free_port()), _NAME, ca, origin=origin, deadline_s=0.2, check_alive=lambda: None
+        )
+    return str(caught.value)
+
+
 def test_readiness_gives_up_after_its_deadline(tmp_path: Path) -> None:
-    """Nobody listens: the reason of the last try is told."""
-    ca = issue(tmp_path, _NAME).ca
-    with pytest.raises(NotReady, match=r"not ready after 0\.2 s: .*refused"):
-        wait_until_ready(("127.0.0.1", _free_port()), _NAME, ca, deadline_s=0.2, check_alive=lambda: None)
+    """The reason of the last try is told, and that it is not the origin's fault."""
+    with running_origin(tmp_path / "access.jsonl") as port:
+        told = _refusal(tmp_path, f"127.0.0.1:{port}")
+    assert re.match(r"not ready after 0\.2 s: .*refused", told)
+    assert told.endswith(f"; the origin 127.0.0.1:{port} answers from here with status 200")
+
+
+def test_an_origin_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    """Whether nobody listens there, or somebody who says nothing."""
+    nobody = f"127.0.0.1:{_free_port()}"
+    assert re.search(rf"; the origin {nobody} does not answer from here: .*refused", _refusal(tmp_path, nobody))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        origin = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert _refusal(tmp_path, origin).endswith(f"; the origin {origin} does not answer from here: timed out")
