@@ -3,20 +3,19 @@
 import os
 import secrets
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from experiments import capture, jobs, reuse, tuners
+from experiments import reuse
 from experiments.errors import StepFailed
-from experiments.making import Run, conclude, lay_out, wall_limit_s
-from experiments.order import Tools
+from experiments.execution.local import Local
+from experiments.making import Run
 from experiments.processes import in_utc
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, write_json
-from experiments.request import Manner, Request
-from experiments.scenario import Scenario
+from experiments.request import Request
 
 _ROOT = Path(__file__).resolve().parent.parent
 _UNQUOTABLE = '"$\\'
@@ -40,7 +39,8 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     Whether the fabric can be used was asked when it was chosen (`fabrics.fabric.choose`).
     """
     manner = request.manner
-    tools = prepare(manner, [arm.scenario for arm in request.arms], partial(progress.step, "preparation"))
+    executor = Local(manner, request.side_by_side or len(os.sched_getaffinity(0)), told=progress.step)
+    tools = executor.prepare([arm.scenario for arm in request.arms], partial(progress.step, "preparation"))
     fingerprint = reuse.fingerprint_here(request, tools)
     if request.reuse and (found := reuse.newest(request.results.resolve(), fingerprint)):
         progress.reused(found)
@@ -48,23 +48,11 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     started = datetime.now(UTC)
     final = results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     with PartialFolder(final) as partial_folder:
-        tasks = []
-        for run in _runs(request):
-            folder = RunFolder(partial_folder.path / run.name)
-            lay_out(run, folder, manner, tools[run.arm.scenario.server])
-            tasks.append(
-                jobs.Task(
-                    name=run.name,
-                    command=partial(manner.fabric.command, [(run.arm.scenario, folder)]),
-                    # A guest is one processor; its threads on two of the host's wait for each other's wake-ups.
-                    one_cpu=manner.fabric.virtual_clock,
-                    log=folder.path / "console.log",
-                    overdue=partial(_overdue, run, folder, wall_limit_s(run.arm.scenario, manner)),
-                    finished=partial(_end_run, run, folder, manner, final, progress),
-                )
-            )
-        side_by_side = request.side_by_side or len(os.sched_getaffinity(0))
-        jobs.run_all(tasks, side_by_side=side_by_side, progress=progress.step)
+        executor.carry_out(
+            _runs(request),
+            _Room(partial_folder.path, final),
+            lambda run, ending: progress.ended(run.name, ending.status, ending.reason),
+        )
         write_json(
             partial_folder.path / "experiment.json",
             {
@@ -81,19 +69,6 @@ def run_experiment(request: Request, progress: Progress) -> Path:
             },
         )
         return partial_folder.publish()
-
-
-def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-    """Make what all runs share, and find the programs that they need, by server. Raises LabError."""
-    if manner.capture:
-        capture.check(own_tcpdump=manner.fabric.own_programs)
-    manner.fabric.prepare(scenarios, tell)
-    tuner = tuners.prepare(scenarios, manner.tuner)
-    served = {scenario.server: scenario for scenario in scenarios}
-    return {
-        server: replace(manner.fabric.tools(scenario, capture=manner.capture), tuner=tuner)
-        for server, scenario in served.items()
-    }
 
 
 def _runs(request: Request) -> list[Run]:
@@ -122,20 +97,18 @@ def results_folder(results: Path) -> Path:
     return results.resolve()
 
 
-def _overdue(run: Run, folder: RunFolder, limit_s: float, wall_s: float) -> str | None:
-    return jobs.too_long(run.name, limit_s, folder.path / "console.log") if wall_s > limit_s else None
+class _Room:
+    """See Room. Nobody sees the folders before all of them are there, so they have their names from the beginning."""
 
+    def __init__(self, path: Path, final: Path) -> None:
+        self.final = final
+        self._path = path
 
-def _end_run(
-    run: Run,
-    folder: RunFolder,
-    manner: Manner,
-    final: Path,
-    progress: Progress,
-    finish: jobs.Finish,
-) -> None:
-    ending = conclude(run, folder, manner, final=final, wall_s=finish.wall_s, trouble=finish.trouble)
-    progress.ended(run.name, ending.status, ending.reason)
+    def building(self, name: str) -> RunFolder:
+        return RunFolder(self._path / name)
+
+    def file(self, name: str) -> None:
+        """It is where it belongs."""
 
 
 def git_revision() -> str | None:

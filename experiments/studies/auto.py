@@ -25,6 +25,7 @@ from analysis.sweeps.networks import Network, networks
 from analysis.sweeps.promise import Kept, check
 from analysis.sweeps.summary import summarize
 from experiments.errors import ScenarioError
+from experiments.execution.local import Local, bearable
 from experiments.invocation import request_from
 from experiments.knobs import KNOBS
 from experiments.record import check_document, write_document
@@ -36,7 +37,6 @@ from experiments.studies.complete import complete
 from experiments.studies.moments import Trial
 from experiments.sweep import command
 from experiments.sweep.asking import asked_from
-from experiments.sweep.local import Local, bearable
 from experiments.sweep.sweep import Sweep, sweep_from
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")

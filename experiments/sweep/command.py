@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from experiments.errors import LabError, Unavailable
+from experiments.execution.executor import Executor
+from experiments.execution.local import Local, bearable
 from experiments.invocation import words_of_make
 from experiments.making import Ending, Run
+from experiments.plural import counted
 from experiments.record import wrecks
 from experiments.report import Report
 from experiments.sweep import estimate, file, table
 from experiments.sweep.asking import Asked, asked_from
-from experiments.sweep.executor import Executor
 from experiments.sweep.folder import SweepFolder, document_of, unfinished
-from experiments.sweep.grid import counted
-from experiments.sweep.local import Local, bearable
 from experiments.sweep.progress import Tally
 from experiments.sweep.sweep import Hearing, Sweep, estimate_here, expanded, run_sweep, sweep_from
 
@@ -90,7 +90,7 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
     if scheduler is None:
         return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
     try:
-        from experiments.sweep.cluster import Cluster  # a quarter of a second of imports, and an extra
+        from experiments.execution.cluster import Cluster  # a quarter of a second of imports, and an extra
     except ModuleNotFoundError as error:
         remedy = f"run `{Path(sys.prefix) / 'bin' / 'pip'} install 'priority-lab[cluster]'`"
         raise Unavailable("--scheduler", f"{error.name} is not installed", remedy) from error

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log2, sqrt
 
+from experiments.execution.executor import fair_share
 from experiments.scenario import Scenario
-from experiments.sweep.executor import fair_share
 from netem.link import PACKET_BYTES
 
 _FRAMING = 1.055

@@ -68,11 +68,6 @@ class Grid:
             yield self.knobs({name: draw.choice(values) for name, values in self.levels.items()})
 
 
-def counted(number: int, noun: str) -> str:
-    """As people write it: `1 arm`, `2,000 arms`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Point:
     """An arm and where in the grid it is. twin_of: the name of an arm.

@@ -13,20 +13,21 @@ from typing import Any
 
 from experiments import reuse
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
+from experiments.execution.executor import Executor
+from experiments.execution.local import bearable
 from experiments.experiment import git_revision, results_folder
 from experiments.fabrics.fabric import FABRICS, Fabric, choose
 from experiments.knobs import scenario_from
 from experiments.making import Ending, Run
 from experiments.order import Tools
+from experiments.plural import counted
 from experiments.record import RUN_FORMAT
 from experiments.request import Manner, Request
 from experiments.scenario import Scenario, as_document
 from experiments.sweep import estimate
 from experiments.sweep.asking import Asked
-from experiments.sweep.executor import Executor
 from experiments.sweep.folder import SweepFolder
-from experiments.sweep.grid import Grid, Point, counted, expand
-from experiments.sweep.local import bearable
+from experiments.sweep.grid import Grid, Point, expand
 
 _FORMAT = 1
 _ASK_FROM = 10_000

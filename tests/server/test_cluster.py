@@ -13,10 +13,10 @@ import pytest
 from distributed import Client
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.execution.cluster import Cluster
+from experiments.execution.parcel import BadParcel, unpack
 from experiments.fabrics.netns import Netns
 from experiments.making import Run
-from experiments.sweep.cluster import Cluster
-from experiments.sweep.parcel import BadParcel, unpack
 from experiments.sweep.sweep import Sweep
 from tests.lab.endings import words_of
 from tests.server.cluster import Dask, Heard, swept, until
@@ -118,7 +118,7 @@ def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.Monkey
             raise BadParcel("it ends in the middle")
         unpack(content, folder)
 
-    monkeypatch.setattr("experiments.sweep.cluster.unpack", damaging)
+    monkeypatch.setattr("experiments.execution.cluster.unpack", damaging)
     sweep = sweep_of(VALUES, results=tmp_path / "results")
     heard = Heard()
     swept(sweep, dask.address, heard)
@@ -229,7 +229,7 @@ def test_the_scheduler_is_lost(tmp_path: Path) -> None:
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Said within a bounded time."""
-    monkeypatch.setattr("experiments.sweep.cluster._CONNECT_S", 0.5)
+    monkeypatch.setattr("experiments.execution.cluster._CONNECT_S", 0.5)
     sweep = sweep_of(VALUES)
     with (
         pytest.raises(Unavailable, match=r"no scheduler answers within 0\.5 s; `dask scheduler` starts one"),

@@ -99,7 +99,7 @@ def test_a_sweep_that_cannot_go_on(
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(*arguments, **more)
 
-    monkeypatch.setattr("experiments.sweep.local.conclude", conclude)
+    monkeypatch.setattr("experiments.execution.local.conclude", conclude)
     code, _ = swept(*WORDS)
     err = capsys.readouterr().err
     assert code == 1
@@ -114,8 +114,8 @@ def test_a_sweep_that_cannot_go_on(
 
 def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is an extra: the reason, and the pip that installs it; nothing is begun."""
-    monkeypatch.delitem(sys.modules, "experiments.sweep.cluster", raising=False)
-    monkeypatch.delitem(sys.modules, "experiments.sweep.crew", raising=False)
+    monkeypatch.delitem(sys.modules, "experiments.execution.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "experiments.execution.crew", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(Unavailable, match=r"distributed is not installed; run `/.*/bin/pip install ") as caught:
         swept(*WORDS, scheduler="tcp://127.0.0.1:8786")

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from experiments.errors import StepFailed
+from experiments.execution.executor import Ended, Room
 from experiments.making import Ending, Run
 from experiments.order import Tools
 from experiments.record import PARTIAL, wrecks
 from experiments.sweep.command import wreck_in_words
-from experiments.sweep.executor import Ended, Room
 from experiments.sweep.folder import SweepFolder, unfinished
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep
 from tests.unit.sweeping import sweep_of

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.sweep import worker
-from experiments.sweep.executor import fair_share
-from experiments.sweep.parcel import unpack
+from experiments.execution import worker
+from experiments.execution.executor import fair_share
+from experiments.execution.parcel import unpack
+from experiments.execution.worker import Mishap, Refusal, Terms, Unwanted, carry_out, identity, kinds, refusal
 from experiments.sweep.sweep import Sweep
-from experiments.sweep.worker import Mishap, Refusal, Terms, Unwanted, carry_out, identity, kinds, refusal
 from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
 
 VALUES = {"LOWAT": ("none", "4096")}

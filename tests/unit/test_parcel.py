@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.sweep.parcel import BadParcel, pack, unpack
+from experiments.execution.parcel import BadParcel, pack, unpack
 
 
 def archive(*members: tarfile.TarInfo) -> bytes:

@@ -7,9 +7,9 @@ import pytest
 from distributed import Client
 
 from experiments.errors import Unavailable
-from experiments.sweep import crew
-from experiments.sweep.crew import Crew
-from experiments.sweep.worker import Terms
+from experiments.execution import crew
+from experiments.execution.crew import Crew
+from experiments.execution.worker import Terms
 
 A, B, C = (f"tcp://10.0.0.{number}:1" for number in (1, 2, 3))
 

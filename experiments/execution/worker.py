@@ -18,14 +18,14 @@ from pathlib import Path
 
 from experiments import sources
 from experiments.errors import LabError
+from experiments.execution.local import Local
+from experiments.execution.parcel import pack
 from experiments.making import Ending, Run
 from experiments.order import Tools
 from experiments.record import PARTIAL, RunFolder
 from experiments.request import Manner
 from experiments.reuse import versions_here
 from experiments.scenario import LOWAT_AUTO, Scenario
-from experiments.sweep.local import Local
-from experiments.sweep.parcel import pack
 
 _CODE = sources.code()
 """The code that this process has read; what it starts reads what is there then."""

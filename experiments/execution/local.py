@@ -18,15 +18,15 @@ from typing import Self
 
 from experiments import jobs
 from experiments.errors import StepFailed
-from experiments.experiment import prepare
+from experiments.execution.executor import Ended, Room, fair_share, unwritable
 from experiments.fabrics.fabric import Fabric
 from experiments.fabrics.virtual import memory_mib, memory_room_mib
 from experiments.making import Ending, Run, conclude, lay_out, wall_limit_s
 from experiments.order import BEGINS, ENDED, Tools
+from experiments.preparation import prepare
 from experiments.record import RunFolder
 from experiments.request import Manner
 from experiments.scenario import Scenario
-from experiments.sweep.executor import Ended, Room, fair_share, unwritable
 
 _MEMORY = Path("/proc/meminfo")
 
@@ -63,12 +63,14 @@ class Local:
         *,
         share: Callable[[int, int, int], int] = fair_share,
         meanwhile: Callable[[], None] = lambda: None,
+        told: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
-        """share: see fair_share; meanwhile: see jobs.run_all."""
+        """share: see fair_share; meanwhile: see jobs.run_all; told: hears of each step that a run takes."""
         self.side_by_side = side_by_side
         self._manner = manner
         self._share = share
         self._meanwhile = meanwhile
+        self._told = told
         self._tools: Mapping[str, Tools] = {}
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
@@ -95,7 +97,7 @@ class Local:
             runs = [waiting.popleft() for _ in range(share)]
             for run in runs:
                 desk.lay_out(run, self._tools[run.arm.scenario.server])
-            batch = batches[runs[0].name] = _Batch(runs, desk, waiting, self._manner)
+            batch = batches[runs[0].name] = _Batch(runs, desk, waiting, self._manner, self._told)
             folders = [(run.arm.scenario, desk.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,
@@ -110,7 +112,14 @@ class Local:
 class _Batch:
     """Runs that share a command, and how far it is."""
 
-    def __init__(self, runs: Sequence[Run], desk: "_Desk", put_back: deque[Run], manner: Manner) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        desk: "_Desk",
+        put_back: deque[Run],
+        manner: Manner,
+        told: Callable[[str, str], None],
+    ) -> None:
         self._runs = runs
         self._left = {run.name: run for run in runs}
         self._begun = {runs[0].name: time.monotonic()}
@@ -118,12 +127,15 @@ class _Batch:
         self._desk = desk
         self._put_back = put_back
         self._manner = manner
+        self._told = told
 
     def step(self, text: str) -> None:
         """A line of the command's progress."""
         self._desk.report()
         if text.startswith((BEGINS, ENDED)):
             self._since_s = time.monotonic()
+        else:
+            self._told(self._at_work.name, text)
         if text.startswith(BEGINS):
             self._begun.setdefault(text.removeprefix(BEGINS), time.monotonic())
         elif text.startswith(ENDED) and (run := self._left.pop(text.removeprefix(ENDED), None)):
@@ -131,7 +143,7 @@ class _Batch:
 
     def overdue(self, wall_s: float) -> str | None:
         """Why the command is to be ended: the run at work, or else the end, takes too long. wall_s: of the command."""
-        run = next(iter(self._left.values()), self._runs[-1])
+        run = self._at_work
         limit_s = wall_limit_s(run.arm.scenario, self._manner)
         if (wall_s if self._since_s is None else time.monotonic() - self._since_s) <= limit_s:
             return None
@@ -146,6 +158,11 @@ class _Batch:
                 self._desk.forget(run)
                 self._put_back.append(run)
         self._desk.report()
+
+    @property
+    def _at_work(self) -> Run:
+        """The one that has begun and not ended, or the last."""
+        return next(iter(self._left.values()), self._runs[-1])
 
     @property
     def _log(self) -> Path:

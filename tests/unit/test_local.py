@@ -12,11 +12,11 @@ from analysis.findings import findings as judge
 from analysis.load import Evidence, load_experiment
 from analysis.summary import summarize
 from experiments.errors import StepFailed
+from experiments.execution import local
+from experiments.execution.executor import Ended, Room
+from experiments.execution.local import Local, bearable
 from experiments.fabrics.fabric import Fabric
 from experiments.making import Ending, Run
-from experiments.sweep import local
-from experiments.sweep.executor import Ended, Room
-from experiments.sweep.local import Local, bearable
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep
 from tests.unit.sweeping import CopyingFabric, sweep_of
 

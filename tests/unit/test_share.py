@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.sweep.executor import fair_share
+from experiments.execution.executor import fair_share
 
 WHOLE = st.integers(min_value=1, max_value=10_000)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from distributed import Client
 
 from experiments.errors import Unavailable
-from experiments.sweep.worker import Terms, refusal
+from experiments.execution.worker import Terms, refusal
 
 _LOOK_S = 1.0
 _PATIENCE_S = 60.0

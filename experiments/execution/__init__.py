@@ -1,0 +1,1 @@
+"""Who carries out runs: on this machine, or on many."""

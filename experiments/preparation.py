@@ -1,0 +1,22 @@
+"""What comes before any run: what all of them share is made, and the programs are found."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from experiments import capture, tuners
+from experiments.order import Tools
+from experiments.request import Manner
+from experiments.scenario import Scenario
+
+
+def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
+    """Make what all runs share, and find the programs that they need, by server. Raises LabError."""
+    if manner.capture:
+        capture.check(own_tcpdump=manner.fabric.own_programs)
+    manner.fabric.prepare(scenarios, tell)
+    tuner = tuners.prepare(scenarios, manner.tuner)
+    served = {scenario.server: scenario for scenario in scenarios}
+    return {
+        server: replace(manner.fabric.tools(scenario, capture=manner.capture), tuner=tuner)
+        for server, scenario in served.items()
+    }
