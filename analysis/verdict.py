@@ -61,7 +61,7 @@ def judge(load: PageLoad, favoured: str | None, one_way_ns: int) -> Judgement:
         return Judgement(verdict=Verdict.KEPT, reason=f"{already}; the {favoured} was complete {lead_s:.1f} s sooner")
     if high.last_byte_ns >= low.last_byte_ns and before >= _INVERTED_FROM:
         return Judgement(verdict=Verdict.INVERTED, reason=f"{already}, though the {favoured} was asked for first")
-    share = _share(high, low)
+    share = share_of_link(high, low)
     if share >= _ALL_BUT_ALONE:
         after = f"after that the {favoured} had the link to itself: in order, but late"
     else:
@@ -74,7 +74,7 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part // whole}%"
 
 
-def _share(high: ResourceTimes, low: ResourceTimes) -> float:
+def share_of_link(high: ResourceTimes, low: ResourceTimes) -> float:
     """Part of the payload that was `high`'s, from its first byte until either was complete."""
     from_ns, until_ns = high.first_byte_ns, min(high.last_byte_ns, low.last_byte_ns)
     own, others = (times.bytes_until(until_ns) - times.bytes_before(from_ns) for times in (high, low))

@@ -130,6 +130,15 @@ def _parser() -> argparse.ArgumentParser:
     auto_parser.add_argument("file", type=Path, help="the document to write; its picture goes beside it")
     auto_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     auto_parser.set_defaults(do=_auto, from_make=False)
+    matrix_parser = commands.add_parser(
+        "matrix", help="which servers keep the order, in which dialects", allow_abbrev=False
+    )
+    matrix_parser.add_argument("file", type=Path, help="the document to write; .html and .json go beside it")
+    matrix_parser.add_argument(
+        "words", nargs="*", metavar="KNOB=VALUE", help="SERVER=a,b DIALECT=a,b FABRIC RESULTS REUSE"
+    )
+    matrix_parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
+    matrix_parser.set_defaults(do=_matrix)
     model_parser = commands.add_parser("model", help="the predictor against what is measured")
     model_parser.add_argument("file", type=Path, help="the document to write")
     model_parser.set_defaults(do=_model)
@@ -262,6 +271,12 @@ def _auto(options: argparse.Namespace, report: Report) -> int:
     from experiments.studies import auto  # figures, which take half a second to import
 
     return 0 if auto.write(options, _words(options), report) else 1
+
+
+def _matrix(options: argparse.Namespace, report: Report) -> int:
+    from experiments.studies import matrix  # figures, which take half a second to import
+
+    return 0 if matrix.write(options, _words(options), report) else 1
 
 
 def _model(options: argparse.Namespace, report: Report) -> int:

@@ -8,6 +8,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _DECIDING = ("analysis", "backend", "client", "clock", "compose.yaml", "experiments", "netem", "netlink", "proxy")
 _DECIDING_NOTHING = (
     "analysis/figures",
+    "analysis/matrix",
     "analysis/notebooks",
     "analysis/reproduction",
     "experiments/catalogue",

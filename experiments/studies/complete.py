@@ -2,7 +2,7 @@
 
 from analysis.load import Experiment, load_experiment
 from experiments.errors import InvalidRun
-from experiments.experiment import run_experiment
+from experiments.experiment import Progress, run_experiment
 from experiments.report import Report
 from experiments.request import Request
 
@@ -10,7 +10,12 @@ from experiments.request import Request
 def complete(request: Request, report: Report) -> Experiment:
     """Run it, unless one that is there will do. Raises LabError, also if a run is not ok."""
     with report.progress(request) as progress:
-        experiment = load_experiment(run_experiment(request, progress))
+        return completed(request, progress)
+
+
+def completed(request: Request, progress: Progress) -> Experiment:
+    """The same, for who has a progress of his own."""
+    experiment = load_experiment(run_experiment(request, progress))
     for run in experiment.runs:
         if run.status != "ok":
             raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.document["reason"])

@@ -1,0 +1,146 @@
+"""The matrix as one HTML file that needs nothing else: a cell per server and dialect, with small timelines. Pure."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from statistics import median
+
+from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
+from analysis.matrix.cells import SENTENCES, Cell, Crossing, Layer, Matrix, Reading
+from analysis.matrix.text import MARKS
+from analysis.probe import Probe
+
+_COLOURS = {Layer.NOWHERE: "#00664b", Layer.SOCKET: "#1f9384", Layer.FRONT: "#ddcc77", Layer.SERVER: "#e4e4e4"}
+_WIDTH, _STRIPE, _LABEL = 150, 12, 46
+_BINS = 50
+
+_STYLE = f"""
+:root {{ color-scheme: light; }}
+body {{ margin: 0 auto; padding: 2rem 1.5rem 4rem; background: #fff; color: {INK};
+  font: 1rem/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; }}
+h1 {{ font-size: 1.9rem; margin: 0 0 .4rem; }}
+p {{ max-width: 62rem; margin: .4rem 0; }}
+.quiet {{ color: {QUIET}; font-size: .92rem; }}
+.scroll {{ overflow-x: auto; margin: 1.2rem 0; }}
+table {{ border-collapse: separate; border-spacing: 4px; }}
+thead th {{ font-size: .9rem; color: {QUIET}; font-weight: normal; text-align: left; padding: 0 .5rem .2rem; }}
+tbody th {{ text-align: left; vertical-align: top; padding: .5rem .8rem .5rem 0; min-width: 8rem; }}
+tbody th span {{ display: block; font-weight: normal; color: {QUIET}; font-size: .82rem; }}
+td {{ vertical-align: top; padding: 0; border: 1px solid {GRID}; border-radius: 4px; }}
+.stamp {{ padding: .2rem .5rem; font-size: .85rem; border-radius: 3px 3px 0 0; }}
+td svg {{ display: block; margin: .35rem .4rem .4rem; }}
+svg text {{ font: 9px "Liberation Sans", Helvetica, Arial, sans-serif; fill: {QUIET}; }}
+.key {{ display: inline-block; width: .8rem; height: .8rem; border-radius: 2px; margin: 0 .3rem 0 1rem; }}
+"""
+
+
+def html(matrix: Matrix) -> str:
+    """The document."""
+    longest_s = max(piece[0] for cell in matrix.cells.values() for each in _crossings(cell) for piece in each.lanes)
+    rows = "\n".join(_row(matrix, server, longest_s) for server in matrix.servers)
+    head = "".join(f'<th scope="col">{escape(dialect)}</th>' for dialect in matrix.dialects)
+    absent = "".join(f"<p class='quiet'>{escape(server)}: {escape(why)}.</p>" for server, why in matrix.absent.items())
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Who keeps the order?</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>Who keeps the order?</h1>
+<p>The script is asked to come before the image, in every dialect a client can use, of every server. First with nothing
+in the way but the client's window, then over a slow link with a large send buffer: without LOWAT, and with it.</p>
+<p class="quiet">{_key()}</p>
+<div class="scroll"><table>
+<thead><tr><th></th>{head}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table></div>
+<p class="quiet">In each cell: <b>window</b>, whose bytes the server sent as the window was opened, in order, not in
+time; <b>unset</b> and <b>lowat</b>, whose bytes arrived on the slow link, LOWAT unset and LOWAT=16384; <b>native</b>,
+the server's own mechanism. The last three share one axis of {longest_s:.1f} s.</p>
+{absent}</body>
+</html>
+"""
+
+
+def _key() -> str:
+    resources = [(name, colour) for name, colour in RESOURCES.items()]
+    layers = [(MARKS[layer], colour) for layer, colour in _COLOURS.items()]
+    return "".join(
+        f'<span class="key" style="background:{colour}"></span>{escape(str(name))}'
+        for name, colour in resources + layers
+    )
+
+
+def _row(matrix: Matrix, server: str, longest_s: float) -> str:
+    cells = "".join(_cell(matrix.cells[server, dialect], longest_s) for dialect in matrix.dialects)
+    version = escape(matrix.versions[server])
+    return f'<tr><th scope="row">{escape(server)}<span>{version}</span></th>{cells}</tr>'
+
+
+def _cell(cell: Cell, longest_s: float) -> str:
+    colour = _COLOURS[cell.layer]
+    asked, swapped = (f"{cell.probes[name].script_share:.0%}" for name in ("spdy", "swap"))
+    told = (
+        f"{cell.server}, {cell.dialect}: {cell.reading} (the script's share {asked}, asked the other way {swapped}); "
+    )
+    told += SENTENCES[cell.layer]
+    word = f"{cell.reading} {asked}" if cell.reading is Reading.PROPORTIONAL else str(cell.reading)
+    return (
+        f'<td title="{escape(told)}"><div class="stamp" style="background:{colour};color:{ink_on(colour)}">'
+        f"{escape(word)}</div>{_picture(cell, longest_s)}</td>"
+    )
+
+
+def _crossings(cell: Cell) -> list[Crossing]:
+    return [each for each in (cell.control, cell.lowat, cell.native) if each]
+
+
+def _picture(cell: Cell, longest_s: float) -> str:
+    stripes = [("window", _of_probe(cell.probes["spdy"]))]
+    names = ("unset", "lowat", "native")
+    stripes += [(name, _of_link(each, longest_s)) for name, each in zip(names, _crossings(cell), strict=False)]
+    height = len(stripes) * (_STRIPE + 4)
+    drawn = "".join(
+        f'<text x="0" y="{row * (_STRIPE + 4) + _STRIPE - 3}">{name}</text>'
+        f'<g transform="translate({_LABEL} {row * (_STRIPE + 4)})">{"".join(marks)}</g>'
+        for row, (name, marks) in enumerate(stripes)
+    )
+    return f'<svg width="{_LABEL + _WIDTH}" height="{height}" role="img" aria-label="timelines">{drawn}</svg>'
+
+
+def _of_probe(probe: Probe) -> Iterator[str]:
+    """Order alone: as wide as what was served."""
+    total, x = sum(size for _, size in probe.served), 0.0
+    for name, size in probe.served:
+        width = size / total * _WIDTH
+        yield _mark(x, width, _STRIPE, RESOURCES[name])
+        x += width
+
+
+def _of_link(crossing: Crossing, longest_s: float) -> Iterator[str]:
+    """By time: in each bin both resources, one above the other, as high as the part of the link that they had."""
+    bins: list[dict[str, int]] = [{} for _ in range(_BINS)]
+    for t_s, name, size in crossing.lanes:
+        own = bins[min(_BINS - 1, int(t_s / longest_s * _BINS))]
+        own[name] = own.get(name, 0) + size
+    usual = median([sum(own.values()) for own in bins if own])
+    width = _WIDTH / _BINS
+    for number, own in enumerate(bins):
+        y, full = float(_STRIPE), max(usual, sum(own.values()))
+        for name, colour in RESOURCES.items():
+            if height := own.get(name, 0) / full * _STRIPE:
+                y -= height
+                yield _mark(number * width, width, height, colour, y)
+
+
+def _mark(x: float, width: float, height: float, colour: str, y: float = 0.0) -> str:
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.2f}" height="{height:.1f}" fill="{colour}"/>'
+
+
+def colours() -> Sequence[str]:
+    """Of the stamps, for whoever checks that they can be read."""
+    return list(_COLOURS.values())

@@ -1,0 +1,139 @@
+"""The matrix in words: a table for the terminal and for Markdown, and the document around it. Pure."""
+
+from collections.abc import Iterator
+
+from analysis.matrix.cells import SENTENCES, Cell, Crossing, Layer, Matrix, Reading
+from analysis.sweeps.table import Table
+
+MARKS = {
+    Layer.NOWHERE: "kept",
+    Layer.SOCKET: "kept with LOWAT",
+    Layer.FRONT: "lost in the front",
+    Layer.SERVER: "not read",
+}
+
+_HEADING = "Who keeps the order?"
+_EXPLANATION = """\
+Made by `make matrix`: every server of the catalogue that was installed, with every way a client can say who comes
+first. The script is asked to come before the image, though it is requested after it.
+
+**With nothing in the way.** Both streams are parked on the client's closed flow-control window, which is then opened by
+8 KiB at a time; whose bytes come is the server's choice. Asked for the script, and asked for the image: *strict*, who
+is asked for has all of the window; *proportional*, the larger part (the script's part is given for both); *ignored*, it
+makes no difference; *contrary*, the smaller part. Only order is read, no time.
+
+**With the socket in the way.** The same resources over the slow link (128 kB/s, 300 ms), with a send buffer of 4 MB,
+without LOWAT and with LOWAT=16384. *Kept*: at the favoured's first byte no more than half of the other had arrived, and
+from then on it had as much of the link as the server gave it when nothing was in the way. *Late*: it had that, but more
+than half of the other had gone before. *Lost*: neither.
+
+Together they say which layer lost it: the server that does not read the dialect, the front's own buffers between its
+scheduler and the socket, or the kernel's send buffer, which is the only one that LOWAT bounds."""
+
+
+def table(matrix: Matrix) -> str:
+    """A row per server, a column per dialect, in Markdown."""
+    rows = tuple(
+        (server, *(_word(matrix.cells[server, dialect]) for dialect in matrix.dialects)) for server in matrix.servers
+    )
+    return Table(head=("server", *matrix.dialects), rows=rows).markdown()
+
+
+def _word(cell: Cell) -> str:
+    if not cell.honoured:
+        return str(cell.reading)
+    return f"{_reading(cell)}; {MARKS[cell.layer]}"
+
+
+def _reading(cell: Cell) -> str:
+    """With the shares, where they say something."""
+    if cell.reading is Reading.STRICT:
+        return str(cell.reading)
+    asked, swapped = (round(100 * cell.probes[name].script_share) for name in ("spdy", "swap"))
+    return f"{cell.reading} {asked}:{swapped} %"
+
+
+def document(matrix: Matrix) -> str:
+    """docs/matrix.md."""
+    return "\n".join(_document(matrix)) + "\n"
+
+
+def _document(matrix: Matrix) -> Iterator[str]:
+    yield from (f"# {_HEADING}", "", _EXPLANATION, "")
+    yield "The same with small timelines is in matrix.html, for programs in matrix.json."
+    yield from ("", table(matrix), "", "## With nothing asked", "")
+    yield "What a server does by itself, when the image is requested before the script and no priority is sent."
+    yield from ("", _own_orders(matrix).markdown(), "", "## Where the order is lost", "")
+    yield from (_layers(matrix).markdown(), "")
+    if any(cell.native for cell in matrix.cells.values()):
+        yield from ("## The servers' own mechanisms", "")
+        yield "NATIVE=on in place of LOWAT."
+        yield from ("", _natives(matrix).markdown(), "")
+    yield from ("## Made with", "")
+    yield from (f"- {server}: {version}" for server, version in matrix.versions.items())
+    if matrix.absent:
+        yield from ("", "Not there when it was made: ")
+        yield from (f"- {server}: {why}" for server, why in matrix.absent.items())
+
+
+def _own_orders(matrix: Matrix) -> Table:
+    rows = []
+    for server in matrix.servers:
+        cell = next(cell for (name, _), cell in matrix.cells.items() if name == server)
+        unasked = matrix.unasked[server]
+        share = cell.probes["none"].script_share
+        rows.append(
+            (
+                server,
+                cell.own_order,
+                f"{share:.0%}",
+                f"{unasked.script_first_ms / 1000:.2f} s",
+                f"{unasked.script_last_ms / 1000:.2f} s",
+                f"{unasked.image_last_ms / 1000:.2f} s",
+            )
+        )
+    head = (
+        "server",
+        "by itself",
+        "the script's share",
+        "slow link, LOWAT: script first byte",
+        "script last byte",
+        "image last byte",
+    )
+    return Table(head=head, rows=tuple(rows))
+
+
+def _layers(matrix: Matrix) -> Table:
+    rows = [
+        (
+            cell.server,
+            cell.dialect,
+            _reading(cell),
+            _outcome(cell, cell.control),
+            _outcome(cell, cell.lowat),
+            SENTENCES[cell.layer],
+        )
+        for cell in matrix.cells.values()
+        if cell.honoured
+    ]
+    head = ("server", "dialect", "nothing in the way", "LOWAT unset", "LOWAT=16384", "so")
+    return Table(head=head, rows=tuple(rows))
+
+
+def _natives(matrix: Matrix) -> Table:
+    rows = [
+        (
+            cell.server,
+            cell.dialect,
+            _outcome(cell, cell.native),
+            _outcome(cell, cell.lowat),
+        )
+        for cell in matrix.cells.values()
+        if cell.native and cell.honoured
+    ]
+    return Table(head=("server", "dialect", "NATIVE=on", "LOWAT=16384"), rows=tuple(rows))
+
+
+def _outcome(cell: Cell, crossing: Crossing) -> str:
+    first_s = crossing.script_first_ms / 1000
+    return f"{cell.outcome(crossing)}: {crossing.before:.0%} of the image before, first byte at {first_s:.2f} s"

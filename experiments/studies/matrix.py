@@ -1,0 +1,193 @@
+"""Who keeps the order: `make matrix` writes docs/matrix.md, .html and .json.
+
+Every server that is installed, with every dialect: probes with nothing in the way, and loads over the slow link,
+without LOWAT and with it, and with the server's own mechanism where it has one. Results that are there already, of the
+same code and programs, serve again.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from analysis.load import Experiment, Run
+from analysis.matrix import page, text
+from analysis.matrix.cells import Cell, Crossing, Matrix, crossing
+from analysis.probe import Probe
+from client.plan import PROBE_LEAST_BYTES
+from experiments.errors import ScenarioError, Unavailable
+from experiments.experiment import Progress
+from experiments.invocation import request_from
+from experiments.knobs import KNOBS, scenario_from
+from experiments.programs import server_version
+from experiments.record import check_document, read_json, write_document
+from experiments.report import Report
+from experiments.request import Arm, Request
+from experiments.studies.complete import completed
+from proxy.server import Server, catalogue
+
+MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
+"""The rest is what is measured. Of SERVER and DIALECT there may be several."""
+
+DIALECTS = (
+    "plain",
+    "chrome",
+    "firefox",
+    "safari",
+    "plain+reprioritize",
+    "header",
+    "header+no7540",
+    "update",
+    "chrome+header",
+)
+
+_STEP = "matrix"
+_SIZE = PROBE_LEAST_BYTES * 3 // 2
+_PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
+_LINK = {"RELOADS": "0", "LOWAT": "16384"}
+_UNASKED = "none"
+"""In place of a dialect, in the names of arms in which nothing is asked."""
+
+
+def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:
+    """Run what is missing, and write options.file (.md) and its like beside it. Raises LabError.
+
+    words: those of MAY_BE_CHOSEN.
+    """
+    for name in words:
+        if name not in MAY_BE_CHOSEN:
+            raise ScenarioError(name, words[name], f"with matrix only {', '.join(MAY_BE_CHOSEN)}")
+    path: Path = options.file
+    check_document(path, _STEP)
+    servers, absent = _servers(words)
+    dialects = _several(words, "DIALECT") or list(DIALECTS)
+    rest = {name: word for name, word in words.items() if name not in ("SERVER", "DIALECT")}
+    request = request_from({"REUSE": "yes", **rest, "SAMPLE": "none", "CONTROL": "no"})
+    request = Request(
+        name=_STEP,
+        arms=tuple(_arms(servers, dialects)),
+        repeat=1,
+        manner=request.manner,
+        results=request.results,
+        reuse=request.reuse,
+    )
+    report.say(f"{len(servers)} servers, {len(dialects)} dialects: {len(request.arms)} runs")
+    found = matrix_of(_made(request, report), absent)
+    made = _write_all(path, found)
+    report.say(text.table(found))
+    for each in made:
+        report.say(str(each))
+    return True
+
+
+def _several(words: Mapping[str, str], name: str) -> list[str]:
+    return [word.strip() for word in words[name].split(",")] if name in words else []
+
+
+def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
+    """Those that are here, of those that are asked for, and why the others are not. Raises LabError."""
+    names = _several(words, "SERVER") or list(catalogue())
+    for name in names:
+        scenario_from({"SERVER": name})
+    absent = {name: "not installed" for name in names if server_version(catalogue()[name]) is None}
+    here = [catalogue()[name] for name in names if name not in absent]
+    if not here:
+        raise Unavailable(_STEP, f"none of {', '.join(names)} is installed", "run `experiments/setup.sh servers`")
+    return here, absent
+
+
+def _arms(servers: list[Server], dialects: list[str]) -> Iterator[Arm]:
+    for server in servers:
+        for dialect in dialects:
+            asked = {"SERVER": server.name, "DIALECT": dialect}
+            for priority in ("spdy", "swap"):
+                yield _arm(f"{server.name}.{dialect}.probe-{priority}", _PROBE, asked, PRIORITY=priority)
+            yield _arm(f"{server.name}.{dialect}.control", _LINK, asked, LOWAT="none")
+            yield _arm(f"{server.name}.{dialect}.lowat", _LINK, asked)
+            yield _arm(f"{server.name}.{dialect}.swapped", _LINK, asked, PRIORITY="swap")
+            if "on" in server.native:
+                yield _arm(f"{server.name}.{dialect}.native", _LINK, asked, LOWAT="none", NATIVE="on")
+        unasked = {"SERVER": server.name, "PRIORITY": "none"}
+        yield _arm(f"{server.name}.{_UNASKED}.probe", _PROBE, unasked)
+        yield _arm(f"{server.name}.{_UNASKED}.lowat", _LINK, unasked)
+
+
+def _arm(name: str, *words: Mapping[str, str], **more: str) -> Arm:
+    knobs = {each.name: each.default for each in KNOBS.values()} | {"SIZE": str(_SIZE)}
+    for given in (*words, more):
+        knobs |= given
+    return Arm(name=name.replace("+", "-"), knobs=knobs)
+
+
+def _made(request: Request, report: Report) -> Experiment:
+    began_s, done, bad = time.monotonic(), 0, 0
+
+    def line() -> str:
+        return f"{done} of {len(request.arms)} runs, {time.monotonic() - began_s:.0f} s" + (
+            f", {bad} not ok" if bad else ""
+        )
+
+    with report.ticking(line) as tick:
+
+        def ended(name: str, status: str, reason: str | None) -> None:
+            nonlocal done, bad
+            done, bad = done + 1, bad + (status != "ok")
+            if status != "ok":
+                report.say(f"{name}: {status} - {reason}", "red")
+            tick()
+
+        return completed(request, Progress(step=lambda *_: tick(), ended=ended, reused=report.reused))
+
+
+def matrix_of(experiment: Experiment, absent: Mapping[str, str]) -> Matrix:
+    """What an experiment of these arms came to. Raises FolderError."""
+    runs: dict[tuple[str, str], dict[str, Run]] = {}
+    for run in experiment.runs:
+        scenario, role = run.scenario, run.arm.rpartition(".")[2]
+        dialect = _UNASKED if scenario["priorities"] == "none" else scenario["dialect"]
+        runs.setdefault((scenario["server"], dialect), {})[role] = run
+    cells: dict[tuple[str, str], Cell] = {}
+    unasked: dict[str, Crossing] = {}
+    versions: dict[str, str] = {}
+    for (server, dialect), of_cell in runs.items():
+        alone = runs[server, _UNASKED]
+        if dialect == _UNASKED:
+            unasked[server] = crossing(of_cell["lowat"])
+            versions[server] = str(read_json(of_cell["lowat"].path / "env.json")["versions"][server])
+            continue
+        cells[server, dialect] = Cell(
+            server=server,
+            dialect=dialect,
+            probes={
+                "spdy": _probe(of_cell["probe-spdy"]),
+                "swap": _probe(of_cell["probe-swap"]),
+                "none": _probe(alone["probe"]),
+            },
+            control=crossing(of_cell["control"]),
+            lowat=crossing(of_cell["lowat"]),
+            swapped=crossing(of_cell["swapped"]),
+            native=crossing(of_cell["native"]) if "native" in of_cell else None,
+        )
+    return Matrix(cells=cells, unasked=unasked, versions=versions, absent=absent)
+
+
+def _probe(run: Run) -> Probe:
+    return Probe.from_document(run.document["probe"])
+
+
+def _write_all(path: Path, found: Matrix) -> list[Path]:
+    made: dict[Path, str] = {
+        path: text.document(found),
+        path.with_suffix(".html"): page.html(found),
+        path.with_suffix(".json"): json.dumps(_plain(found.document()), indent=2) + "\n",
+    }
+    for each, content in made.items():
+        write_document(each, content.encode(), _STEP)
+    return list(made)
+
+
+def _plain(document: Any) -> Any:
+    """Through JSON and back: string enums become strings."""
+    return json.loads(json.dumps(document))

@@ -1,0 +1,99 @@
+"""Who keeps the order, of the servers in the base set: docs/matrix.json is what was found, and is found again."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import make_lab
+
+ROOT = Path(__file__).resolve().parents[2]
+BASE = ("nginx", "h2o")
+_ALIKE = 0.05
+
+
+@pytest.fixture(scope="module")
+def found(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """The matrix of the base set, made anew."""
+    del guest
+    lab = make_lab(tmp_path_factory.mktemp("matrix"))
+    file = lab.root / "matrix.md"
+    words = [str(file), f"SERVER={','.join(BASE)}", f"RESULTS={lab.results}"]
+    command = [sys.executable, "-m", "experiments.cli", "matrix", *words]
+    done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert file.read_text().startswith("# Who keeps the order?")
+    assert file.with_suffix(".html").read_text().startswith("<!doctype html>")
+    servers: Mapping[str, Any] = json.loads(file.with_suffix(".json").read_text())["servers"]
+    return servers
+
+
+def dialects(servers: Mapping[str, Any], server: str) -> Mapping[str, Any]:
+    cells: Mapping[str, Any] = servers[server]["dialects"]
+    return cells
+
+
+def shares(servers: Mapping[str, Any], server: str, dialect: str) -> Mapping[str, float]:
+    found: Mapping[str, float] = dialects(servers, server)[dialect]["script_share"]
+    return found
+
+
+@pytest.mark.parametrize("server", BASE)
+def test_it_is_what_is_documented(found: Mapping[str, Any], server: str) -> None:
+    """Every word of it, and the shares; a server that behaves in another way in a new version is named."""
+    documented = json.loads((ROOT / "docs" / "matrix.json").read_text())["servers"]
+    versions = f"documented: {documented[server]['version']}, here: {found[server]['version']}"
+    assert found[server]["own_order"] == documented[server]["own_order"], versions
+    assert list(dialects(found, server)) == list(dialects(documented, server))
+    for dialect, cell in dialects(found, server).items():
+        before = dialects(documented, server)[dialect]
+        told = f"{dialect}; {versions}"
+        assert (cell["reading"], cell["layer"]) == (before["reading"], before["layer"]), told
+        assert cell["script_share"] == pytest.approx(before["script_share"], abs=_ALIKE), told
+        for crossing in ("control", "lowat", "swapped", "native"):
+            outcomes = [each[crossing]["outcome"] if each[crossing] else None for each in (cell, before)]
+            assert outcomes[0] == outcomes[1], f"{crossing}, {told}"
+
+
+@pytest.mark.parametrize("dialect", ["plain", "chrome", "firefox", "safari", "plain+reprioritize", "chrome+header"])
+def test_nginx_is_strict_by_the_tree(found: Mapping[str, Any], dialect: str) -> None:
+    """However the tree is said: whoever is asked for first has the window to himself, and has not if the other is."""
+    of_script = shares(found, "nginx", dialect)
+    assert (of_script["spdy"] > 0.99, of_script["swap"] < 0.01) == (True, True)
+
+
+@pytest.mark.parametrize("server", BASE)
+@pytest.mark.parametrize("dialect", ["header", "header+no7540", "update"])
+def test_neither_knows_rfc_9218(found: Mapping[str, Any], server: str, dialect: str) -> None:
+    """Asked the one way or the other comes to the same as not asked at all."""
+    assert len(set(shares(found, server, dialect).values())) == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "high", "low"),
+    [("plain", 183, 147), ("safari", 24, 8), ("firefox", 32, 1), ("plain+reprioritize", 183, 147)],
+)
+def test_h2o_is_proportional_by_weight(found: Mapping[str, Any], dialect: str, high: int, low: int) -> None:
+    """The window is divided as the weights are, and the other way round when the other is asked for."""
+    of_script, fair = shares(found, "h2o", dialect), high / (high + low)
+    assert of_script["spdy"] == pytest.approx(fair, abs=_ALIKE)
+    assert of_script["swap"] == pytest.approx(1 - fair, abs=_ALIKE)
+
+
+@pytest.mark.parametrize("server", BASE)
+def test_none_is_no_order(found: Mapping[str, Any], server: str) -> None:
+    """Where nothing is asked neither of the two puts one stream before the other."""
+    assert found[server]["own_order"] == "shared"
+
+
+def test_files_beside_each_other(found: Mapping[str, Any]) -> None:
+    """What is documented is all of it: Markdown and HTML of the same matrix."""
+    docs: Path = ROOT / "docs"
+    for server, entry in json.loads((docs / "matrix.json").read_text())["servers"].items():
+        for name in ("matrix.md", "matrix.html"):
+            assert entry["version"] in (docs / name).read_text(), (server, name)
+    assert set(BASE) <= set(found)

@@ -1,0 +1,201 @@
+"""The matrix: what probes and loads of one cell come to, in words, as a page, and for programs."""
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from analysis.figures.palette import ink_on
+from analysis.matrix import page, text
+from analysis.matrix.cells import Cell, Crossing, Layer, Matrix, Outcome, OwnOrder, Reading
+from analysis.probe import Probe
+
+LOST = Crossing(
+    before=1.0,
+    share=1.0,
+    script_first_ms=4000.0,
+    script_last_ms=7000.0,
+    image_last_ms=4000.0,
+    lanes=((1.0, "image", 100), (4.0, "script", 100)),
+)
+KEPT = replace(LOST, before=0.2, script_first_ms=1000.0, lanes=((0.5, "image", 20), (1.0, "script", 100)))
+
+
+def probe(script: int) -> Probe:
+    """A probe in which the script got so many hundredths."""
+    return Probe(steps=100, served=(("script", script), ("image", 100 - script)))
+
+
+def cell(
+    asked: int = 100,
+    swapped: int = 0,
+    unasked: int = 50,
+    *,
+    control: Crossing = LOST,
+    lowat: Crossing = KEPT,
+    native: Crossing | None = None,
+) -> Cell:
+    """A cell with such shares of the script."""
+    return Cell(
+        server="nginx",
+        dialect="plain",
+        probes={"spdy": probe(asked), "swap": probe(swapped), "none": probe(unasked)},
+        control=control,
+        lowat=lowat,
+        swapped=KEPT,
+        native=native,
+    )
+
+
+def matrix(*cells: Cell) -> Matrix:
+    return Matrix(
+        cells={(each.server, each.dialect): each for each in cells},
+        unasked={each.server: LOST for each in cells},
+        versions={each.server: f"{each.server} <1.0>" for each in cells},
+        absent={"caddy": "not installed"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "swapped", "reading"),
+    [
+        (100, 0, Reading.STRICT),
+        (95, 5, Reading.STRICT),
+        (94, 0, Reading.PROPORTIONAL),
+        (55, 45, Reading.PROPORTIONAL),
+        (99, 60, Reading.PROPORTIONAL),
+        (50, 50, Reading.IGNORED),
+        (100, 100, Reading.IGNORED),
+        (51, 49, Reading.IGNORED),
+        (45, 55, Reading.CONTRARY),
+    ],
+)
+def test_readings(asked: int, swapped: int, reading: Reading) -> None:
+    """What counts is what asking for the contrary changes."""
+    assert cell(asked, swapped).reading is reading
+
+
+@pytest.mark.parametrize(
+    ("unasked", "order"),
+    [(0, OwnOrder.ARRIVAL), (50, OwnOrder.SHARED), (80, OwnOrder.SHARED), (100, OwnOrder.SCRIPT_FIRST)],
+)
+def test_own_orders(unasked: int, order: OwnOrder) -> None:
+    """Of the script, which is requested second."""
+    assert cell(unasked=unasked).own_order is order
+
+
+@pytest.mark.parametrize(
+    ("before", "share", "outcome"),
+    [
+        (0.2, 1.0, Outcome.KEPT),
+        (0.5, 0.92, Outcome.KEPT),
+        (0.6, 1.0, Outcome.LATE),
+        (0.9, 1.0, Outcome.LOST),
+        (0.2, 0.6, Outcome.LOST),
+    ],
+)
+def test_outcomes(before: float, share: float, outcome: Outcome) -> None:
+    """By how much of the other had gone before, and by the part of the link afterwards."""
+    assert cell().outcome(replace(KEPT, before=before, share=share)) is outcome
+
+
+def test_what_is_shared_by_the_front_may_be_shared_on_the_link() -> None:
+    """A server that divides by weight has kept the order if the link is divided likewise."""
+    halves = replace(KEPT, share=0.55)
+    assert cell(55, 45).outcome(halves) is Outcome.KEPT
+    assert cell(100, 0).outcome(halves) is Outcome.LOST
+    asymmetric = cell(75, 25)
+    assert asymmetric.outcome(replace(KEPT, share=0.7)) is Outcome.KEPT
+    assert replace(asymmetric, swapped=halves).outcome(replace(asymmetric, swapped=halves).swapped) is Outcome.LOST
+
+
+@pytest.mark.parametrize(
+    ("made", "layer"),
+    [
+        (cell(50, 50), Layer.SERVER),
+        (cell(45, 55), Layer.SERVER),
+        (cell(), Layer.SOCKET),
+        (cell(control=KEPT), Layer.NOWHERE),
+        (cell(lowat=LOST), Layer.FRONT),
+    ],
+)
+def test_layers(made: Cell, layer: Layer) -> None:
+    """Both probes together say who lost it."""
+    assert made.layer is layer
+
+
+def test_the_table() -> None:
+    """A row per server: what it reads, and what became of it."""
+    other = replace(cell(54, 44), server="h2o")
+    ignored = replace(cell(50, 50), server="h2o", dialect="header")
+    both = matrix(cell(), replace(cell(lowat=LOST), dialect="header"), other, ignored)
+    assert text.table(both).splitlines() == [
+        "| server | plain | header |",
+        "| --- | --- | --- |",
+        "| nginx | strict; kept with LOWAT | strict; lost in the front |",
+        "| h2o | proportional 54:44 %; kept with LOWAT | ignored |",
+    ]
+
+
+def test_the_document_names_what_was_not_there() -> None:
+    """Versions, and servers that were absent; a server's own mechanism only where there is one."""
+    told = text.document(matrix(cell()))
+    assert "- nginx: nginx <1.0>" in told
+    assert "- caddy: not installed" in told
+    assert "NATIVE=on" not in told
+    with_native = text.document(matrix(cell(native=KEPT)))
+    assert "kept: 20% of the image before, first byte at 1.00 s" in with_native
+    assert "NATIVE=on" in with_native
+
+
+def test_the_document_for_programs() -> None:
+    """JSON, of plain values."""
+    document = json.loads(json.dumps(matrix(cell()).document()))
+    assert document["absent"] == {"caddy": "not installed"}
+    of_server = document["servers"]["nginx"]
+    assert (of_server["version"], of_server["own_order"]) == ("nginx <1.0>", "shared")
+    assert of_server["dialects"]["plain"] == {
+        "reading": "strict",
+        "script_share": {"spdy": 1.0, "swap": 0.0, "none": 0.5},
+        "layer": "socket",
+        "control": {"outcome": "lost", "before": 1.0, "share": 1.0, "script_first_byte_ms": 4000.0},
+        "lowat": {"outcome": "kept", "before": 0.2, "share": 1.0, "script_first_byte_ms": 1000.0},
+        "swapped": {"outcome": "kept", "before": 0.2, "share": 1.0, "script_first_byte_ms": 1000.0},
+        "native": None,
+    }
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.cells = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen += [str(value) for name, value in attrs if name in ("href", "src")]
+        self.cells += tag == "td"
+
+
+def test_the_page() -> None:
+    """A cell for each, its stripes inside; nothing is fetched; what a server calls itself is text."""
+    made = page.html(matrix(cell(native=KEPT), replace(cell(50, 50), dialect="header")))
+    links = _Links()
+    links.feed(made)
+    assert (links.seen, links.cells) == ([], 2)
+    assert "nginx &lt;1.0&gt;" in made
+    assert [made.count(f">{name}</text>") for name in ("window", "unset", "lowat", "native")] == [2, 2, 2, 1]
+    assert "caddy: not installed." in made
+
+
+def test_stamps_can_be_read() -> None:
+    """Dark on light, or light on dark, at 4.5 to 1 at least (WCAG 2.1)."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for colour in page.colours():
+        dark, light = sorted((luminance(colour), luminance(ink_on(colour))))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, colour
