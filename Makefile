@@ -14,7 +14,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
-    agreement auto model scaling base-image clean-images clean
+    agreement auto matrix model scaling fuzz base-image clean-images clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ test: setup-test ## unit, contract, server, link and lab tests
 	@status=0; .venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder -m "not punctual" || status=$$?; \
 	.venv/bin/pytest -m punctual || status=$$?; exit $$status
 
+fuzz: setup-test ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
+	@.venv/bin/python -m tests.fuzz
+
 lint: setup-lint ## ruff, mypy, the import contract
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
@@ -81,6 +84,9 @@ agreement: setup ## the same scenarios in every fabric that can be used here; wr
 
 auto: setup ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
 	@$(PRIOLAB) auto docs/auto.md
+
+matrix: setup ## which servers keep the order, in which dialects; writes docs/matrix.md, .html and .json (about three minutes)
+	@$(PRIOLAB) matrix --from-make docs/matrix.md
 
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md

@@ -1,0 +1,31 @@
+"""`python -m tests.fuzz [PROTOCOL SEED FRAMES]`: one run, or, without words, all whose seeds are kept (seeds.json)."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from tests.fuzz.session import PROTOCOLS, fuzz
+
+SEEDS = Path(__file__).with_name("seeds.json")
+
+
+def main() -> int:
+    """Exit code; whatever an engine must not raise comes out as it is."""
+    words = sys.argv[1:]
+    if words and (len(words) != 3 or words[0] not in PROTOCOLS or not all(word.isdigit() for word in words[1:])):
+        print(f"usage: python -m tests.fuzz [{'|'.join(PROTOCOLS)} SEED FRAMES]", file=sys.stderr)
+        return 2
+    runs = [{"protocol": words[0], "seed": words[1], "frames": words[2]}] if words else json.loads(SEEDS.read_text())
+    total = 0
+    for run in runs:
+        began_s = time.monotonic()
+        found = fuzz(run["protocol"], int(run["seed"]), int(run["frames"]))
+        total += found.frames
+        print(f"{run['protocol']}, seed {run['seed']}: {found}, {time.monotonic() - began_s:.0f} s", flush=True)
+    print(f"{total:,} frames")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

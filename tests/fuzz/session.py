@@ -1,0 +1,108 @@
+"""Sessions with peers that misbehave: whatever they say, an engine says LoadFailed or nothing.
+
+Rules:
+1. Everything follows from the seed: frames, how they are cut, when it is quiet.
+2. A session ends when the engine gives up, when its load is over, or after a while; then comes another. Whatever else
+   the engine raises is raised.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from client.dialects import PLAIN, parse
+from client.engine import Engine
+from client.http2.engine import Http2Engine
+from client.loads import LoadFailed
+from client.plan import STEPS, Plan, maps_plan
+from client.priorities import Priorities
+from tests.fuzz import http2
+
+_LONGEST = 400
+"""Frames of a session."""
+
+_HTTP2_DIALECTS = (PLAIN, parse("chrome"), parse("firefox+reprioritize"), parse("header+update"))
+
+
+class Peer(Protocol):
+    """Whoever is at the other end."""
+
+    def frame(self) -> bytes:
+        """What it says next."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a run came to: sessions, and how many of them an engine gave up, finished, or went on with to the end."""
+
+    frames: int
+    failed: int
+    finished: int
+    unfinished: int
+
+
+def _http2(random: Random) -> tuple[Engine, Peer]:
+    plan = _plan(random)
+    first = max((group.stream_id for group in plan.groups), default=-1) + 2
+    return Http2Engine(plan), http2.Peer(random, first)
+
+
+def _plan(random: Random) -> Plan:
+    return maps_plan(
+        address="198.18.1.2",
+        port=443,
+        server_name="maps.test",
+        priorities=random.choice(list(Priorities)),
+        dialect=random.choice(_HTTP2_DIALECTS),
+        reloads=0,
+        window_bytes=random.choice((65_535, 2**24)),
+        steps=random.choice((None, STEPS)),
+        load_deadline_ns=1,
+    )
+
+
+PROTOCOLS: dict[str, Callable[[Random], tuple[Engine, Peer]]] = {"h2": _http2}
+
+
+def fuzz(protocol: str, seed: int, frames: int) -> Found:
+    """So many frames at least. Raises whatever an engine must not raise."""
+    random = Random(f"{protocol} {seed}")
+    counts = {"failed": 0, "finished": 0, "unfinished": 0}
+    sent = 0
+    while sent < frames:
+        engine, peer = PROTOCOLS[protocol](random)
+        used, ending = _session(engine, peer, random)
+        sent += used
+        counts[ending] += 1
+    return Found(frames=sent, **counts)
+
+
+def _session(engine: Engine, peer: Peer, random: Random) -> tuple[int, str]:
+    engine.begin_load(0)
+    engine.data_to_send()
+    for number in range(1, _LONGEST + 1):
+        wire = peer.frame()
+        try:
+            for piece in _pieces(wire, random):
+                events = engine.receive(piece, number)
+                assert all(event.t_ns == number for event in events)
+                engine.data_to_send()
+        except LoadFailed:
+            return number, "failed"
+        if random.random() < 0.2:
+            engine.quiet(number)
+        if not engine.loading:
+            return number, "finished"
+    return _LONGEST, "unfinished"
+
+
+def _pieces(wire: bytes, random: Random) -> list[bytes]:
+    """As one, in two, or byte by byte."""
+    match random.randrange(8):
+        case 0:
+            at = random.randrange(len(wire) + 1)
+            return [wire[:at], wire[at:]]
+        case 1 if len(wire) < 100:
+            return [wire[at : at + 1] for at in range(len(wire))]
+    return [wire]

@@ -1,0 +1,28 @@
+"""A short run of what `make fuzz` does at length."""
+
+import json
+
+import pytest
+
+from tests.fuzz.__main__ import SEEDS
+from tests.fuzz.session import PROTOCOLS, fuzz
+
+_MILLION = 10**6
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_nothing_but_load_failed(protocol: str) -> None:
+    """Some sessions end badly, some go well, and the same seed makes the same of all."""
+    found = fuzz(protocol, 7, 3000)
+    assert found.frames >= 3000
+    assert found.failed > 10
+    assert found.finished > 10
+    assert fuzz(protocol, 7, 3000) == found
+
+
+def test_the_kept_seeds() -> None:
+    """Of every protocol there are some, and together a million frames."""
+    kept = json.loads(SEEDS.read_text())
+    assert {run["protocol"] for run in kept} == set(PROTOCOLS)
+    assert sum(run["frames"] for run in kept) >= _MILLION
+    assert len({(run["protocol"], run["seed"]) for run in kept}) == len(kept)
