@@ -12,7 +12,7 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from client.events import Event, Kind
-from client.http2.frames import DataHeader, DataPiece, FrameScanner, priority_update
+from client.http2.frames import DataHeader, DataPiece, FrameScanner, FrameTooLarge, priority_update
 from client.loads import LoadFailed, Loads
 from client.plan import Plan, Request
 from client.records import Record
@@ -91,7 +91,11 @@ class Http2Engine:
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
         """See Engine."""
-        events = [self._seen(piece, now_ns, record) for piece in self._scanner.feed(data)]
+        events: list[Event] = []
+        try:
+            events += (self._seen(piece, now_ns, record) for piece in self._scanner.feed(data))
+        except FrameTooLarge as error:
+            raise LoadFailed(f"the front broke HTTP/2: {error}", events) from error
         begun = any(event.kind is Kind.DATA and self._loads.is_resource(event.stream_id or 0) for event in events)
         try:
             for h2_event in self._connection.receive_data(data):

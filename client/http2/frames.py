@@ -5,7 +5,8 @@ sees the same plaintext and reports every piece at once.
 
 Rules:
 1. Bytes may be cut anywhere: inside the nine-byte header, the pad length, the payload, the padding.
-2. Only the frame layout of RFC 9113, section 4.1 and 6.1 is understood; h2 judges whether the peer behaves.
+2. Only the frame layout of RFC 9113, section 4.1 and 6.1 is understood; h2 judges whether the peer behaves. But h2
+   waits for all of a frame before it says that it is too large, and what is no HTTP/2 may look like one of megabytes.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ _HEADER_BYTES = 9
 _DATA = 0x0
 _PADDED = 0x8
 _PRIORITY_UPDATE = 0x10
+_MOST_BYTES = 16_384
+"""SETTINGS_MAX_FRAME_SIZE as it is where nothing else is said (RFC 9113, 6.5.2)."""
+
 _STREAM_MOST = 0x7FFF_FFFF
 
 
@@ -40,6 +44,10 @@ class DataPiece:
     size_bytes: int
 
 
+class FrameTooLarge(Exception):
+    """A frame says to be larger than this client allows."""
+
+
 class FrameScanner:
     """Feed it plaintext in order; it never keeps payload."""
 
@@ -52,7 +60,7 @@ class FrameScanner:
         self._padding = 0
 
     def feed(self, data: bytes) -> Iterator[DataHeader | DataPiece]:
-        """What these bytes show, in order."""
+        """What these bytes show, in order. Raises FrameTooLarge."""
         view = memoryview(data)
         while view:
             if not self._left:
@@ -79,6 +87,8 @@ class FrameScanner:
         kind, flags = self._header[3], self._header[4]
         self._stream_id = int.from_bytes(self._header[5:9]) & _STREAM_MOST
         self._header.clear()
+        if length > _MOST_BYTES:
+            raise FrameTooLarge(f"a frame of {length} bytes; allowed: {_MOST_BYTES}")
         self._left = length
         self._is_data = kind == _DATA
         self._padding = 0
