@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TextIO
 
 from client.engine import Engine
+from client.engines import engine_for
 from client.events import Event, Kind
-from client.http2.engine import Http2Engine
 from client.loads import LoadFailed
 from client.plan import Plan, read_plan
 from client.transport import Deadline, Transport, TransportFailed, tls_context
@@ -76,10 +76,10 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
     with (
         (out / "events.jsonl").open("w") as events,
         (out / "arrivals.jsonl").open("w") as arrivals,
-        Transport((plan.address, plan.port), plan.server_name, context, deadline) as transport,
+        Transport((plan.address, plan.port), plan.server_name, context, plan.protocol, deadline) as transport,
     ):
         journal = _Journal(events, arrivals)
-        engine: Engine = Http2Engine(plan)
+        engine = engine_for(plan)
         cost = Cost()
         journal.add([Event(t_ns=transport.connected_ns, kind=Kind.CONNECTED, load=0)])
         journal.add([Event(t_ns=transport.handshake(deadline), kind=Kind.SECURED, load=0)])

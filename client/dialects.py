@@ -29,7 +29,7 @@ class Part(StrEnum):
     """The closed set, in the order in which they are written."""
 
     PLAIN = "plain"
-    """Weights at the root of the tree, Chrome's for SPDY's levels."""
+    """Weights at the root of the tree, Chrome's for SPDY's levels; over SPDY itself, the levels."""
     CHROME = "chrome"
     """One chain of exclusive dependencies."""
     FIREFOX = "firefox"
@@ -150,6 +150,13 @@ def saying(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -
         changes=tuple(changes),
         no_rfc7540_priorities=Part.NO7540 in parts,
     )
+
+
+def levels(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -> Saying:
+    """The same over SPDY/3.1, which has a level in each request and nothing else. Raises ValueError if not PLAIN."""
+    if dialect != PLAIN:
+        raise ValueError(f"{dialect} over SPDY")
+    return Saying(requests={name: Signals(level=priorities.levels.get(name)) for name in resources})
 
 
 def _positions(tree: Part, priorities: Priorities, resources: Sequence[str]) -> dict[str, Position]:

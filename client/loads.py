@@ -77,12 +77,15 @@ class Loads:
             events.append(self.event(Kind.LOAD_FINISHED, now_ns))
         return events, due
 
-    def answered(self, stream_id: int, status: str, now_ns: int) -> Event:
-        """The headers of a response are complete. Raises LoadFailed unless the status is 200."""
+    def answered(self, stream_id: int, status: str, now_ns: int, record: Record | None) -> Event:
+        """The headers of a response are complete. Raises LoadFailed unless the status is 200.
+
+        They have their place, too: they are in the way of what follows.
+        """
         if status != "200":
             raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
         self._answered.add(stream_id)
-        return self.event(Kind.HEADERS, now_ns, stream_id, detail=status)
+        return self.event(Kind.HEADERS, now_ns, stream_id, detail=status, record=record)
 
     def was_reset(self, stream_id: int, code: str, now_ns: int) -> LoadFailed:
         """What to raise when the front has reset a stream."""

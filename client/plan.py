@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from client.dialects import Dialect, saying
+from client.dialects import Dialect, levels, saying
 from client.priorities import IMAGE, PAGE, SCRIPT, Priorities
 from client.signals import Change, Group, Position, Signals
 
@@ -18,6 +18,7 @@ class Protocol(StrEnum):
     """What is spoken above TLS, by its ALPN name."""
 
     HTTP2 = "h2"
+    SPDY = "spdy/3.1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,13 +124,17 @@ def maps_plan(
     window_bytes: int,
     load_deadline_ns: int,
     steps: Steps | None = None,
+    protocol: Protocol = Protocol.HTTP2,
 ) -> Plan:
-    """The Google Maps case: a page that names its image before its script; `reloads` loads before the measured one."""
+    """The Google Maps case: a page that names its image before its script; `reloads` loads before the measured one.
+
+    Raises ValueError for a dialect that the protocol cannot say.
+    """
     paths = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
-    said = saying(dialect, priorities, list(paths))
+    said = (levels if protocol is Protocol.SPDY else saying)(dialect, priorities, list(paths))
     page, *resources = (Request(name=name, path=path, signals=said.requests[name]) for name, path in paths.items())
     return Plan(
-        protocol=Protocol.HTTP2,
+        protocol=protocol,
         address=address,
         port=port,
         server_name=server_name,

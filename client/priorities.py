@@ -6,6 +6,9 @@ from types import MappingProxyType
 
 PAGE, IMAGE, SCRIPT = "page", "image", "script"
 
+NO_ORDER_LEVEL = 3
+"""SPDY's level of all where no order is asked, since a request over SPDY has one in any case: the image's."""
+
 
 class Priorities(StrEnum):
     """Who is asked to come first.

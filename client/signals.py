@@ -29,7 +29,7 @@ class Signals:
     """What is said together with a request.
 
     position: in its HEADERS. field: value of the header field `priority` (RFC 9218, 5). level: of SPDY/3.1's
-    SYN_STREAM, 0 is the most urgent of 0 to 7.
+    SYN_STREAM, 0 is the most urgent of 0 to 7; where it is None, all requests have the same.
     """
 
     position: Position | None = None

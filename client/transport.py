@@ -53,17 +53,18 @@ class Deadline:
 
 
 def tls_context(ca_file: Path, key_log: Path) -> ssl.SSLContext:
-    """Trusts that CA alone, offers h2 alone, and writes the session keys in SSLKEYLOGFILE format."""
+    """Trusts that CA alone, and writes the session keys in SSLKEYLOGFILE format."""
     context = ssl.create_default_context(cafile=str(ca_file))
-    context.set_alpn_protocols(["h2"])
     context.keylog_filename = str(key_log)
     return context
 
 
 class Transport:
-    """One TLS connection. Use as a context manager; every wait has a deadline."""
+    """One TLS connection, for the one protocol that it offers. Use as a context manager; every wait has a deadline."""
 
-    def __init__(self, address: tuple[str, int], server_name: str, context: ssl.SSLContext, deadline: Deadline) -> None:
+    def __init__(
+        self, address: tuple[str, int], server_name: str, context: ssl.SSLContext, alpn: str, deadline: Deadline
+    ) -> None:
         try:
             self._socket = socket.create_connection(address, timeout=deadline.remaining_s())
         except OSError as error:
@@ -78,6 +79,8 @@ class Transport:
         self._closed = False
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
+        self._alpn = alpn
+        context.set_alpn_protocols([alpn])
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
 
     def __enter__(self) -> Self:
@@ -98,7 +101,7 @@ class Transport:
         return int(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 
     def handshake(self, deadline: Deadline) -> int:
-        """Complete the TLS handshake; the time it was done. Raises TransportFailed, also if ALPN is not h2."""
+        """Complete the TLS handshake; the time it was done. Raises TransportFailed, also if ALPN chose otherwise."""
         while True:
             try:
                 self._tls.do_handshake()
@@ -113,8 +116,8 @@ class Transport:
             except ssl.SSLError as error:
                 raise TransportFailed(f"TLS: {error}") from error
         self._flush(deadline)
-        if self._tls.selected_alpn_protocol() != "h2":
-            raise TransportFailed(f"the front chose {self._tls.selected_alpn_protocol()!r} by ALPN, not h2")
+        if self._tls.selected_alpn_protocol() != self._alpn:
+            raise TransportFailed(f"the front chose {self._tls.selected_alpn_protocol()!r} by ALPN, not {self._alpn}")
         return time.monotonic_ns()
 
     def send(self, plaintext: bytes, deadline: Deadline) -> None:

@@ -1,6 +1,5 @@
 """The engine for HTTP/2, made of h2; see client/engine.py."""
 
-from dataclasses import replace
 from typing import cast
 
 from h2.config import H2Configuration
@@ -99,7 +98,7 @@ class Http2Engine:
         begun = any(event.kind is Kind.DATA and self._loads.is_resource(event.stream_id or 0) for event in events)
         try:
             for h2_event in self._connection.receive_data(data):
-                events += [_placed(event, record) for event in self._react(h2_event, now_ns)]
+                events += self._react(h2_event, now_ns, record)
         except ProtocolError as error:
             raise LoadFailed(f"the front broke HTTP/2: {error!r}", events) from error
         except LoadFailed as error:
@@ -162,11 +161,11 @@ class Http2Engine:
             )
         return events
 
-    def _react(self, event: H2Event, now_ns: int) -> list[Event]:
+    def _react(self, event: H2Event, now_ns: int, record: Record | None) -> list[Event]:
         match event:
             case ResponseReceived(stream_id=int(stream_id), headers=headers):
                 status = dict(headers or [])[b":status"].decode(errors="replace")
-                return [self._loads.answered(stream_id, status, now_ns)]
+                return [self._loads.answered(stream_id, status, now_ns, record)]
             case DataReceived(stream_id=int(stream_id), flow_controlled_length=int(length)):
                 if not self._valve:
                     self._connection.acknowledge_received_data(length, stream_id)
@@ -190,13 +189,6 @@ def said(position: Position | None, field: str | None) -> str | None:
     if field:
         words.append(f"priority: {field}")
     return "; ".join(words) or None
-
-
-def _placed(event: Event, record: Record | None) -> Event:
-    """HEADERS with their place, too: they are in the way of what follows."""
-    if record is None or event.kind is not Kind.HEADERS:
-        return event
-    return replace(event, tcp_bytes=record.end_bytes, record_ns=record.started_ns)
 
 
 def _code_name(code: ErrorCodes | int | None) -> str:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from client.dialects import TREES, Dialect, Part, Saying, parse, saying
+from client.dialects import PLAIN, TREES, Dialect, Part, Saying, levels, parse, saying
 from client.priorities import IMAGE, PAGE, SCRIPT, Priorities
-from client.signals import Change, Position
+from client.signals import Change, Position, Signals
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]
 ALL = [
@@ -151,6 +151,24 @@ def test_update() -> None:
 def test_the_setting() -> None:
     """It is said when it is asked for, and in no other dialect."""
     assert [text for text in ALL if said(text).no_rfc7540_priorities] == ["header+no7540", "firefox+header+no7540"]
+
+
+@pytest.mark.parametrize(
+    ("priorities", "expected"),
+    [(Priorities.SPDY, [0, 3, 2]), (Priorities.SWAP, [0, 2, 3]), (Priorities.NONE, [None, None, None])],
+)
+def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
+    """The levels themselves, and nothing besides."""
+    said = levels(PLAIN, priorities, RESOURCES)
+    assert [said.requests[name] for name in RESOURCES] == [Signals(level=level) for level in expected]
+    assert (said.groups, said.changes, said.no_rfc7540_priorities) == ((), (), False)
+
+
+@pytest.mark.parametrize("text", [text for text in ALL if text != "plain"])
+def test_no_other_dialect_over_spdy(text: str) -> None:
+    """It has a level in each request, and that is all it has."""
+    with pytest.raises(ValueError, match="over SPDY"):
+        levels(parse(text), Priorities.SPDY, RESOURCES)
 
 
 def test_one_tree() -> None:

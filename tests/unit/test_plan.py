@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.dialects import PLAIN
-from client.plan import Plan, Request, Steps, maps_plan, read_plan
+from client.plan import Plan, Protocol, Request, Steps, maps_plan, read_plan
 from client.priorities import Priorities
 from client.signals import Change, Group, Position, Signals
 
@@ -94,6 +94,24 @@ def test_maps_plan_asks_for_the_image_before_the_script() -> None:
         Position(weight=147),
         Position(weight=183),
     ]
+
+
+def test_over_spdy_levels_are_said() -> None:
+    """And no weights; the plan says itself what is spoken."""
+    plan = maps_plan(
+        address="198.18.1.2",
+        port=443,
+        server_name="maps.test",
+        priorities=Priorities.SPDY,
+        dialect=PLAIN,
+        reloads=2,
+        window_bytes=2**24,
+        load_deadline_ns=10**9,
+        protocol=Protocol.SPDY,
+    )
+    assert (MAPS.protocol, plan.protocol) == ("h2", "spdy/3.1")
+    assert [each.signals for each in (plan.page, *plan.resources)] == [Signals(level=level) for level in (0, 3, 2)]
+    assert Plan.from_json(plan.to_json()) == plan
 
 
 def test_the_measured_load_comes_after_the_reloads() -> None:

@@ -1,0 +1,76 @@
+"""Name/value blocks: header fields, compressed (SPDY draft 3.1, 2.6.10).
+
+Rules:
+1. One zlib stream for each direction and the whole session: what is read once must be read in order, and each block.
+2. A block is bounded once it is unpacked. What cannot be unpacked, or is no block then, is a Breach.
+"""
+
+import zlib
+from collections.abc import Mapping
+
+from client.spdy.dictionary import DICTIONARY
+from client.spdy.frames import Breach
+
+_MOST_BYTES = 64 * 1024
+"""Of a block unpacked. A megabyte of one value packs to a kilobyte."""
+
+
+class BlockWriter:
+    """Packs the blocks of one direction."""
+
+    def __init__(self) -> None:
+        self._deflater = zlib.compressobj(zdict=DICTIONARY)
+
+    def pack(self, fields: Mapping[str, str]) -> bytes:
+        """The block of these fields; names are lower-case."""
+        words = [word.encode("ascii") for pair in fields.items() for word in pair]
+        block = len(fields).to_bytes(4) + b"".join(len(word).to_bytes(4) + word for word in words)
+        return self._deflater.compress(block) + self._deflater.flush(zlib.Z_SYNC_FLUSH)
+
+
+class BlockReader:
+    """Unpacks the blocks of one direction."""
+
+    def __init__(self) -> None:
+        self._inflater = zlib.decompressobj(zdict=DICTIONARY)
+
+    def unpack(self, packed: bytes) -> dict[str, str]:
+        """The fields of the next block; several values of one are joined by NUL. Raises Breach."""
+        try:
+            block = self._inflater.decompress(packed, _MOST_BYTES + 1)
+        except zlib.error as error:
+            raise Breach(f"a header block that cannot be unpacked ({error})") from error
+        if len(block) > _MOST_BYTES:
+            raise Breach(f"a header block of more than {_MOST_BYTES} bytes")
+        if self._inflater.eof:
+            raise Breach("the end of compression")
+        words = _Words(block)
+        fields: dict[str, str] = {}
+        for _ in range(words.number()):
+            name, value = words.word(), words.word()
+            if not name or name != name.lower() or name in fields:
+                raise Breach(f"a header block with the name {name!r}, which is empty, upper-case, or there twice")
+            fields[name] = value
+        words.check_end()
+        return fields
+
+
+class _Words:
+    def __init__(self, block: bytes) -> None:
+        self._rest = memoryview(block)
+
+    def number(self) -> int:
+        return int.from_bytes(self._take(4))
+
+    def word(self) -> str:
+        return str(self._take(self.number()), "latin-1")
+
+    def check_end(self) -> None:
+        if self._rest:
+            raise Breach(f"a header block with {len(self._rest)} bytes too many")
+
+    def _take(self, size: int) -> memoryview:
+        if size > len(self._rest):
+            raise Breach("a header block that ends too early")
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return taken

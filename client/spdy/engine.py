@@ -1,0 +1,247 @@
+"""The engine for SPDY/3.1; see client/engine.py.
+
+Rules:
+1. Only GET without a body is said, so all windows that matter are the client's own. The front gets back what it has
+   used, or in a probe what the valve opens.
+2. Pushed streams are not wanted: the client announces that it allows none, as it does in HTTP/2, and one that is opened
+   all the same has failed the load. What it would take of the link was not asked for.
+3. What came with the breach is told of, too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from client.events import Event, Kind
+from client.loads import LoadFailed, Loads
+from client.plan import Plan, Request
+from client.priorities import NO_ORDER_LEVEL
+from client.records import Record
+from client.spdy import frames
+from client.spdy.blocks import BlockReader, BlockWriter
+from client.spdy.frames import Breach, FrameReader, Setting
+from client.spdy.windows import SESSION_BYTES, Window
+from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
+
+_LENGTH_DIGITS = 12
+_RESETS = {
+    1: "PROTOCOL_ERROR",
+    2: "INVALID_STREAM",
+    3: "REFUSED_STREAM",
+    4: "UNSUPPORTED_VERSION",
+    5: "CANCEL",
+    6: "INTERNAL_ERROR",
+    7: "FLOW_CONTROL_ERROR",
+    8: "STREAM_IN_USE",
+    9: "STREAM_ALREADY_CLOSED",
+    11: "FRAME_TOO_LARGE",
+}
+_GOAWAYS = {0: "OK", 1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR"}
+
+
+@dataclass
+class _Stream:
+    """One that is open. promised_bytes: its content-length, None if there is none."""
+
+    window: Window
+    is_answered: bool = False
+    promised_bytes: int | None = None
+    received_bytes: int = 0
+
+
+class SpdyEngine:
+    """One client session, from its first frame on; see Engine."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._loads = Loads(plan)
+        self._valve = Valve(plan.steps.size_bytes) if plan.steps else None
+        self._window_bytes = PARKED_BYTES if self._valve else plan.window_bytes
+        self._streams: dict[int, _Stream] = {}
+        self._next_stream = 1
+        self._most_streams: int | None = None
+        self._is_gone = False
+        self._reader = FrameReader()
+        self._packer = BlockWriter()
+        self._unpacker = BlockReader()
+        self._outgoing = frames.settings(
+            {Setting.MAX_CONCURRENT_STREAMS: 0, Setting.INITIAL_WINDOW_SIZE: self._window_bytes}
+        )
+        offered = SESSION_BYTES if self._valve else max(plan.window_bytes, SESSION_BYTES)
+        self._session = Window("the session", offered)
+        if offered > SESSION_BYTES:
+            self._outgoing += frames.window_update(0, offered - SESSION_BYTES)
+
+    @property
+    def loading(self) -> bool:
+        """See Engine."""
+        return self._loads.loading
+
+    @property
+    def unfinished(self) -> list[str]:
+        """See Engine."""
+        return self._loads.unfinished
+
+    def begin_load(self, now_ns: int) -> list[Event]:
+        """See Engine."""
+        begun, page = self._loads.begin(now_ns)
+        events = [begun, *self._ask([page], now_ns)]
+        if self._valve and (stream_id := self._loads.open_stream(page.name)):
+            self._open(stream_id, WIDE_BYTES)
+        return events
+
+    def data_to_send(self) -> bytes:
+        """See Engine."""
+        outgoing, self._outgoing = self._outgoing, b""
+        return outgoing
+
+    def quiet(self, now_ns: int) -> list[Event]:
+        """See Engine."""
+        if self._valve is None:
+            return []
+        openings = self._valve.turn(
+            self._loads.resources, begun=self._loads.all_answered, left_bytes=self._session.left_bytes
+        )
+        for opening in openings:
+            self._open(opening.stream_id, opening.size_bytes)
+        return [
+            self._loads.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
+            for opening in openings
+        ]
+
+    def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
+        """See Engine."""
+        events: list[Event] = []
+        try:
+            for seen in self._reader.feed(data):
+                events += self._react(seen, now_ns, record)
+        except Breach as breach:
+            raise LoadFailed(f"the front broke SPDY: {breach}", events) from breach
+        except LoadFailed as error:
+            raise LoadFailed(str(error), events + error.events) from error
+        return events
+
+    def _ask(self, requests: Sequence[Request], now_ns: int) -> list[Event]:
+        """Raises LoadFailed if the front does not allow that."""
+        if self._is_gone and requests:
+            raise LoadFailed("the front said GOAWAY before")
+        if self._most_streams is not None and len(self._streams) + len(requests) > self._most_streams:
+            raise LoadFailed(f"the front allows {self._most_streams} streams at once")
+        return [self._ask_one(request, now_ns) for request in requests]
+
+    def _ask_one(self, request: Request, now_ns: int) -> Event:
+        stream_id, self._next_stream = self._next_stream, self._next_stream + 2
+        level = NO_ORDER_LEVEL if request.signals.level is None else request.signals.level
+        fields = {
+            ":method": "GET",
+            ":path": request.path,
+            ":version": "HTTP/1.1",
+            ":host": self._plan.server_name,
+            ":scheme": "https",
+            "user-agent": "priolab",
+        }
+        packed = self._packer.pack(fields)
+        self._outgoing += frames.syn_stream(stream_id, level, packed)
+        self._streams[stream_id] = _Stream(Window(f"stream {stream_id}", self._window_bytes))
+        return self._loads.asked(stream_id, request, now_ns, f"priority={level}")
+
+    def _open(self, stream_id: int, size_bytes: int) -> None:
+        window = self._streams[stream_id].window if stream_id else self._session
+        window.open(size_bytes)
+        self._outgoing += frames.window_update(stream_id, size_bytes)
+
+    def _react(self, seen: frames.Seen, now_ns: int, record: Record | None) -> list[Event]:
+        match seen:
+            case frames.DataHeader(stream_id=stream_id, length_bytes=length):
+                self._check_data(stream_id, length)
+                return [self._loads.event(Kind.DATA_HEADER, now_ns, stream_id, size_bytes=length, record=record)]
+            case frames.DataPiece(stream_id=stream_id, size_bytes=size):
+                self._take(stream_id, size)
+                return [self._loads.event(Kind.DATA, now_ns, stream_id, size_bytes=size, record=record)]
+            case frames.DataEnd(stream_id=stream_id):
+                return self._end(stream_id, now_ns)
+            case frames.Block():
+                return self._read_block(seen, now_ns, record)
+            case frames.RstStream(stream_id=stream_id, status=status):
+                self._check_known(stream_id, "RST_STREAM")
+                if stream_id in self._streams:
+                    raise self._loads.was_reset(stream_id, _RESETS.get(status, str(status)), now_ns)
+            case frames.Settings(values=values):
+                self._most_streams = values.get(Setting.MAX_CONCURRENT_STREAMS, self._most_streams)
+            case frames.Ping(number=number) if number % 2 == 0:
+                self._outgoing += frames.ping(number)
+            case frames.Goaway(status=status):
+                self._is_gone = True
+                return [self._loads.goaway(_GOAWAYS.get(status, str(status)), now_ns)]
+            case frames.WindowUpdate(stream_id=stream_id, delta_bytes=delta):
+                if stream_id:
+                    self._check_known(stream_id, "WINDOW_UPDATE")
+                if not delta:
+                    raise Breach("a WINDOW_UPDATE by nothing")
+            case frames.SynStream(stream_id=stream_id):
+                raise Breach(f"it opened stream {stream_id}, where none of its own is allowed")
+        return []
+
+    def _check_known(self, stream_id: int, what: str) -> None:
+        """Raises Breach for a stream that was never opened."""
+        if stream_id % 2 == 0 or stream_id >= self._next_stream:
+            raise Breach(f"{what} on stream {stream_id}, which was never opened")
+
+    def _check_data(self, stream_id: int, length: int) -> None:
+        self._check_known(stream_id, "DATA")
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            raise Breach(f"DATA on stream {stream_id}, which has ended")
+        if not stream.is_answered:
+            raise Breach(f"DATA on stream {stream_id} before SYN_REPLY")
+        stream.window.check(length)
+        self._session.check(length)
+
+    def _take(self, stream_id: int, size: int) -> None:
+        stream = self._streams[stream_id]
+        stream.received_bytes += size
+        for window, number in ((self._session, 0), (stream.window, stream_id)):
+            window.take(size)
+            if not self._valve and (delta := window.refill()):
+                self._outgoing += frames.window_update(number, delta)
+
+    def _read_block(self, block: frames.Block, now_ns: int, record: Record | None) -> list[Event]:
+        """A reply, or more headers after it, which say nothing that would be wanted."""
+        what = "SYN_REPLY" if block.is_reply else "HEADERS"
+        self._check_known(block.stream_id, what)
+        fields = self._unpacker.unpack(block.block)
+        stream = self._streams.get(block.stream_id)
+        if stream is None:
+            raise Breach(f"{what} on stream {block.stream_id}, which has ended")
+        if stream.is_answered is block.is_reply:
+            order = "a second SYN_REPLY" if block.is_reply else "HEADERS before SYN_REPLY"
+            raise Breach(f"{order} on stream {block.stream_id}")
+        events = []
+        if block.is_reply:
+            if not (status := fields.get(":status", "")) or ":version" not in fields:
+                raise Breach(f"a SYN_REPLY on stream {block.stream_id} without :status or :version")
+            stream.is_answered = True
+            stream.promised_bytes = _length(fields.get("content-length"))
+            events = [self._loads.answered(block.stream_id, status.partition(" ")[0], now_ns, record)]
+        return events + self._end(block.stream_id, now_ns) if block.is_last else events
+
+    def _end(self, stream_id: int, now_ns: int) -> list[Event]:
+        stream = self._streams.pop(stream_id)
+        if stream.promised_bytes not in (None, stream.received_bytes):
+            raise Breach(
+                f"stream {stream_id} ended after {stream.received_bytes} bytes of DATA, promised were"
+                f" {stream.promised_bytes}"
+            )
+        events, due = self._loads.ended(stream_id, now_ns)
+        try:
+            return events + self._ask(due, now_ns)
+        except LoadFailed as error:
+            raise LoadFailed(str(error), events) from error
+
+
+def _length(text: str | None) -> int | None:
+    """A content-length. Raises Breach."""
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _LENGTH_DIGITS):
+        raise Breach(f"a content-length of {text!r}")
+    return int(text)

@@ -1,0 +1,262 @@
+"""SPDY/3.1 frames: what a client writes, and what it reads, piece by piece as bytes arrive.
+
+Layout and numbers are those of SPDY draft 3.1, section 2.6.
+
+Rules:
+1. Bytes may be cut anywhere. DATA is told of as it arrives and never kept; a control frame when all of it is here.
+2. A frame is checked as far as it says itself what it should be; streams, windows and blocks are others' matter.
+   Whatever the draft does not allow is a Breach.
+3. Control frames of unknown types are skipped, as the draft asks for.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+VERSION = 3  # the minor version is in no frame
+_HEADER_BYTES = 8
+_CONTROL = 0x8000_0000
+_STREAM_MOST = 0x7FFF_FFFF
+_FIN = 0x01
+_COMPRESSED = 0x02
+_MOST_CONTROL_BYTES = 64 * 1024
+"""Of a control frame's body; the draft wants 8 KiB at least."""
+
+
+class Breach(Exception):
+    """The peer does what SPDY/3.1 does not allow; the text says what."""
+
+
+class Type(IntEnum):
+    """Control frames that are read or written."""
+
+    SYN_STREAM = 1
+    SYN_REPLY = 2
+    RST_STREAM = 3
+    SETTINGS = 4
+    PING = 6
+    GOAWAY = 7
+    HEADERS = 8
+    WINDOW_UPDATE = 9
+
+
+_KNOWN = frozenset(Type)
+
+
+class Setting(IntEnum):
+    """Settings that are read or written."""
+
+    MAX_CONCURRENT_STREAMS = 4
+    INITIAL_WINDOW_SIZE = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataHeader:
+    """A DATA frame begins."""
+
+    stream_id: int
+    length_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataPiece:
+    """Payload bytes of a DATA frame that arrived together."""
+
+    stream_id: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataEnd:
+    """The last byte of a stream's last DATA frame has arrived."""
+
+    stream_id: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynStream:
+    """The peer opens a stream: a pushed one."""
+
+    stream_id: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """SYN_REPLY or, where it is no reply, HEADERS. block: compressed; is_last: whether the stream ends with it."""
+
+    is_reply: bool
+    stream_id: int
+    block: bytes
+    is_last: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RstStream:
+    """A stream is given up."""
+
+    stream_id: int
+    status: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Values by number, unknown ones included."""
+
+    values: Mapping[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ping:
+    """To be sent back, if it is the peer's."""
+
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goaway:
+    """No more streams."""
+
+    status: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowUpdate:
+    """Of a stream, or of the session where it is 0."""
+
+    stream_id: int
+    delta_bytes: int
+
+
+Control = SynStream | Block | RstStream | Settings | Ping | Goaway | WindowUpdate
+Seen = DataHeader | DataPiece | DataEnd | Control
+
+
+def syn_stream(stream_id: int, level: int, block: bytes) -> bytes:
+    """A request without a body. level: 0, the most urgent, to 7. block: compressed."""
+    return _control(Type.SYN_STREAM, struct.pack("!IIBB", stream_id, 0, level << 5, 0) + block, _FIN)
+
+
+def settings(values: Mapping[Setting, int]) -> bytes:
+    """SETTINGS, none of them to be kept."""
+    return _control(
+        Type.SETTINGS, struct.pack("!I", len(values)) + b"".join(struct.pack("!II", *pair) for pair in values.items())
+    )
+
+
+def ping(number: int) -> bytes:
+    """PING."""
+    return _control(Type.PING, struct.pack("!I", number))
+
+
+def window_update(stream_id: int, delta_bytes: int) -> bytes:
+    """WINDOW_UPDATE; stream 0 is the session."""
+    return _control(Type.WINDOW_UPDATE, struct.pack("!II", stream_id, delta_bytes))
+
+
+def _control(kind: Type, body: bytes, flags: int = 0) -> bytes:
+    return struct.pack("!HHI", 0x8000 | VERSION, kind, flags << 24 | len(body)) + body
+
+
+class FrameReader:
+    """Feed it plaintext in order."""
+
+    def __init__(self) -> None:
+        self._begun = bytearray()  # a frame's header, and of a control frame all of it
+        self._due = _HEADER_BYTES  # bytes that must be there before anything can be told of it
+        self._stream_id = 0
+        self._left = 0  # bytes of the current DATA frame still to come
+        self._is_last = False
+
+    def feed(self, data: bytes) -> Iterator[Seen]:
+        """What these bytes show, in order. Raises Breach, after which it is of no more use."""
+        view = memoryview(data)
+        while view:
+            if self._left:
+                size = min(self._left, len(view))
+                view = view[size:]
+                self._left -= size
+                yield DataPiece(stream_id=self._stream_id, size_bytes=size)
+                yield from self._end_of_data()
+            else:
+                size = min(self._due - len(self._begun), len(view))
+                self._begun += view[:size]
+                view = view[size:]
+                if len(self._begun) == self._due:
+                    yield from self._advance()
+
+    def _advance(self) -> Iterator[Seen]:
+        """All that was due is there."""
+        first, second = struct.unpack("!II", self._begun[:_HEADER_BYTES])
+        flags, length = second >> 24, second & 0xFF_FFFF
+        if not first & _CONTROL:
+            self._begun.clear()
+            if flags & _COMPRESSED:
+                raise Breach("a DATA frame that is compressed")
+            self._stream_id, self._left, self._is_last = first, length, bool(flags & _FIN)
+            yield DataHeader(stream_id=first, length_bytes=length)
+            yield from self._end_of_data()
+            return
+        version, kind = first >> 16 & 0x7FFF, first & 0xFFFF
+        if version != VERSION:
+            raise Breach(f"a control frame of version {version}")
+        if length > _MOST_CONTROL_BYTES:
+            raise Breach(f"a control frame of {length} bytes")
+        self._due = _HEADER_BYTES + length
+        if len(self._begun) < self._due:
+            return
+        body = bytes(self._begun[_HEADER_BYTES:])
+        self._begun.clear()
+        self._due = _HEADER_BYTES
+        if kind in _KNOWN:
+            yield _read(Type(kind), flags, body)
+
+    def _end_of_data(self) -> Iterator[DataEnd]:
+        if self._is_last and not self._left:
+            yield DataEnd(stream_id=self._stream_id)
+
+
+def _read(kind: Type, flags: int, body: bytes) -> Control:
+    match kind:
+        case Type.SYN_STREAM:
+            stream_id, _, _ = _numbers(kind, "!IIH", body[:10])
+            return SynStream(stream_id=stream_id & _STREAM_MOST)
+        case Type.SYN_REPLY | Type.HEADERS:
+            (stream_id,) = _numbers(kind, "!I", body[:4])
+            return Block(
+                is_reply=kind is Type.SYN_REPLY,
+                stream_id=stream_id & _STREAM_MOST,
+                block=body[4:],
+                is_last=bool(flags & _FIN),
+            )
+        case Type.RST_STREAM:
+            stream_id, status = _numbers(kind, "!II", body)
+            return RstStream(stream_id=stream_id & _STREAM_MOST, status=status)
+        case Type.SETTINGS:
+            return Settings(values=_settings(body))
+        case Type.PING:
+            (number,) = _numbers(kind, "!I", body)
+            return Ping(number=number)
+        case Type.GOAWAY:
+            _, status = _numbers(kind, "!II", body)
+            return Goaway(status=status)
+        case Type.WINDOW_UPDATE:
+            stream_id, delta_bytes = _numbers(kind, "!II", body)
+            return WindowUpdate(stream_id=stream_id & _STREAM_MOST, delta_bytes=delta_bytes & _STREAM_MOST)
+
+
+def _settings(body: bytes) -> dict[int, int]:
+    """By number; of one that comes twice, the first counts."""
+    (count,) = _numbers(Type.SETTINGS, "!I", body[:4])
+    if len(body) != 4 + 8 * count:
+        raise Breach(f"SETTINGS of {len(body)} bytes, with {count} entries")
+    values: dict[int, int] = {}
+    for flags_and_number, value in struct.iter_unpack("!II", body[4:]):
+        values.setdefault(flags_and_number & 0xFF_FFFF, value)
+    return values
+
+
+def _numbers(kind: Type, layout: str, body: bytes) -> tuple[int, ...]:
+    if len(body) != struct.calcsize(layout):
+        raise Breach(f"{kind.name} of {len(body)} bytes")
+    return struct.unpack(layout, body)

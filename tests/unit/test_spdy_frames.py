@@ -1,0 +1,79 @@
+"""SPDY frames, written and read, against bytes worked out by hand; and the blocks and their dictionary."""
+
+import zlib
+
+import pytest
+
+from client.spdy import frames
+from client.spdy.blocks import BlockReader, BlockWriter
+from client.spdy.dictionary import DICTIONARY
+from client.spdy.frames import Block, Breach, DataEnd, DataHeader, DataPiece, FrameReader, Ping, Setting, WindowUpdate
+
+
+def read(wire: bytes) -> list[frames.Seen]:
+    return list(FrameReader().feed(wire))
+
+
+def test_the_dictionary() -> None:
+    """Length and Adler-32 of the specification's; zlib sends the latter, so any other would be refused."""
+    assert (len(DICTIONARY), zlib.adler32(DICTIONARY)) == (1423, 0xE3C6A7C2)
+
+
+def test_written_frames() -> None:
+    """To the bit: version 3, a 24-bit length, three bits of priority."""
+    assert frames.syn_stream(5, 2, b"block") == bytes.fromhex("80030001 0100000f 00000005 00000000 4000") + b"block"
+    assert frames.syn_stream(5, 7, b"")[16] == 0xE0
+    assert frames.settings({Setting.INITIAL_WINDOW_SIZE: 65_536}) == bytes.fromhex(
+        "80030004 0000000c 00000001 00000007 00010000"
+    )
+    assert frames.ping(6) == bytes.fromhex("80030006 00000004 00000006")
+    assert frames.window_update(0, 2**31 - 1) == bytes.fromhex("80030009 00000008 00000000 7fffffff")
+
+
+def test_read_frames() -> None:
+    """The reserved bits of streams and windows are ignored."""
+    assert read(bytes.fromhex("80030002 01000006 80000003 abcd")) == [
+        Block(is_reply=True, stream_id=3, block=b"\xab\xcd", is_last=True)
+    ]
+    assert read(bytes.fromhex("80030009 00000008 80000003 80000001")) == [WindowUpdate(stream_id=3, delta_bytes=1)]
+    assert read(frames.ping(4)) == [Ping(number=4)]
+
+
+def test_data_is_told_of_as_it_comes() -> None:
+    """The first payload byte at once, the end with the last; an empty frame ends, too."""
+    reader = FrameReader()
+    wire = bytes.fromhex("00000003 01000003") + b"abc"
+    assert list(reader.feed(wire[:7])) == []
+    assert list(reader.feed(wire[7:9])) == [
+        DataHeader(stream_id=3, length_bytes=3),
+        DataPiece(stream_id=3, size_bytes=1),
+    ]
+    assert list(reader.feed(wire[9:])) == [DataPiece(stream_id=3, size_bytes=2), DataEnd(stream_id=3)]
+    assert list(reader.feed(wire[:4] + b"\1\0\0\0")) == [
+        DataHeader(stream_id=3, length_bytes=0),
+        DataEnd(stream_id=3),
+    ]
+
+
+def test_of_a_setting_that_comes_twice_the_first_counts() -> None:
+    """As the draft has it; flags are no part of the number."""
+    wire = bytes.fromhex("80030004 00000014 00000002 01000004 00000005 00000004 00000006")
+    assert read(wire) == [frames.Settings(values={4: 5})]
+
+
+def test_blocks() -> None:
+    """What is packed is unpacked, block after block, and repetition costs hardly anything."""
+    writer, reader = BlockWriter(), BlockReader()
+    fields = {":status": "200 OK", "set-cookie": "a\0b", "empty": ""}
+    first, second = writer.pack(fields), writer.pack(fields)
+    assert reader.unpack(first) == fields
+    assert reader.unpack(second) == fields
+    assert len(second) < len(first)
+
+
+def test_blocks_depend_on_each_other() -> None:
+    """One that is left out spoils what follows."""
+    writer, reader = BlockWriter(), BlockReader()
+    writer.pack({"x": "left out"})
+    with pytest.raises(Breach, match="cannot be unpacked"):
+        reader.unpack(writer.pack({"x": "left out"}))
