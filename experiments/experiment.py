@@ -14,6 +14,7 @@ from experiments.errors import StepFailed
 from experiments.making import Run, conclude, lay_out, wall_limit_s
 from experiments.order import Tools
 from experiments.processes import in_utc
+from experiments.programs import check_levels
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, write_json
 from experiments.request import Manner, Request
 from experiments.scenario import Scenario
@@ -89,11 +90,15 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
         capture.check(own_tcpdump=manner.fabric.own_programs)
     manner.fabric.prepare(scenarios, tell)
     tuner = tuners.prepare(scenarios, manner.tuner)
-    served = {scenario.server: scenario for scenario in scenarios}
-    return {
-        server: replace(manner.fabric.tools(scenario, capture=manner.capture), tuner=tuner)
-        for server, scenario in served.items()
-    }
+    served: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        served.setdefault(scenario.server, []).append(scenario)
+    found = {}
+    for server, asked in served.items():
+        tools = manner.fabric.tools(asked[0], capture=manner.capture)
+        check_levels(asked, tools.versions[server])
+        found[server] = replace(tools, tuner=tuner)
+    return found
 
 
 def _runs(request: Request) -> list[Run]:

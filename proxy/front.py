@@ -79,8 +79,8 @@ class Front:
             "buffers": str(buffers),
             # nginx: less than all buffers but one.
             "busy_kib": str((buffers - 2) * _BUFFER_BYTES // 1024),
-            **settings.server.native[settings.native],
-            **settings.server.buffering[settings.buffering],
+            **settings.server.native.levels[settings.native],
+            **settings.server.buffering.levels[settings.buffering],
             **settings.server.privileges["root" if settings.as_root else "ordinary"],
         }
 
