@@ -23,9 +23,9 @@ help: ## this list
 setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/setup.sh
 
-# What captures, tests and checks need besides.
-.PHONY: setup-capture setup-test setup-lint
-setup-capture setup-test setup-lint:
+# What captures, every server, tests and checks need besides.
+.PHONY: setup-capture setup-servers setup-test setup-lint
+setup-capture setup-servers setup-test setup-lint:
 	@experiments/setup.sh $(@:setup-%=%)
 
 environment: ## the Python environment only; says what else is missing

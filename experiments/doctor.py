@@ -8,9 +8,9 @@ from experiments.fabrics.fabric import FABRICS, Fabric
 from experiments.fabrics.virtual import no_netem
 from experiments.guest import kernel
 from experiments.knobs import scenario_from
-from experiments.programs import find, server_version, version
+from experiments.programs import find, lack_of, remedy_for, server_version, version
 from experiments.tuners import lack_of_compiler, lack_on_host
-from proxy.server import catalogue
+from proxy.server import Server, catalogue
 from proxy.tuner.compiler import REMEDY
 
 _CAPTURING = {"tcpdump": "tcpdump", "editcap": "wireshark-common", "tshark": "tshark"}
@@ -38,21 +38,19 @@ def _program(name: str, package: str, *version_words: str) -> Finding:
     )
 
 
+def _server(server: Server) -> Finding:
+    lack = lack_of(server)
+    said = server_version(server) or "unknown"
+    detail = f"{lack} is not installed" if lack else said
+    return Finding(name=server.name, present=lack is None, detail=detail, remedy=remedy_for(server) if lack else "")
+
+
 def examine() -> list[Finding]:
     """Every capability, in the order in which they build on each other."""
     findings = [Finding(name="python", present=True, detail=sys.version.split()[0], remedy="")]
     findings += [_program("node", "nodejs", "--version"), _program("tc", "iproute2", "-V")]
     findings.append(_program("ethtool", "ethtool", "--version"))
-    for server in catalogue().values():
-        said = server_version(server)
-        findings.append(
-            Finding(
-                name=server.name,
-                present=said is not None,
-                detail=said or "not installed",
-                remedy="" if said else f"apt-get install {server.package}",
-            )
-        )
+    findings += [_server(server) for server in catalogue().values()]
     for name, package in _CAPTURING.items():
         findings.append(_program(name, package, "--version"))
     compiler = _program("gcc", "gcc", "--version")

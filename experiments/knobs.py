@@ -5,7 +5,7 @@ from it.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from experiments.errors import ScenarioError, UnknownKnob
 from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
 from netem import units, words
 from netem.link import Link
-from proxy.server import Server, catalogue
+from proxy.server import Server, Switch, catalogue
 from proxy.tuner.law import TARGET_NS
 
 _SIZE_MOST = 64 * 1024 * 1024
@@ -104,6 +104,12 @@ def _server(text: str) -> str:
     return text
 
 
+def _named(switch_of: Callable[[Server], Switch]) -> str:
+    """What the servers call it that have it."""
+    switches = ((server.name, switch_of(server)) for server in catalogue().values())
+    return "; ".join(f"{name}: {switch.name}" for name, switch in switches if switch.name)
+
+
 def _words(kind: type[StrEnum]) -> str:
     return ", ".join(kind)
 
@@ -123,7 +129,7 @@ _KNOBS = (
         field="native",
         parse=_on_or_off,
         allowed="on, off",
-        meaning="the server's own mechanism against early writes (h2o: its latency optimization)",
+        meaning=f"the server's own mechanism against early writes ({_named(lambda server: server.native)})",
     ),
     Knob(
         name="BUFFERING",
@@ -132,7 +138,7 @@ _KNOBS = (
         parse=_on_or_off,
         allowed="on, off",
         meaning="whether the server takes whole answers from the origin, so that all of them can be pending, or hardly"
-        " more than it can send at once (nginx: proxy_buffering)",
+        f" more than it can send at once ({_named(lambda server: server.buffering)})",
     ),
     Knob(
         name="LOWAT",
@@ -278,8 +284,8 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
     scenario = Scenario(**fields)
     _check_probe(scenario, knobs)
     server = catalogue()[scenario.server]
-    _check_level(scenario.server, "NATIVE", server.native, scenario.native, lambda other: other.native)
-    _check_level(scenario.server, "BUFFERING", server.buffering, scenario.buffering, lambda other: other.buffering)
+    _check_level("NATIVE", server, scenario.native, lambda other: other.native)
+    _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
     return scenario
 
 
@@ -297,11 +303,10 @@ def _check_probe(scenario: Scenario, knobs: Mapping[str, str]) -> None:
             raise ScenarioError(name, given, f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
 
 
-def _check_level(
-    name: str, knob: str, levels: Collection[str], asked: str, levels_of: Callable[[Server], Collection[str]]
-) -> None:
+def _check_level(knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch]) -> None:
     """Not every server can be switched. Raises ScenarioError."""
+    levels = switch_of(server).levels
     if asked not in levels:
-        others = [other for other, server in catalogue().items() if asked in levels_of(server)]
-        allowed = f"{', '.join(levels)} with SERVER={name}, which cannot be switched"
+        others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
+        allowed = f"{', '.join(levels)} with SERVER={server.name}, which cannot be switched"
         raise ScenarioError(knob, asked, f"{allowed}; {asked} with SERVER={' or '.join(others)}")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from experiments import capture, tuners
 from experiments.order import Tools
+from experiments.programs import check_levels
 from experiments.request import Manner
 from experiments.scenario import Scenario
 
@@ -15,8 +16,12 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
         capture.check(own_tcpdump=manner.fabric.own_programs)
     manner.fabric.prepare(scenarios, tell)
     tuner = tuners.prepare(scenarios, manner.tuner)
-    served = {scenario.server: scenario for scenario in scenarios}
-    return {
-        server: replace(manner.fabric.tools(scenario, capture=manner.capture), tuner=tuner)
-        for server, scenario in served.items()
-    }
+    served: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        served.setdefault(scenario.server, []).append(scenario)
+    found = {}
+    for server, asked in served.items():
+        tools = manner.fabric.tools(asked[0], capture=manner.capture)
+        check_levels(asked, tools.versions[server])
+        found[server] = replace(tools, tuner=tuner)
+    return found

@@ -3,10 +3,13 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
+from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.order import Tools
 from experiments.processes import in_utc
+from experiments.scenario import Scenario
 from proxy.server import Server, catalogue
 
 _SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
@@ -32,16 +35,43 @@ def server_version(server: Server) -> str | None:
     return version(*server.arguments(server.version, {"program": program})) if program else None
 
 
+def lack_of(server: Server) -> str | None:
+    """What of the server is not installed; None if all of it is."""
+    if find(server.program) is None:
+        return server.program
+    return next((file for file in server.files if not Path(file).exists()), None)
+
+
+def remedy_for(server: Server) -> str:
+    """How to have it installed, and not started."""
+    return f"`make setup SERVER={server.name}` installs {' and '.join(server.packages)}"
+
+
+def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
+    """See to it that the server of these scenarios, which says that of itself, has what they ask of it.
+
+    Raises Unavailable. Versions that nobody has tried yet are taken as they come.
+    """
+    for name, native, buffering in {(each.server, each.native, each.buffering) for each in scenarios}:
+        server = catalogue()[name]
+        for knob, switch, level in (("NATIVE", server.native, native), ("BUFFERING", server.buffering, buffering)):
+            if needed := switch.lacked_until(level, said):
+                reason = f"{switch.name} came with {name} {needed}, and here is {said}"
+                raise Unavailable(f"{knob}={level} with SERVER={name}", reason, f"install {needed} or newer")
+
+
 def tools_for(server_name: str, *, capture: bool) -> Tools:
     """Everything an arm with that front needs. Raises Unavailable."""
-    server = catalogue()[server_name]
+    server, what = catalogue()[server_name], f"SERVER={server_name}"
+    if lack := lack_of(server):
+        raise Unavailable(what, f"{lack} is not installed", remedy_for(server))
     packages = {
         "node": "nodejs",
-        server.program: server.package,
+        server.program: server.packages[0],
         "ip": "iproute2",
         "tc": "iproute2",
     }
-    programs = {name: _found(name, package, f"SERVER={server_name}") for name, package in packages.items()}
+    programs = {name: _found(name, package, what) for name, package in packages.items()}
     versions = {
         "node": version(programs["node"], "--version"),
         server.name: server_version(server),

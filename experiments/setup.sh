@@ -2,8 +2,8 @@
 # Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
 # `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh capture` sees to
-# what CAPTURE=yes needs as well, `setup.sh test` to what the tests need, `setup.sh lint` to the checks, `setup.sh notebook`
-# to JupyterLab.
+# what CAPTURE=yes needs as well, `setup.sh servers` to every server of the catalogue, `setup.sh test` to what the tests
+# need, `setup.sh lint` to the checks, `setup.sh notebook` to JupyterLab. PRIOLAB_KNOBS may name the servers wanted.
 set -eu
 
 part=${1:-everything}
@@ -12,6 +12,7 @@ venv="$root/.venv"
 python=${PYTHON:-python3}
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/priolab"
 PATH="$PATH:/usr/sbin:/sbin"
+. "$root/proxy/entry.sh"
 
 log=$(mktemp)
 policy=""
@@ -29,8 +30,30 @@ complain() { say "$@" >&2; }
 
 # --- system packages -------------------------------------------------------------------------------------------------
 missing=""
+lack() { # PACKAGE
+    case " $missing " in *" $1 "*) ;; *) missing="$missing $1" ;; esac
+}
 need() { # PROGRAM PACKAGE
-    have "$1" || case " $missing " in *" $2 "*) ;; *) missing="$missing $2" ;; esac
+    have "$1" || lack "$2"
+}
+services=""
+need_server() { # FILE of the catalogue
+    program=$(entry "$1" program)
+    if have "$program"; then lacking=""; else lacking=yes; fi
+    for file in $(entry "$1" files); do [ -e "$file" ] || lacking=yes; done
+    [ -n "$lacking" ] || return 0
+    for package in $(entry "$1" packages); do lack "$package"; done
+    services="$services $program"
+}
+asked=""
+for word in ${PRIOLAB_KNOBS:-}; do
+    case $word in SERVER=*) asked=",${word#SERVER=}," ;; esac
+done
+is_wanted() { # SERVER BASE: the base set is, and what is asked for
+    case $part in servers | test) return 0 ;; esac
+    [ "$2" != true ] || return 0
+    case $asked in *",$1,"*) return 0 ;; esac
+    return 1
 }
 remedy() { # PACKAGES
     if ! have apt-get; then
@@ -44,8 +67,9 @@ remedy() { # PACKAGES
 kernel=""
 [ "$(uname -m)" != x86_64 ] || ls "$cache"/linux-[0-9]* >/dev/null 2>&1 || kernel=missing
 
-need nginx nginx
-need h2o h2o
+for folder in "$root"/proxy/servers/*; do
+    if is_wanted "${folder##*/}" "$(entry "$folder/server.toml" base)"; then need_server "$folder/server.toml"; fi
+done
 need node nodejs
 need ip iproute2
 need ethtool ethtool
@@ -70,6 +94,7 @@ if [ "$part" = environment ]; then
     fi
     [ -z "$kernel" ] || complain "note: FABRIC=virtual needs the guest kernel, which \`make kernel\` builds"
     missing=""
+    services=""
 fi
 "$python" -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
 
@@ -99,7 +124,7 @@ if [ -n "$missing" ]; then
         complain "apt-get failed: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")"
         exit 1
     fi
-    case "$missing" in *nginx*) say "nginx is installed and not running; Debian would start it at the next boot (systemctl disable nginx)" ;; esac
+    [ -z "$services" ] || say "not running, but Debian would start them at the next boot:$services (systemctl disable$services)"
 fi
 if [ -n "$optional" ] && [ "$part" != environment ]; then
     if ! have apt-get || [ "$become" = no ]; then

@@ -52,7 +52,7 @@ class _Holder:
 
 def certificates_in(folder: Path) -> Certificates:
     """Where `issue` puts the files."""
-    return Certificates(ca=folder / "ca.pem", chain=folder / "front.pem", key=folder / "front.key")
+    return Certificates(ca=folder / "ca.pem", chain=folder / "front.crt", key=folder / "front.key")
 
 
 def issue(folder: Path, *names: str, seed: int | None = None) -> Certificates:

@@ -65,12 +65,15 @@ class Front:
     def _values(self) -> dict[str, str]:
         settings = self.settings
         buffers = settings.size_bytes // _BUFFER_BYTES + 20
+        origin_host, _, origin_port = settings.origin.rpartition(":")
         return {
             "program": settings.program,
             "server_name": settings.server_name,
             "address": settings.address,
             "port": str(settings.port),
             "origin": settings.origin,
+            "origin_host": origin_host,
+            "origin_port": origin_port,
             "certificate": str(settings.certificates.chain),
             "key": str(settings.certificates.key),
             "config": str(settings.config),
@@ -79,8 +82,8 @@ class Front:
             "buffers": str(buffers),
             # nginx: less than all buffers but one.
             "busy_kib": str((buffers - 2) * _BUFFER_BYTES // 1024),
-            **settings.server.native[settings.native],
-            **settings.server.buffering[settings.buffering],
+            **settings.server.native.levels[settings.native],
+            **settings.server.buffering.levels[settings.buffering],
             **settings.server.privileges["root" if settings.as_root else "ordinary"],
         }
 
@@ -101,6 +104,7 @@ class Front:
         """
         settings = self.settings
         settings.state.mkdir(exist_ok=True)
+        settings.log.touch()  # errors name it, also where the server has nothing to say, or says it elsewhere
         self.configure()
         with start(self.command, settings.output) as process:
             wait_until_ready(

@@ -1,5 +1,6 @@
 """The catalogue of fronts: what a server is, read from proxy/servers/NAME/server.toml."""
 
+import re
 import string
 import tomllib
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 _CATALOGUE = Path(__file__).parent / "servers"
+_LEVELS = ("on", "off")
+_VERSION = re.compile(r"\d+(\.\d+)+")
 
 
 class _Template(string.Template):
@@ -19,32 +22,62 @@ class _Template(string.Template):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Switch:
+    """Something about a server that a knob turns on and off.
+
+    name: what the server calls it, None if it has no such thing.
+    levels: by "on" and "off", the template values that make it so; a missing key is a level that the server has not.
+    since: for a level that came later, by its name, the first version with it.
+    """
+
+    name: str | None
+    levels: Mapping[str, Mapping[str, str]]
+    since: Mapping[str, str]
+
+    def lacked_until(self, level: str, said: str) -> str | None:
+        """The version that a level takes, if the server whose version is in the text is older; None if it has it.
+
+        A text without a version is taken for one that has everything.
+        """
+        needed = self.since.get(level)
+        if needed is None or (found := _VERSION.search(said)) is None:
+            return None
+        return needed if _numbers(found[0]) < _numbers(needed) else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Server:
     """One kind of front.
 
-    program: name of the executable; package: the distribution's package that brings it.
+    program: name of the executable; packages: the distribution's that bring it, the one with the program first.
+    files: what it needs besides its program, as paths.
+    image_version: of the packages, as apt-get takes it, in the images that containers are made of.
+    base: whether every machine of the lab's has it; others have it where it is asked for.
     version, command: argument lists with {program}, {config}, {state} and {log} to fill in.
-    native: by "on" and "off", the template values that switch the server's own mechanism; a missing key is a level
-    that the server does not have.
-    buffering: likewise, those that switch whether it takes whole answers from the origin.
+    native: the server's own mechanism against early writes.
+    buffering: whether it takes whole answers from the origin.
     privileges: by "root" and "ordinary", the template values for a server started by such a user.
     scheduling: how it orders streams, in words.
-    record_bytes, batch_bytes, strict: how it writes (analysis/model.py, Writes).
+    record_bytes, batch_bytes, strict: how it writes (analysis/model.py, Writes); None, all three, where that is not
+    known well enough for a prediction.
     """
 
     name: str
     program: str
-    package: str
+    packages: tuple[str, ...]
+    files: tuple[str, ...]
+    image_version: str
+    base: bool
     version: tuple[str, ...]
     command: tuple[str, ...]
     template: Path
-    native: Mapping[str, Mapping[str, str]]
-    buffering: Mapping[str, Mapping[str, str]]
+    native: Switch
+    buffering: Switch
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
-    record_bytes: int
+    record_bytes: int | None
     batch_bytes: int | None
-    strict: bool
+    strict: bool | None
 
     @property
     def traits(self) -> Mapping[str, Any]:
@@ -68,18 +101,34 @@ def catalogue() -> Mapping[str, Server]:
 
 def _read(folder: Path) -> Server:
     entry = tomllib.loads((folder / "server.toml").read_text())
+    writes = entry.get("writes", {})
     return Server(
         name=folder.name,
         program=entry["program"],
-        package=entry["package"],
+        packages=tuple(entry["packages"]),
+        files=tuple(entry.get("files", [])),
+        image_version=entry["image_version"],
+        base=entry.get("base", False),
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),
         template=folder / entry["template"],
-        native=entry["native"],
-        buffering=entry["buffering"],
+        native=_switch(entry["native"]),
+        buffering=_switch(entry["buffering"]),
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry["scheduling"],
-        record_bytes=entry["writes"]["record_bytes"],
-        batch_bytes=entry["writes"].get("batch_bytes"),
-        strict=entry["writes"]["strict"],
+        record_bytes=writes.get("record_bytes"),
+        batch_bytes=writes.get("batch_bytes"),
+        strict=writes.get("strict"),
     )
+
+
+def _switch(entry: Mapping[str, Any]) -> Switch:
+    return Switch(
+        name=entry.get("name"),
+        levels={level: entry[level] for level in _LEVELS if level in entry},
+        since={level: entry[f"{level}_since"] for level in _LEVELS if f"{level}_since" in entry},
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))

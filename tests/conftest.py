@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from experiments.doctor import Finding, examine, ways
+from proxy.server import catalogue
 from tests.punctuality import any_late, until_punctual
 
 _EXPECT = "PRIOLAB_EXPECT"
@@ -54,52 +55,61 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _LAST_ROOMS.get(item.path.parent.name, 0))
 
 
-def _need(name: str) -> None:
+def needs(name: str) -> None:
+    """Skips the test where a capability is missing."""
     if not _FOUND[name].present:
         pytest.skip(f"{name} is missing: {_FOUND[name].detail}")
+
+
+@pytest.fixture(params=catalogue())
+def server(request: pytest.FixtureRequest) -> str:
+    """Each server of the catalogue, by name; needs it installed."""
+    name = str(request.param)
+    needs(name)
+    return name
 
 
 @pytest.fixture(scope="session")
 def guest() -> None:
     """Needs the guest: its kernel, and a machine that can run it."""
-    _need("fabric-virtual")
+    needs("fabric-virtual")
 
 
 @pytest.fixture
 def netns() -> None:
     """Needs network namespaces on the host."""
-    _need("fabric-netns")
+    needs("fabric-netns")
 
 
 @pytest.fixture(scope="session")
 def bpf() -> None:
     """Needs a kernel that takes programs from this user."""
-    _need("bpf")
+    needs("bpf")
 
 
 @pytest.fixture(scope="session")
 def bpf_compiler() -> None:
     """Needs what the guest's tuner is compiled with."""
-    _need("bpf-compiler")
+    needs("bpf-compiler")
 
 
 @pytest.fixture(scope="session")
 def gcc() -> None:
     """Needs what the guest kernel is compiled with."""
-    _need("gcc")
+    needs("gcc")
 
 
 @pytest.fixture(scope="session")
 def compose() -> None:
     """Needs a Docker engine and compose."""
-    _need("fabric-compose")
+    needs("fabric-compose")
 
 
 @pytest.fixture(scope="session")
 def captures() -> None:
     """Needs what writes packets down, and what reads them independently of the lab."""
     for name in ("tcpdump", "editcap", "tshark"):
-        _need(name)
+        needs(name)
 
 
 @dataclass(frozen=True, kw_only=True)

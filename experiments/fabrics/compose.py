@@ -59,7 +59,7 @@ class Compose:
             programs={name: name for name in ("node", server.program, *tcpdump)},
             versions={
                 "node": _package(images["origin"], "nodejs"),
-                server.name: _package(images["front"], server.package),
+                server.name: _package(images["front"], server.packages[0]),
                 "h2": _package(images["client"], "python3-h2"),
                 "iproute2": _package(images["link"], "iproute2"),
                 **tcpdump,

@@ -22,6 +22,7 @@ from experiments.request import Arm, Manner, Request
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
+_SERVER = KNOBS["SERVER"].default
 _REPETITIONS = 5
 _LOWATS = ("none", "131072", "16384")
 _CONGESTION_CONTROLS = ("cubic", "bbr")
@@ -62,8 +63,8 @@ def _request(way: Way, results: Path) -> Request:
 def _made_with(folder: Path) -> str:
     """Kernel and front of an experiment, in words."""
     environment: Mapping[str, Any] = read_json(next(folder.glob("*/env.json")))
-    versions = environment["versions"]
-    return f"Linux {_plain(environment['kernel'])}, {versions['nginx'].removeprefix('nginx version: ')}"
+    front = environment["versions"][_SERVER].removeprefix(f"{_SERVER} version: ")
+    return f"Linux {_plain(environment['kernel'])}, {front}"
 
 
 def _plain(release: str) -> str:
@@ -75,8 +76,8 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[Way]) -> str:
     lines = [
         "# Agreement",
         "",
-        "Made by `make agreement`: the Maps scenario with nginx, in every fabric and with every shaper usable on one",
-        "machine. Figures are milliseconds from the request of the measured load's page, medians of",
+        f"Made by `make agreement`: the Maps scenario with {_SERVER}, in every fabric and with every shaper usable on",
+        "one machine. Figures are milliseconds from the request of the measured load's page, medians of",
         f"{_REPETITIONS} repetitions, all of which must be ok.",
         "",
         f"They agree if they are within {FRACTION:.0%}, or within the time of one TLS record ({RECORD_BYTES} bytes)",

@@ -107,11 +107,17 @@ def _arms(servers: list[Server], dialects: list[str]) -> Iterator[Arm]:
             yield _arm(f"{server.name}.{dialect}.control", _LINK, asked, LOWAT="none")
             yield _arm(f"{server.name}.{dialect}.lowat", _LINK, asked)
             yield _arm(f"{server.name}.{dialect}.swapped", _LINK, asked, PRIORITY="swap")
-            if "on" in server.native:
+            if _has_native(server):
                 yield _arm(f"{server.name}.{dialect}.native", _LINK, asked, LOWAT="none", NATIVE="on")
         unasked = {"SERVER": server.name, "PRIORITY": "none"}
         yield _arm(f"{server.name}.{_UNASKED}.probe", _PROBE, unasked)
         yield _arm(f"{server.name}.{_UNASKED}.lowat", _LINK, unasked)
+
+
+def _has_native(server: Server) -> bool:
+    """Whether the version that is installed has a mechanism of its own."""
+    said = server_version(server) or ""
+    return "on" in server.native.levels and server.native.lacked_until("on", said) is None
 
 
 def _arm(name: str, *words: Mapping[str, str], **more: str) -> Arm:

@@ -14,8 +14,8 @@ def levels() -> list[tuple[str, str, str]]:
     return [
         (name, native, buffering)
         for name, server in catalogue().items()
-        for native in sorted(server.native)
-        for buffering in sorted(server.buffering)
+        for native in sorted(server.native.levels)
+        for buffering in sorted(server.buffering.levels)
     ]
 
 

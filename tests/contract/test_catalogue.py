@@ -1,5 +1,6 @@
 """Every file of the catalogues: named scenarios, servers, and the README that tells of the knobs."""
 
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.contract.fronts import front, levels
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = sorted((Path(next(iter(experiments.__path__))) / "catalogue").iterdir())
 SERVERS = sorted((Path(next(iter(proxy.__path__))) / "servers").iterdir())
+_SWITCHES = ("native", "buffering")
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.name)
@@ -69,32 +71,64 @@ def test_no_two_scenarios_are_the_same() -> None:
 
 
 def test_every_server_is_loaded() -> None:
-    """The catalogue of servers is its folder, and the default server is in it."""
+    """The catalogue of servers is its folder, and the default server is in it, one that every machine has."""
     assert sorted(servers()) == [path.name for path in SERVERS]
-    assert KNOBS["SERVER"].default in servers()
+    assert servers()[KNOBS["SERVER"].default].base
 
 
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
 def test_server_entry(server: Server) -> None:
-    """An entry names program, package, how it schedules, how to start it; its own mechanism can at least be off."""
+    """An entry names program, packages, how it schedules, how to start it; its own mechanism can at least be off.
+
+    What can be switched has the server's own name for it, and a level that came later is one that there is.
+    """
     assert server.program
-    assert server.package
+    assert server.packages
+    assert server.image_version
+    assert all(Path(file).is_absolute() for file in server.files)
     assert server.scheduling
     assert server.arguments(server.version, {"program": "/opt/server"})[0] == "/opt/server"
-    assert "{config}" in server.command
+    assert any("{config}" in word for word in server.command)
     assert server.template.is_file()
-    assert "off" in server.native
-    assert set(server.native) <= {"on", "off"}
-    assert "on" in server.buffering
-    assert set(server.buffering) <= {"on", "off"}
+    assert "off" in server.native.levels
+    assert "on" in server.buffering.levels
+    for switch in (server.native, server.buffering):
+        assert (len(switch.levels) == 2) == bool(switch.name)
+        assert set(switch.since) <= set(switch.levels)
+    assert (server.record_bytes is None) == (server.strict is None)
 
 
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
 def test_server_entry_has_no_stray_keys(server: Server) -> None:
     """A server file has the keys that are read, and no other that would be silently ignored."""
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
-    needed = {"program", "package", "version", "command", "template", "scheduling", "native", "buffering", "writes"}
-    assert needed <= set(entry) <= needed | {"privileges"}
+    needed = {"program", "packages", "image_version", "version", "command", "template", "scheduling", *_SWITCHES}
+    assert needed <= set(entry) <= needed | {"base", "files", "privileges", "writes"}
+    for switch in _SWITCHES:
+        assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
+    assert set(entry.get("writes", {})) <= {"record_bytes", "batch_bytes", "strict"}
+    assert set(entry.get("privileges", {})) in ({"root", "ordinary"}, set())
+
+
+@pytest.mark.parametrize("name", servers())
+def test_a_shell_reads_the_same(name: str) -> None:
+    """What setup.sh and the image of a front read of an entry is what Python reads."""
+    server = servers()[name]
+    read = 'for field in program base files image_version; do entry "$1" "$field" || exit; done; pinned "$1"'
+    done = subprocess.run(
+        ["sh", "-euc", f". proxy/entry.sh; {read}", "sh", server.template.parent / "server.toml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        server.program,
+        *(["true"] if server.base else []),
+        *([" ".join(server.files)] if server.files else []),
+        server.image_version,
+        *(f"{package}={server.image_version}" for package in server.packages),
+    ]
 
 
 @pytest.mark.parametrize(("name", "native", "buffering"), levels())
@@ -104,7 +138,7 @@ def test_template_renders(name: str, native: str, buffering: str) -> None:
     text = described.settings.server.render(described._values)
     assert "@{" not in text
     assert described.settings.address in text
-    assert described.settings.origin in text
+    assert all(part in text for part in described.settings.origin.split(":"))
     assert not [word for word in described.command if "{" in word]
 
 

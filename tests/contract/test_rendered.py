@@ -1,24 +1,12 @@
 """Configurations and argument lists exactly as a run would use them, compared with golden files."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.contract.fronts import front, levels
-
-GOLDEN = Path(__file__).parent / "golden"
-
-
-def render(name: str, native: str = "off", buffering: str = "on", *, size_bytes: int = 716_800) -> str:
-    described = front(name, native, buffering, size_bytes=size_bytes)
-    return described.settings.server.render(described._values)
-
-
-def golden(name: str, native: str, buffering: str) -> Path:
-    template = front(name).settings.server.template
-    unusual = "" if buffering == "on" else f"-buffering-{buffering}"
-    return GOLDEN / f"{template.stem}-native-{native}{unusual}{template.suffix}"
+from proxy.server import catalogue
+from tests.contract.fronts import levels
+from tests.contract.rendered import GOLDEN, command, golden, golden_command, render
 
 
 @pytest.mark.parametrize(("name", "native", "buffering"), levels())
@@ -27,27 +15,16 @@ def test_configuration(name: str, native: str, buffering: str) -> None:
     assert render(name, native, buffering) == golden(name, native, buffering).read_text()
 
 
+@pytest.mark.parametrize("name", catalogue())
+def test_command(name: str) -> None:
+    """The argument list is the golden one, word for word."""
+    assert command(name) == golden_command(name).read_text()
+
+
 def test_no_golden_file_is_left_over() -> None:
     """Every golden file belongs to a server and a level that exist."""
-    assert set(GOLDEN.iterdir()) == {golden(*level) for level in levels()}
-
-
-def test_nginx_command() -> None:
-    """nginx is started with its own prefix and error log, so that nothing of the system's is touched."""
-    assert front("nginx").command == (
-        "/usr/sbin/nginx",
-        "-p",
-        "/run/priolab/front/state",
-        "-e",
-        "/run/priolab/front/error.log",
-        "-c",
-        "/run/priolab/asked/nginx.conf",
-    )
-
-
-def test_h2o_command() -> None:
-    """h2o stays in the foreground, with the configuration of the run."""
-    assert front("h2o").command == ("/usr/sbin/h2o", "-m", "worker", "-c", "/run/priolab/asked/h2o.yaml")
+    configurations = {golden(*level) for level in levels()}
+    assert set(GOLDEN.iterdir()) == configurations | {golden_command(name) for name in catalogue()}
 
 
 def test_h2o_mechanism_is_the_only_difference() -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from proxy.server import catalogue
+
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = "experiments/setup.sh"
 # What a machine has without any package of the lab's.
-PLAIN = ("sh", "cat", "cksum", "dirname", "grep", "head", "id", "ls", "mktemp", "rm", "tail", "uname")
+PLAIN = ("sh", "cat", "cksum", "dirname", "grep", "head", "id", "ls", "mktemp", "rm", "sed", "tail", "uname")
 
 
 def _make(*words: str) -> str:
@@ -75,8 +77,9 @@ def bare(tmp_path: Path) -> Path:
         found = shutil.which(name)
         assert found, name
         (programs / name).symlink_to(found)
-    for file in ("pyproject.toml", "constraints.txt", SETUP):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
+    entries = [str(server.template.with_name("server.toml").relative_to(ROOT)) for server in catalogue().values()]
+    for file in ("pyproject.toml", "constraints.txt", SETUP, "proxy/entry.sh", *entries):
+        (tmp_path / file).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(ROOT / file, tmp_path / file)
     together = b"".join((tmp_path / file).read_bytes() for file in ("pyproject.toml", "constraints.txt", SETUP))
     checksum = subprocess.run([programs / "cksum"], input=together, capture_output=True, check=True).stdout.decode()
@@ -86,8 +89,13 @@ def bare(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _setup(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": str(root / "bin"), "XDG_CACHE_HOME": str(root / "cache"), "PYTHON": sys.executable}
+def _setup(root: Path, *words: str, knobs: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {
+        "PATH": str(root / "bin"),
+        "XDG_CACHE_HOME": str(root / "cache"),
+        "PYTHON": sys.executable,
+        "PRIOLAB_KNOBS": knobs,
+    }
     return subprocess.run(
         [root / SETUP, *words], env=environment, capture_output=True, text=True, timeout=20, check=False
     )
@@ -125,13 +133,39 @@ def test_wireshark_is_for_those_who_want_it(bare: Path, words: Sequence[str], wa
     assert {"tcpdump", "wireshark-common", "tshark"} & set(re.split("[ ;]", line)) == wanted
 
 
+_BASE = {name for name, server in catalogue().items() if server.base}
+
+
+@pytest.mark.parametrize(
+    ("words", "knobs", "wanted"),
+    [
+        ([], "", _BASE),
+        (["environment"], "LOWAT=1", _BASE),
+        (["lint"], "", _BASE),
+        (["servers"], "", set(catalogue())),
+        (["test"], "", set(catalogue())),
+        *(([], f"LOWAT=16384 SERVER={name}", _BASE | {name}) for name in catalogue()),
+        (["environment"], "SERVER=" + ",".join(catalogue()), set(catalogue())),
+        (["capture"], "SERVER=no-such-server", _BASE),
+    ],
+)
+def test_a_server_is_for_those_who_want_it(bare: Path, words: Sequence[str], knobs: str, wanted: set[str]) -> None:
+    """The base set always, another when it is asked for, all for the tests; unknown ones are left to the lab."""
+    for entry in bare.glob("proxy/servers/*/server.toml"):  # setup.sh looks into this machine's /usr/sbin, too
+        entry.write_text(re.sub("^program = .*$", 'program = "not-there"', entry.read_text(), flags=re.MULTILINE))
+    missing = set(re.split("[ ;]", _setup(bare, *words, knobs=knobs).stderr.splitlines()[0]))
+    packages = {name: set(server.packages) for name, server in catalogue().items()}
+    assert {name for name in packages if packages[name] <= missing} == wanted
+    assert missing & set().union(*packages.values()) == set().union(*(packages[name] for name in wanted))
+
+
 def test_what_can_be_done_without_is_no_reason_to_stop(bare: Path) -> None:
     """Where the compiler of the kernel's tuner cannot be installed, that is a note, and the set-up goes on."""
     (bare / ".venv/bin").mkdir()
     for file in (bare / "bin/priolab", bare / ".venv/bin/priolab"):
         file.write_text("#!/bin/sh\n")
         file.chmod(0o755)
-    for program in ("nginx", "h2o", "node", "ip", "ethtool"):
+    for program in (*(catalogue()[name].program for name in _BASE), "node", "ip", "ethtool"):
         (bare / "bin" / program).symlink_to("priolab")
     (bare / "cache/priolab").mkdir(parents=True)
     (bare / "cache/priolab/linux-6.1-0").touch()

@@ -23,7 +23,7 @@ from tests.lab.endings import must_have_failed, nothing_is_left
         ("LOWAT=5e9", "1 to 4294967295"),
         ("RATE=fast", "128kbps"),
         ("RATE=0", "unlimited"),
-        ("SERVER=iis", "h2o, nginx"),
+        ("SERVER=iis", "h2o"),
         ("QUEUE=0", "1 to 100000 packets"),
         ("REPEAT=0", "1 to 1000"),
         ("FABRIC=cloud", "virtual, compose, netns"),

@@ -1,14 +1,11 @@
 """Each front on loopback: configured, started, asked over TLS, stopped; and the client against it, unshaped."""
 
 import json
-import os
 import re
 import socket
 import ssl
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,65 +17,22 @@ from client.plan import maps_plan
 from client.priorities import Priorities
 from experiments.errors import StepFailed
 from experiments.processes import Process
-from experiments.programs import find
 from proxy.certificates import issue
-from proxy.front import Front, FrontSettings
-from proxy.front import Process as FrontProcess
+from proxy.front import Front
 from proxy.readiness import NotReady, ask, wait_until_ready
 from proxy.sampler import Sampler, read_process_samples
-from proxy.server import catalogue
 from proxy.socket_diag import read_samples
+from tests.server.fronts import NAME, SIZE, free_port, running_front, settings_of
 from tests.server.test_origin import running_origin
 
-_NAME = "front.test"
-_SIZE = 50_000
 
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _settings(name: str, folder: Path, origin: str) -> FrontSettings:
-    server = catalogue()[name]
-    program = find(server.program)
-    assert program is not None, f"{server.program} is not installed"
-    return FrontSettings(
-        server=server,
-        native="off",
-        buffering="on",
-        program=program,
-        server_name=_NAME,
-        address="127.0.0.1",
-        port=_free_port(),
-        origin=origin,
-        size_bytes=_SIZE,
-        certificates=issue(folder, _NAME),
-        config=folder / server.template.name,
-        state=folder / "state",
-        as_root=os.geteuid() == 0,
-        log=folder / "error.log",
-        output=folder / "output.log",
-    )
-
-
-@contextmanager
-def _front(name: str, folder: Path) -> Iterator[tuple[FrontSettings, FrontProcess]]:
-    with running_origin(folder / "access.jsonl", SIZE=str(_SIZE), JS_DELAY_MS="50") as port:
-        settings = _settings(name, folder, f"127.0.0.1:{port}")
-        with Front(settings).running(lambda command, log: Process(name, command, log)) as process:
-            yield settings, process
-
-
-@pytest.mark.parametrize("name", ["nginx", "h2o"])
-def test_a_front_serves_the_plan_over_http2(name: str, tmp_path: Path) -> None:
+def test_a_front_serves_the_plan_over_http2(server: str, tmp_path: Path) -> None:
     """Ready by a real request; the client's three streams arrive whole, in both loads, on one connection."""
-    with _front(name, tmp_path) as (settings, process):
+    with running_front(server, tmp_path) as (settings, process):
         plan = maps_plan(
             address=settings.address,
             port=settings.port,
-            server_name=_NAME,
+            server_name=NAME,
             priorities=Priorities.SPDY,
             dialect=PLAIN,
             reloads=1,
@@ -92,7 +46,7 @@ def test_a_front_serves_the_plan_over_http2(name: str, tmp_path: Path) -> None:
     for load in (1, 2):
         for resource in ("image", "script"):
             own = [event for event in events if (event["load"], event.get("resource")) == (load, resource)]
-            assert sum(event["size_bytes"] for event in own if event["kind"] == "data") == _SIZE
+            assert sum(event["size_bytes"] for event in own if event["kind"] == "data") == SIZE
             kinds = [event["kind"] for event in own]
             assert kinds[0] == "request-sent"
             assert kinds[-1] == "ended"
@@ -107,14 +61,14 @@ def test_a_front_serves_the_plan_over_http2(name: str, tmp_path: Path) -> None:
 def test_h2o_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the user is: the local time is nothing that would have to be looked up."""
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
-    with _front("h2o", tmp_path) as (_, process):
+    with running_front("h2o", tmp_path) as (_, process):
         assert b"TZ=UTC" in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
 
 
 def test_nginx_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its worker as well, although nginx clears the environment of its workers: it says so in its log."""
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
-    with _front("nginx", tmp_path) as (settings, process):
+    with running_front("nginx", tmp_path) as (settings, process):
         pass
     lines = [line.split() for line in settings.log.read_text().splitlines()]
     workers = [line for line in lines if not line[3].startswith(f"{process.pid}#")]
@@ -124,14 +78,13 @@ def test_nginx_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert abs(datetime.now(UTC) - logged) < timedelta(minutes=30)
 
 
-@pytest.mark.parametrize("name", ["nginx", "h2o"])
-def test_the_live_socket_can_be_read(name: str, tmp_path: Path) -> None:
+def test_the_live_socket_can_be_read(server: str, tmp_path: Path) -> None:
     """The front's own side of a connection, its process and its option are seen; sock_diag and TCP_INFO agree."""
-    with _front(name, tmp_path) as (settings, process):
+    with running_front(server, tmp_path) as (settings, process):
         context = ssl.create_default_context(cafile=str(settings.certificates.ca))
         with (
             socket.create_connection((settings.address, settings.port), timeout=5) as plain,
-            context.wrap_socket(plain, server_hostname=_NAME) as connection,
+            context.wrap_socket(plain, server_hostname=NAME) as connection,
             Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, 10**7) as sampler,
         ):
             now_ns = time.monotonic_ns()
@@ -167,14 +120,13 @@ def _received_bytes(connection: socket.socket) -> int:
     return int.from_bytes(info[128:136], sys.byteorder)
 
 
-@pytest.mark.parametrize("name", ["nginx", "h2o"])
-def test_without_an_interval_the_socket_is_looked_at_once(name: str, tmp_path: Path) -> None:
+def test_without_an_interval_the_socket_is_looked_at_once(server: str, tmp_path: Path) -> None:
     """The process goes on being looked at, every other second once it is known: its socket's option may change."""
-    with _front(name, tmp_path) as (settings, process):
+    with running_front(server, tmp_path) as (settings, process):
         context = ssl.create_default_context(cafile=str(settings.certificates.ca))
         with (
             socket.create_connection((settings.address, settings.port), timeout=5) as plain,
-            context.wrap_socket(plain, server_hostname=_NAME),
+            context.wrap_socket(plain, server_hostname=NAME),
             Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, None) as sampler,
         ):
             for second in range(1, 6):
@@ -183,18 +135,17 @@ def test_without_an_interval_the_socket_is_looked_at_once(name: str, tmp_path: P
     assert [sample.t_ns for sample in read_process_samples(tmp_path / "process.jsonl")] == [10**9, 2 * 10**9, 4 * 10**9]
 
 
-@pytest.mark.parametrize("name", ["nginx", "h2o"])
-def test_the_certificate_is_verified(name: str, tmp_path: Path) -> None:
+def test_the_certificate_is_verified(server: str, tmp_path: Path) -> None:
     """A client that trusts another run's authority refuses the front."""
     other = tmp_path / "other"
     other.mkdir()
-    with _front(name, tmp_path) as (settings, _), pytest.raises(ssl.SSLCertVerificationError):
-        ask((settings.address, settings.port), _NAME, issue(other, _NAME).ca, "/ready", timeout_s=5)
+    with running_front(server, tmp_path) as (settings, _), pytest.raises(ssl.SSLCertVerificationError):
+        ask((settings.address, settings.port), NAME, issue(other, NAME).ca, "/ready", timeout_s=5)
 
 
 def test_a_front_that_cannot_start_says_why(tmp_path: Path) -> None:
     """The server's own message and its log, not a timeout."""
-    settings = _settings("nginx", tmp_path, "127.0.0.1:1")
+    settings = settings_of("nginx", tmp_path, "127.0.0.1:1")
     with socket.socket() as taken:
         taken.bind((settings.address, settings.port))
         taken.listen()
@@ -208,11 +159,9 @@ def test_a_front_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 def _refusal(folder: Path, origin: str) -> str:
     """What is told of a front at which nobody listens."""
-    ca = issue(folder, _NAME).ca
+    ca = issue(folder, NAME).ca
     with pytest.raises(NotReady) as caught:
-        wait_until_ready(
-            ("127.0.0.1", _free_port()), _NAME, ca, origin=origin, deadline_s=0.2, check_alive=lambda: None
-        )
+        wait_until_ready(("127.0.0.1", free_port()), NAME, ca, origin=origin, deadline_s=0.2, check_alive=lambda: None)
     return str(caught.value)
 
 
@@ -226,7 +175,7 @@ def test_readiness_gives_up_after_its_deadline(tmp_path: Path) -> None:
 
 def test_an_origin_that_does_not_answer_is_named(tmp_path: Path) -> None:
     """Whether nobody listens there, or somebody who says nothing."""
-    nobody = f"127.0.0.1:{_free_port()}"
+    nobody = f"127.0.0.1:{free_port()}"
     assert re.search(rf"; the origin {nobody} does not answer from here: .*refused", _refusal(tmp_path, nobody))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         origin = f"127.0.0.1:{silent.getsockname()[1]}"

@@ -76,3 +76,9 @@ def test_what_is_not_covered_is_said(knobs: dict[str, str], told: str) -> None:
     """No number where the model knows nothing."""
     with pytest.raises(NoPrediction, match=told):
         predicted_ms(**knobs)
+
+
+def test_a_server_that_is_not_described_has_no_prediction() -> None:
+    """Its entry says nothing of how it writes."""
+    with pytest.raises(NoPrediction, match="how this server writes is not described"):
+        Writes.from_document({"record_bytes": None, "batch_bytes": None, "strict": None})

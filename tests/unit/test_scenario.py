@@ -11,6 +11,7 @@ from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
 from experiments.scenario import CongestionControl, Scenario, as_document
 from netem.link import Link
+from proxy.server import catalogue
 
 
 def test_defaults_are_the_maps_case() -> None:
@@ -99,7 +100,7 @@ def test_the_target_is_autos() -> None:
         ({"RATE": "fast"}, "RATE=fast", "128kbps (kilobytes) or 128kbit (kilobits)"),
         ({"RATE": "0"}, "RATE=0", "from 1kbit to 100gbit; or unlimited"),
         ({"RATE": "128"}, "RATE=128", "a tc rate"),
-        ({"SERVER": "iis"}, "SERVER=iis", "h2o, nginx"),
+        ({"SERVER": "iis"}, "SERVER=iis", ", ".join(catalogue())),
         ({"QUEUE": "0"}, "QUEUE=0", "1 to 100000 packets"),
         ({"QUEUE": "100001"}, "QUEUE=100001", "1 to 100000 packets"),
         ({"DELAY": "300"}, "DELAY=300", "a tc time such as 300ms or 0.3s"),

@@ -1,0 +1,10 @@
+# The catalogue for those who come before Python, to be sourced: experiments/setup.sh, and the image of a front.
+# What they read of a server.toml are lines `NAME = "WORD"`, `NAME = ["WORD", "WORD"]` and `NAME = true`.
+
+entry() { # FILE NAME: the words of a field, none where there is no such field
+    sed -n "/^$2 = /{s///;s/[][\",]//g;p;}" "$1"
+}
+
+pinned() { # FILE: the server's packages as apt-get takes them, of the version that images have
+    for package in $(entry "$1" packages); do printf '%s=%s\n' "$package" "$(entry "$1" image_version)"; done
+}

@@ -1,0 +1,5 @@
+/usr/sbin/apache2
+-D
+FOREGROUND
+-f
+/run/priolab/asked/apache2.conf

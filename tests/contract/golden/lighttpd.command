@@ -1,0 +1,4 @@
+/usr/sbin/lighttpd
+-D
+-f
+/run/priolab/asked/lighttpd.conf

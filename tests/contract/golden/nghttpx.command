@@ -1,0 +1,2 @@
+/usr/sbin/nghttpx
+--conf=/run/priolab/asked/nghttpx.conf

@@ -1,0 +1,61 @@
+"""Fronts on loopback, before an origin: what the tests of this room share."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.processes import Process
+from experiments.programs import find
+from proxy.certificates import issue
+from proxy.front import Front, FrontSettings
+from proxy.front import Process as FrontProcess
+from proxy.server import catalogue
+from tests.server.test_origin import running_origin
+
+NAME = "front.test"
+SIZE = 50_000
+
+
+def free_port() -> int:
+    """On loopback, nobody's a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSettings:
+    """Of a front whose files are in the folder; other: what is not as usual."""
+    server = catalogue()[name]
+    program = find(server.program)
+    assert program is not None, f"{server.program} is not installed"
+    usual = FrontSettings(
+        server=server,
+        native="off",
+        buffering="on",
+        program=program,
+        server_name=NAME,
+        address="127.0.0.1",
+        port=free_port(),
+        origin=origin,
+        size_bytes=SIZE,
+        certificates=issue(folder, NAME),
+        config=folder / server.template.name,
+        state=folder / "state",
+        as_root=os.geteuid() == 0,
+        log=folder / "error.log",
+        output=folder / "output.log",
+    )
+    return replace(usual, **other)
+
+
+@contextmanager
+def running_front(name: str, folder: Path, *, size_bytes: int = SIZE) -> Iterator[tuple[FrontSettings, FrontProcess]]:
+    """A front that answers, before the lab's origin."""
+    with running_origin(folder / "access.jsonl", SIZE=str(size_bytes), JS_DELAY_MS="50") as port:
+        settings = settings_of(name, folder, f"127.0.0.1:{port}", size_bytes=size_bytes)
+        with Front(settings).running(lambda command, log: Process(name, command, log)) as process:
+            yield settings, process
