@@ -20,7 +20,7 @@ from experiments.request import Manner, Request
 from experiments.scenario import Scenario
 
 _ROOT = Path(__file__).resolve().parent.parent
-_UNQUOTABLE = '"$\\'
+_UNQUOTABLE = '"$\\{}'
 
 
 @dataclass(frozen=True, kw_only=True)
