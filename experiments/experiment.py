@@ -18,7 +18,7 @@ from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, write_json
 from experiments.request import Request
 
 _ROOT = Path(__file__).resolve().parent.parent
-_UNQUOTABLE = '"$\\'
+_UNQUOTABLE = '"$\\{}'
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,8 +30,13 @@ _SESSION_FIELD = 3  # of proc(5)'s stat, after the name
 
 
 def test_a_slow_reader_gets_all_of_it(server: str, tmp_path: Path) -> None:
-    """A response of the usual size, two kilobytes at a time through a small buffer, is the origin's to the byte."""
-    with running_front(server, tmp_path, size_bytes=_SIZE) as (settings, _):
+    """A response of the usual size, two kilobytes at a time through a small buffer, is the origin's to the byte.
+
+    The front's files may be in a folder with an unusual name.
+    """
+    folder = tmp_path / "what's this; 100%, #1 = 1"
+    folder.mkdir()
+    with running_front(server, folder, size_bytes=_SIZE) as (settings, _):
         with asking(settings, "/image.jpg", receive_buffer=4096) as reader:
             body = reader.body(at_once=2048)
         direct = http.client.HTTPConnection(settings.origin, timeout=10)
