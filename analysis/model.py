@@ -24,8 +24,8 @@ A window larger than the queue is sent as one burst, whose end the bottleneck dr
 until it is mended: the next packet through the full queue tells of it, and what was lost crosses the full queue anew.
 
 It leaves out loss but for that, jitter, a rate that changes, a window of HTTP/2 that binds, a server's own mechanism,
-one that does not buffer, priorities said in another way than by plain weights, and, where streams share by weight,
-other weights than those of SPDY's priorities: there is no prediction then.
+one that does not buffer, a script that is requested first, priorities said in another way than by plain weights, and,
+where streams share by weight, other weights than those of SPDY's priorities: there is no prediction then.
 """
 
 from collections.abc import Mapping
@@ -104,6 +104,7 @@ def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
         ("LOSS", not scenario["loss"]),
         ("JITTER", not scenario["jitter_ns"]),
         ("a WINDOW smaller than the image", scenario["window_bytes"] >= scenario["size_bytes"]),
+        ("FIRST=script", scenario.get("first", "image") == "image"),
         ("a DIALECT that is not plain", scenario.get("dialect", "plain") == "plain"),  # older folders are without
         ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),
         ("LOWAT=auto", scenario["lowat"] != AUTO),

@@ -60,7 +60,12 @@ _SCENARIO = _object(
         "loss": _NUMBER,
         "jitter_ns": _WHOLE,
     },
-    optional={"plan": _TEXT, "dialect": _TEXT, "rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN}},
+    optional={
+        "plan": _TEXT,
+        "first": _TEXT,
+        "dialect": _TEXT,
+        "rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN},
+    },
 )
 
 _STEP = _object({"at_ns": _WHOLE, "rate_bit_s": _MAYBE_WHOLE, "late_ns": _MAYBE_WHOLE, "reason": _MAYBE_TEXT})

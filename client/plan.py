@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from client.dialects import Dialect, levels, saying
-from client.priorities import IMAGE, PAGE, SCRIPT, Priorities
+from client.priorities import IMAGE, PAGE, SCRIPT, First, Priorities
 from client.signals import Change, Group, Position, Signals
 
 PLAN_FORMAT = 2
@@ -125,12 +125,17 @@ def maps_plan(
     load_deadline_ns: int,
     steps: Steps | None = None,
     protocol: Protocol = Protocol.HTTP2,
+    first: First = First.IMAGE,
 ) -> Plan:
     """The Google Maps case: a page that names its image before its script; `reloads` loads before the measured one.
+
+    first: what is requested first.
 
     Raises ValueError for a dialect that the protocol cannot say.
     """
     paths = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
+    if first is First.SCRIPT:
+        paths[IMAGE] = paths.pop(IMAGE)
     said = (levels if protocol is Protocol.SPDY else saying)(dialect, priorities, list(paths))
     page, *resources = (Request(name=name, path=path, signals=said.requests[name]) for name, path in paths.items())
     return Plan(

@@ -10,6 +10,13 @@ NO_ORDER_LEVEL = 3
 """SPDY's level of all where no order is asked, since a request over SPDY has one in any case: the image's."""
 
 
+class First(StrEnum):
+    """Which of the two the client requests first, whatever is said of their priorities."""
+
+    IMAGE = IMAGE
+    SCRIPT = SCRIPT
+
+
 class Priorities(StrEnum):
     """Who is asked to come first.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, Kind
-from client.priorities import Priorities
+from client.priorities import First, Priorities
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
 from netem import units, words
@@ -203,6 +203,14 @@ _KNOBS = (
         allowed=_words(Kind),
         meaning="maps: page loads as a browser makes them; probe: one load whose streams are parked on a closed"
         " flow-control window, which is opened bit by bit: what the front does when nothing is in its way",
+    ),
+    Knob(
+        name="FIRST",
+        default="image",
+        field="first",
+        parse=First,
+        allowed=_words(First),
+        meaning="which of the two is requested first, whatever is said of their priorities",
     ),
     Knob(
         name="PRIORITY",

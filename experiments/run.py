@@ -185,6 +185,7 @@ def _load_pages(
         server_name=SERVER_NAME,
         priorities=scenario.priorities,
         dialect=scenario.dialect,
+        first=scenario.first,
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,
         steps=STEPS if scenario.plan is Kind.PROBE else None,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from client.dialects import Dialect
 from client.plan import Kind
-from client.priorities import Priorities
+from client.priorities import First, Priorities
 from netem import words
 from netem.link import Link
 
@@ -37,7 +37,7 @@ class Scenario:
     target_delay_ns: what that tuner aims at (proxy/tuner/law.py).
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
-    plan: what the client is to do.
+    plan: what the client is to do. first: which resource it requests first.
     size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: HTTP/2 flow-control window per stream and for the connection.
@@ -53,6 +53,7 @@ class Scenario:
     gso_segments: int | None
     link: Link
     plan: Kind
+    first: First
     priorities: Priorities
     dialect: Dialect
     size_bytes: int

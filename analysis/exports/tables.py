@@ -25,6 +25,8 @@ _SCENARIO: dict[str, type] = {
     "sndbuf_bytes": int,
     "congestion_control": str,
     "gso_segments": int,
+    "plan": str,
+    "first": str,
     "priorities": str,
     "dialect": str,
     "size_bytes": int,

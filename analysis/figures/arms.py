@@ -87,6 +87,9 @@ def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
         yield f"NATIVE={scenario['native']}"
     if scenario.get("buffering", "on") != "on":  # older folders are without
         yield f"BUFFERING={scenario['buffering']}"
+    for name, usual in (("plan", "maps"), ("first", "image")):
+        if scenario.get(name, usual) != usual:
+            yield f"{name.upper()}={scenario[name]}"
     if scenario["priorities"] != "spdy":
         yield f"PRIORITY={scenario['priorities']}"
     if scenario.get("dialect", "plain") != "plain":

@@ -39,11 +39,13 @@ class Reading(StrEnum):
 
 
 class OwnOrder(StrEnum):
-    """What a server does where nothing is asked. The image is asked for before the script."""
+    """What a server does where nothing is asked."""
 
-    ARRIVAL = "in order of request"
     SHARED = "shared"
+    FIRST_COME = "first come, first served"
+    LAST_COME = "last come, first served"
     SCRIPT_FIRST = "the script first, by itself"
+    OTHER = "another"
 
 
 class Outcome(StrEnum):
@@ -100,7 +102,8 @@ class Crossing:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """See the module. shares: the script's in the probes that ask for the script, for the image, and for nothing.
+    """See the module. probes: by what they ask for, the script (`spdy`), the image (`swap`), nothing (`none`), and
+    nothing with the script requested first (`reversed`).
 
     control, lowat, native: on the slow link, the script asked for first: LOWAT unset, LOWAT set, and the server's own
     mechanism instead, where it has one. swapped: LOWAT set, the image asked for first.
@@ -127,7 +130,7 @@ class Cell:
     @property
     def own_order(self) -> OwnOrder:
         """What the server does when nothing is asked."""
-        return own_order(self.probes["none"])
+        return own_order(self.probes["none"].script_share, self.probes["reversed"].script_share)
 
     @property
     def honoured(self) -> bool:
@@ -149,11 +152,17 @@ class Cell:
         return Layer.SOCKET if self.outcome(self.lowat) is Outcome.KEPT else Layer.FRONT
 
 
-def own_order(probe: Probe) -> OwnOrder:
-    """Of a probe in which nothing was asked."""
-    if probe.script_share >= ALONE:
+def own_order(share: float, turned: float) -> OwnOrder:
+    """From the script's shares when nothing is asked: the image requested first, and the script."""
+    firsts = (share >= ALONE, turned >= ALONE)
+    lasts = (share <= 1 - ALONE, turned <= 1 - ALONE)
+    if not any(firsts + lasts):
+        return OwnOrder.SHARED
+    if all(firsts):
         return OwnOrder.SCRIPT_FIRST
-    return OwnOrder.ARRIVAL if probe.script_share <= 1 - ALONE else OwnOrder.SHARED
+    if lasts[0] and firsts[1]:
+        return OwnOrder.FIRST_COME
+    return OwnOrder.LAST_COME if firsts[0] and lasts[1] else OwnOrder.OTHER
 
 
 def crossing(run: Run) -> Crossing:

@@ -62,7 +62,8 @@ def _document(matrix: Matrix) -> Iterator[str]:
     yield from (f"# {_HEADING}", "", _EXPLANATION, "")
     yield "The same with small timelines is in matrix.html, for programs in matrix.json."
     yield from ("", table(matrix), "", "## With nothing asked", "")
-    yield "What a server does by itself, when the image is requested before the script and no priority is sent."
+    yield "What a server does by itself when no priority is sent: the script's part of the window, where the image was"
+    yield "requested first and where the script was; and on the slow link, with LOWAT=16384, the image requested first."
     yield from ("", _own_orders(matrix).markdown(), "", "## Where the order is lost", "")
     yield from (_layers(matrix).markdown(), "")
     if any(cell.native for cell in matrix.cells.values()):
@@ -81,12 +82,12 @@ def _own_orders(matrix: Matrix) -> Table:
     for server in matrix.servers:
         cell = next(cell for (name, _), cell in matrix.cells.items() if name == server)
         unasked = matrix.unasked[server]
-        share = cell.probes["none"].script_share
+        shares = [f"{cell.probes[name].script_share:.0%}" for name in ("none", "reversed")]
         rows.append(
             (
                 server,
                 cell.own_order,
-                f"{share:.0%}",
+                *shares,
                 f"{unasked.script_first_ms / 1000:.2f} s",
                 f"{unasked.script_last_ms / 1000:.2f} s",
                 f"{unasked.image_last_ms / 1000:.2f} s",
@@ -95,8 +96,9 @@ def _own_orders(matrix: Matrix) -> Table:
     head = (
         "server",
         "by itself",
-        "the script's share",
-        "slow link, LOWAT: script first byte",
+        "image first",
+        "script first",
+        "slow link: script first byte",
         "script last byte",
         "image last byte",
     )

@@ -40,6 +40,7 @@ DIALECTS = (
     "header",
     "header+no7540",
     "update",
+    "update+no7540",
     "chrome+header",
 )
 
@@ -111,6 +112,7 @@ def _arms(servers: list[Server], dialects: list[str]) -> Iterator[Arm]:
                 yield _arm(f"{server.name}.{dialect}.native", _LINK, asked, LOWAT="none", NATIVE="on")
         unasked = {"SERVER": server.name, "PRIORITY": "none"}
         yield _arm(f"{server.name}.{_UNASKED}.probe", _PROBE, unasked)
+        yield _arm(f"{server.name}.{_UNASKED}.probe-reversed", _PROBE, unasked, FIRST="script")
         yield _arm(f"{server.name}.{_UNASKED}.lowat", _LINK, unasked)
 
 
@@ -170,6 +172,7 @@ def matrix_of(experiment: Experiment, absent: Mapping[str, str]) -> Matrix:
                 "spdy": _probe(of_cell["probe-spdy"]),
                 "swap": _probe(of_cell["probe-swap"]),
                 "none": _probe(alone["probe"]),
+                "reversed": _probe(alone["probe-reversed"]),
             },
             control=crossing(of_cell["control"]),
             lowat=crossing(of_cell["lowat"]),

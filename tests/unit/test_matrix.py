@@ -31,6 +31,7 @@ def cell(
     asked: int = 100,
     swapped: int = 0,
     unasked: int = 50,
+    turned: int = 50,
     *,
     control: Crossing = LOST,
     lowat: Crossing = KEPT,
@@ -40,7 +41,7 @@ def cell(
     return Cell(
         server="nginx",
         dialect="plain",
-        probes={"spdy": probe(asked), "swap": probe(swapped), "none": probe(unasked)},
+        probes={"spdy": probe(asked), "swap": probe(swapped), "none": probe(unasked), "reversed": probe(turned)},
         control=control,
         lowat=lowat,
         swapped=KEPT,
@@ -77,12 +78,20 @@ def test_readings(asked: int, swapped: int, reading: Reading) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unasked", "order"),
-    [(0, OwnOrder.ARRIVAL), (50, OwnOrder.SHARED), (80, OwnOrder.SHARED), (100, OwnOrder.SCRIPT_FIRST)],
+    ("unasked", "turned", "order"),
+    [
+        (50, 50, OwnOrder.SHARED),
+        (80, 20, OwnOrder.SHARED),
+        (0, 100, OwnOrder.FIRST_COME),
+        (100, 0, OwnOrder.LAST_COME),
+        (100, 100, OwnOrder.SCRIPT_FIRST),
+        (0, 0, OwnOrder.OTHER),
+        (100, 50, OwnOrder.OTHER),
+    ],
 )
-def test_own_orders(unasked: int, order: OwnOrder) -> None:
-    """Of the script, which is requested second."""
-    assert cell(unasked=unasked).own_order is order
+def test_own_orders(unasked: int, turned: int, order: OwnOrder) -> None:
+    """Who comes first when the image is requested first, and when the script is."""
+    assert cell(unasked=unasked, turned=turned).own_order is order
 
 
 @pytest.mark.parametrize(
@@ -157,7 +166,7 @@ def test_the_document_for_programs() -> None:
     assert (of_server["version"], of_server["own_order"]) == ("nginx <1.0>", "shared")
     assert of_server["dialects"]["plain"] == {
         "reading": "strict",
-        "script_share": {"spdy": 1.0, "swap": 0.0, "none": 0.5},
+        "script_share": {"spdy": 1.0, "swap": 0.0, "none": 0.5, "reversed": 0.5},
         "layer": "socket",
         "control": {"outcome": "lost", "before": 1.0, "share": 1.0, "script_first_byte_ms": 4000.0},
         "lowat": {"outcome": "kept", "before": 0.2, "share": 1.0, "script_first_byte_ms": 1000.0},

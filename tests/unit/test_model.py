@@ -70,6 +70,7 @@ def test_an_unlimited_link_is_its_delays() -> None:
         ({"SERVER": "h2o", "PRIORITY": "swap"}, "PRIORITY"),
         ({"BUFFERING": "off"}, "BUFFERING"),
         ({"DIALECT": "header"}, "DIALECT"),
+        ({"FIRST": "script"}, "FIRST"),
     ],
 )
 def test_what_is_not_covered_is_said(knobs: dict[str, str], told: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from client.dialects import PLAIN
 from client.plan import Plan, Protocol, Request, Steps, maps_plan, read_plan
-from client.priorities import Priorities
+from client.priorities import First, Priorities
 from client.signals import Change, Group, Position, Signals
 
 MAPS = maps_plan(
@@ -112,6 +112,22 @@ def test_over_spdy_levels_are_said() -> None:
     assert (MAPS.protocol, plan.protocol) == ("h2", "spdy/3.1")
     assert [each.signals for each in (plan.page, *plan.resources)] == [Signals(level=level) for level in (0, 3, 2)]
     assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_the_script_can_be_requested_first() -> None:
+    """With the priorities it had."""
+    plan = maps_plan(
+        address="198.18.1.2",
+        port=443,
+        server_name="maps.test",
+        priorities=Priorities.SPDY,
+        dialect=PLAIN,
+        first=First.SCRIPT,
+        reloads=0,
+        window_bytes=2**24,
+        load_deadline_ns=10**9,
+    )
+    assert (plan.page, plan.resources, plan.favoured) == (MAPS.page, MAPS.resources[::-1], "script")
 
 
 def test_the_measured_load_comes_after_the_reloads() -> None:

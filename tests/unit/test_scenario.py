@@ -6,7 +6,7 @@ import pytest
 
 from client.dialects import PLAIN
 from client.plan import Kind
-from client.priorities import Priorities
+from client.priorities import First, Priorities
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
 from experiments.scenario import CongestionControl, Scenario, as_document
@@ -27,6 +27,7 @@ def test_defaults_are_the_maps_case() -> None:
         gso_segments=None,
         link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
         plan=Kind.MAPS,
+        first=First.IMAGE,
         priorities=Priorities.SPDY,
         dialect=PLAIN,
         size_bytes=716_800,
@@ -128,6 +129,7 @@ def test_the_target_is_autos() -> None:
         ({"WINDOW": "2g"}, "WINDOW=2g", "65535 bytes to 2047M"),
         ({"DIALECT": "plain+chrome"}, "DIALECT=plain+chrome", "one of plain, chrome, firefox, safari, or none of them"),
         ({"PLAN": "race"}, "PLAN=race", "maps, probe"),
+        ({"FIRST": "page"}, "FIRST=page", "image, script"),
         ({"PLAN": "probe"}, "RELOADS=2", "0 with PLAN=probe; SCENARIO=probe has what goes with it"),
         ({"PLAN": "probe", "RELOADS": "0", "SIZE": "100k"}, "SIZE=100k", "262144 bytes at least with PLAN=probe"),
         ({"PLAN": "probe", "RELOADS": "0", "RATE_STEPS": "1mbit@2s"}, "RATE_STEPS=1mbit@2s", "none with PLAN=probe"),
