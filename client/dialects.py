@@ -29,7 +29,8 @@ class Part(StrEnum):
     """The closed set, in the order in which they are written."""
 
     PLAIN = "plain"
-    """Weights at the root of the tree, Chrome's for SPDY's levels; over SPDY itself, the levels."""
+    """Weights at the root of the tree, Chrome's for SPDY's levels; over SPDY itself, the levels, and over HTTP/3
+    the header field."""
     CHROME = "chrome"
     """One chain of exclusive dependencies."""
     FIREFOX = "firefox"
@@ -99,6 +100,7 @@ class Dialect:
 
 
 PLAIN = Dialect((Part.PLAIN,))
+HEADER = Dialect((Part.HEADER,))
 
 
 def parse(text: str) -> Dialect:
@@ -133,9 +135,9 @@ def saying(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -
     placed: Mapping[str, Position] = {}
     if tree:
         placed = _positions(tree, priorities.opposite if moves else priorities, resources)
-    fields: Mapping[str, str] = {}
+    said_by_header: Mapping[str, str] = {}
     if Part.HEADER in parts:
-        fields = _fields(tree, priorities.opposite if updates else priorities, resources)
+        said_by_header = _fields(tree, priorities.opposite if updates else priorities, resources)
     later = sorted(resources[1:], key=lambda name: name != priorities.favoured)
     changes: list[Change] = []
     if moves:
@@ -145,7 +147,7 @@ def saying(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -
         updated = _fields(tree, priorities, resources)
         changes += [Change(resource=name, field=updated[name]) for name in later]
     return Saying(
-        requests={name: Signals(position=placed.get(name), field=fields.get(name)) for name in resources},
+        requests={name: Signals(position=placed.get(name), field=said_by_header.get(name)) for name in resources},
         groups=_FIREFOX_GROUPS if tree is Part.FIREFOX else (),
         changes=tuple(changes),
         no_rfc7540_priorities=Part.NO7540 in parts,
@@ -157,6 +159,13 @@ def levels(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -
     if dialect != PLAIN:
         raise ValueError(f"{dialect} over SPDY")
     return Saying(requests={name: Signals(level=priorities.levels.get(name)) for name in resources})
+
+
+def fields(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -> Saying:
+    """The same over HTTP/3, which has RFC 9218 and nothing else. Raises ValueError if not PLAIN or HEADER."""
+    if dialect not in (PLAIN, HEADER):
+        raise ValueError(f"{dialect} over HTTP/3")
+    return saying(HEADER, priorities, resources)
 
 
 def _positions(tree: Part, priorities: Priorities, resources: Sequence[str]) -> dict[str, Position]:

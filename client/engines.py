@@ -1,4 +1,4 @@
-"""The engine for each protocol."""
+"""The engine for each protocol that TCP carries; HTTP/3 has one of its own kind (client/http3)."""
 
 from client.engine import Engine
 from client.http2.engine import Http2Engine
@@ -7,9 +7,11 @@ from client.spdy.engine import SpdyEngine
 
 
 def engine_for(plan: Plan) -> Engine:
-    """What speaks the plan's protocol."""
+    """What speaks the plan's protocol. Raises ValueError for HTTP/3."""
     match plan.protocol:
         case Protocol.HTTP2:
             return Http2Engine(plan)
         case Protocol.SPDY:
             return SpdyEngine(plan)
+        case Protocol.HTTP3:
+            raise ValueError("HTTP/3 is not carried by TCP")

@@ -65,6 +65,10 @@ class Loads:
         """Whether all that are open have had their headers."""
         return self._open.keys() <= self._answered
 
+    def is_open(self, stream_id: int) -> bool:
+        """Whether that stream has been asked for, and has not ended."""
+        return stream_id in self._open
+
     def is_resource(self, stream_id: int) -> bool:
         """Whether that stream is open, and not the page's."""
         return self._open.get(stream_id, self._plan.page) is not self._plan.page

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from client.dialects import Dialect, levels, saying
+from client.dialects import Dialect, fields, levels, saying
 from client.priorities import IMAGE, PAGE, SCRIPT, First, Priorities
 from client.signals import Change, Group, Position, Signals
 
@@ -19,6 +19,7 @@ class Protocol(StrEnum):
 
     HTTP2 = "h2"
     SPDY = "spdy/3.1"
+    HTTP3 = "h3"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,8 @@ def maps_plan(
     paths = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
     if first is First.SCRIPT:
         paths[IMAGE] = paths.pop(IMAGE)
-    said = (levels if protocol is Protocol.SPDY else saying)(dialect, priorities, list(paths))
+    say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]
+    said = say(dialect, priorities, list(paths))
     page, *resources = (Request(name=name, path=path, signals=said.requests[name]) for name, path in paths.items())
     return Plan(
         protocol=protocol,

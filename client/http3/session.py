@@ -1,0 +1,94 @@
+"""A plan carried out over QUIC: the UDP socket and the clock around the engine.
+
+Times are those at which the kernel received a datagram, as with TCP (client/transport.py); they never decrease.
+"""
+
+import select
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from client.http3.engine import Http3Engine
+from client.journal import Journal
+from client.plan import Plan
+from client.telling import connecting_deadline, told
+from client.transport import Deadline, TransportFailed
+from clock import arrival
+
+_OLDEST_STAMP_NS = 10**6
+_DATAGRAM_BYTES = 65_535
+
+
+def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
+    """All loads of the plan. Raises LoadFailed or TransportFailed."""
+    with (
+        (out / "keys.log").open("w") as keys,
+        Journal.writing(out) as journal,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+    ):
+        udp.connect((plan.address, plan.port))
+        arrival.stamp_arrivals(udp)
+        engine = Http3Engine(plan, ca_file, keys)
+        pump = _Pump(engine, udp, journal)
+        engine.connect(time.monotonic_ns())
+        pump.until(lambda: engine.ready, connecting_deadline(plan))
+        for number in range(1, plan.loads + 1):
+            with told(number, plan, engine, journal):
+                began_ns = time.monotonic_ns()
+                journal.add(engine.begin_load(began_ns))
+                print(f"began {number} {began_ns}", flush=True)
+                pump.until(lambda: not engine.loading, Deadline(began_ns + plan.load_deadline_ns, "it"))
+        engine.close()
+        pump.flush()
+        host, port = udp.getsockname()
+        received = udp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        journal.conclude(out, address=host, port=port, receive_buffer_bytes=received)
+
+
+class _Pump:
+    """Moves datagrams between the socket and the engine."""
+
+    def __init__(self, engine: Http3Engine, udp: socket.socket, journal: Journal) -> None:
+        self._engine = engine
+        self._udp = udp
+        self._journal = journal
+        self._received_ns = 0
+
+    def until(self, done: Callable[[], bool], deadline: Deadline) -> None:
+        """Raises LoadFailed, and TransportFailed when the deadline has come or nobody is there."""
+        self.flush()
+        while not done():
+            if select.select([self._udp], [], [], self._patience_s(deadline))[0]:
+                datagram, received_ns = self._receive()
+                began_ns = time.monotonic_ns()
+                events = self._engine.receive(datagram, received_ns)
+                self._journal.add(events)
+                self._journal.cost.add(len(events), time.monotonic_ns() - began_ns)
+            elif self._is_due():
+                self._journal.add(self._engine.wake(time.monotonic_ns()))
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what there is to send."""
+        for datagram in self._engine.datagrams_to_send(time.monotonic_ns()):
+            try:
+                self._udp.send(datagram)
+            except OSError as error:
+                raise TransportFailed(f"the connection broke: {error}") from error
+
+    def _receive(self) -> tuple[bytes, int]:
+        try:
+            datagram, ancillary, _, _ = self._udp.recvmsg(_DATAGRAM_BYTES, arrival.ANCILLARY_BYTES)
+        except OSError as error:
+            raise TransportFailed(f"the connection broke: {error}") from error
+        self._received_ns = max(self._received_ns, arrival.arrival_ns(ancillary, _OLDEST_STAMP_NS))
+        return datagram, self._received_ns
+
+    def _patience_s(self, deadline: Deadline) -> float:
+        left_s, timer_ns = deadline.remaining_s(), self._engine.timer_ns
+        return left_s if timer_ns is None else max(0.0, min(left_s, (timer_ns - time.monotonic_ns()) / 10**9))
+
+    def _is_due(self) -> bool:
+        timer_ns = self._engine.timer_ns
+        return timer_ns is not None and timer_ns <= time.monotonic_ns()

@@ -1,0 +1,40 @@
+"""What a client writes down as it happens: events.jsonl and arrivals.jsonl; and what it says of itself at the end."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+from client.events import Event
+from clock.cost import Cost
+
+
+class Journal:
+    """The files of a connection, open. cost: what writing them takes of the client's time."""
+
+    def __init__(self, events: TextIO, arrivals: TextIO) -> None:
+        self._events = events
+        self._arrivals = arrivals
+        self.cost = Cost()
+
+    @classmethod
+    @contextmanager
+    def writing(cls, out: Path) -> Iterator[Self]:
+        """In that folder."""
+        with (out / "events.jsonl").open("w") as events, (out / "arrivals.jsonl").open("w") as arrivals:
+            yield cls(events, arrivals)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """These have happened."""
+        self._events.writelines(event.to_json() + "\n" for event in events)
+
+    def arrived(self, t_ns: int, tcp_bytes: int) -> None:
+        """So many bytes of the TCP stream had arrived by then."""
+        self._arrivals.write(f'{{"t_ns": {t_ns}, "tcp_bytes": {tcp_bytes}}}\n')
+
+    def conclude(self, out: Path, **socket_state: Any) -> None:
+        """Write socket.json."""
+        document = {**socket_state, "instrument": asdict(self.cost)}
+        (out / "socket.json").write_text(json.dumps(document) + "\n")

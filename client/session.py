@@ -1,0 +1,54 @@
+"""A plan carried out over TLS and TCP: the transport around an engine."""
+
+import time
+from pathlib import Path
+
+from client.engine import Engine
+from client.engines import engine_for
+from client.events import Event, Kind
+from client.journal import Journal
+from client.plan import Plan
+from client.telling import connecting_deadline, told
+from client.transport import Deadline, Transport, tls_context
+
+_LINGER_S = 0.25
+"""How long the connection stays after the last load, so that even the shortest can be looked at from the front."""
+
+
+def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
+    """All loads of the plan. Raises LoadFailed or TransportFailed."""
+    deadline = connecting_deadline(plan)
+    context = tls_context(ca_file, out / "keys.log")
+    with (
+        Journal.writing(out) as journal,
+        Transport((plan.address, plan.port), plan.server_name, context, plan.protocol, deadline) as transport,
+    ):
+        engine = engine_for(plan)
+        journal.add([Event(t_ns=transport.connected_ns, kind=Kind.CONNECTED, load=0)])
+        journal.add([Event(t_ns=transport.handshake(deadline), kind=Kind.SECURED, load=0)])
+        host, port = transport.local_address
+        for number in range(1, plan.loads + 1):
+            _run_load(number, plan, engine, transport, journal)
+        time.sleep(_LINGER_S)
+        journal.conclude(out, address=host, port=port, receive_buffer_bytes=transport.receive_buffer_bytes)
+
+
+def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: Journal) -> None:
+    deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "it")
+    with told(number, plan, engine, journal):
+        began_ns = time.monotonic_ns()
+        journal.add(engine.begin_load(began_ns))
+        transport.send(engine.data_to_send(), deadline)
+        print(f"began {number} {began_ns}", flush=True)
+        while engine.loading:
+            if plan.steps and not transport.wait(plan.steps.quiet_ns, deadline):
+                journal.add(engine.quiet(time.monotonic_ns()))
+                transport.send(engine.data_to_send(), deadline)
+                continue
+            for plaintext, record in transport.receive(deadline):
+                began_ns = time.monotonic_ns()
+                events = engine.receive(plaintext, record.received_ns, record)
+                journal.add(events)
+                journal.cost.add(len(events), time.monotonic_ns() - began_ns)
+            journal.arrived(*transport.received)
+            transport.send(engine.data_to_send(), deadline)

@@ -1,0 +1,225 @@
+"""The engine of HTTP/3, back to back with a server made of aioquic, in memory."""
+
+import contextlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from aioquic.h3.connection import ErrorCode, H3Connection
+from aioquic.h3.events import H3Event, HeadersReceived
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.connection import QuicConnection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from client.dialects import PLAIN
+from client.events import Event, Kind
+from client.http3.engine import Http3Engine
+from client.loads import LoadFailed
+from client.plan import Protocol, maps_plan
+from client.priorities import Priorities
+from proxy.certificates import Certificates, issue
+
+_CLIENT = ("198.18.0.3", 40_000)
+_STEP_NS = 10**6
+PAGE, IMAGE, SCRIPT = 0, 4, 8
+
+
+class Pair:
+    """Both ends; every exchange takes a millisecond."""
+
+    def __init__(self, certificates: Certificates, priorities: Priorities = Priorities.SPDY, alpn: str = "h3") -> None:
+        self.keys = io.StringIO()
+        plan = maps_plan(
+            address="198.18.1.2",
+            port=443,
+            server_name="maps.test",
+            priorities=priorities,
+            dialect=PLAIN,
+            protocol=Protocol.HTTP3,
+            reloads=1,
+            window_bytes=2**20,
+            load_deadline_ns=10**10,
+        )
+        self.engine = Http3Engine(plan, certificates.ca, self.keys)
+        configuration = QuicConfiguration(is_client=False, alpn_protocols=[alpn])
+        configuration.load_cert_chain(certificates.chain, certificates.key)
+        self._configuration = configuration
+        self.quic: QuicConnection | None = None
+        self.http: H3Connection | None = None
+        self.now_ns = 0
+        self.events: list[Event] = []
+        self.at_server: list[H3Event] = []
+        self.spoil: Callable[[bytes], bytes] = bytes
+        self.engine.connect(0)
+
+    def exchange(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.now_ns += _STEP_NS
+            for datagram in self.engine.datagrams_to_send(self.now_ns):
+                self._receive(datagram)
+            if self.quic:
+                for datagram, _ in self.quic.datagrams_to_send(now=self.now_ns / 10**9):
+                    self.events += self.engine.receive(self.spoil(datagram), self.now_ns)
+
+    def end(self) -> None:
+        """Until the client's timer tells it that the connection is over, which it does not say at once."""
+        self.exchange(2)
+        for _ in range(3):
+            if (timer_ns := self.engine.timer_ns) is not None:
+                self.now_ns = max(self.now_ns, timer_ns) + 1
+                self.events += self.engine.wake(self.now_ns)
+
+    def _receive(self, datagram: bytes) -> None:
+        if self.quic is None:
+            connection_id = datagram[6 : 6 + datagram[5]]
+            self.quic = QuicConnection(
+                configuration=self._configuration, original_destination_connection_id=connection_id
+            )
+        self.quic.receive_datagram(datagram, _CLIENT, now=self.now_ns / 10**9)
+        while (event := self.quic.next_event()) is not None:
+            if self.http is None and type(event).__name__ == "ProtocolNegotiated":
+                self.http = H3Connection(self.quic)
+            if self.http:
+                self.at_server += self.http.handle_event(event)
+
+    def begin(self) -> None:
+        """Shake hands, and ask for the page."""
+        self.exchange(4)
+        assert self.engine.ready
+        self.events += self.engine.begin_load(self.now_ns)
+        self.exchange(2)
+
+    def answer(self, stream_id: int, *pieces: bytes, status: str = "200", end: bool = True) -> None:
+        assert self.http is not None
+        self.http.send_headers(stream_id, [(b":status", status.encode())])
+        for number, piece in enumerate(pieces, start=1):
+            self.http.send_data(stream_id, piece, end_stream=end and number == len(pieces))
+            self.exchange(2)
+
+    def requests(self) -> list[dict[bytes, bytes]]:
+        return [dict(event.headers) for event in self.at_server if isinstance(event, HeadersReceived)]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return issue(tmp_path_factory.mktemp("certificates"), "maps.test")
+
+
+@pytest.fixture
+def pair(certificates: Certificates) -> Pair:
+    pair = Pair(certificates)
+    pair.begin()
+    return pair
+
+
+def test_a_page_load(pair: Pair) -> None:
+    """The page alone, then image and script; told from the handshake to the end, as over HTTP/2."""
+    assert [request[b":path"] for request in pair.requests()] == [b"/"]
+    pair.answer(PAGE, b"page")
+    assert [request[b":path"] for request in pair.requests()] == [b"/", b"/image.jpg", b"/script.js"]
+    pair.answer(SCRIPT, b"x" * 500, b"y")
+    assert pair.engine.unfinished == ["image"]
+    pair.answer(IMAGE, b"z")
+    assert not pair.engine.loading
+    kinds = [(event.kind, event.resource) for event in pair.events]
+    assert kinds[:3] == [(Kind.SECURED, None), (Kind.LOAD_STARTED, None), (Kind.REQUEST_SENT, "page")]
+    assert kinds[-1] == (Kind.LOAD_FINISHED, None)
+    script = [event for event in pair.events if event.resource == "script"]
+    assert script[0].kind == Kind.REQUEST_SENT
+    assert script[1].kind == Kind.HEADERS
+    assert script[-1].kind == Kind.ENDED
+    assert sum(event.size_bytes or 0 for event in script if event.kind == Kind.DATA) == 501
+    assert [event.t_ns for event in pair.events] == sorted(event.t_ns for event in pair.events)
+    assert "CLIENT_TRAFFIC_SECRET_0" in pair.keys.getvalue()
+
+
+def test_reload_on_the_same_connection(pair: Pair) -> None:
+    """The next load asks anew."""
+    for stream_id in (PAGE, IMAGE, SCRIPT):
+        pair.answer(stream_id, b"x")
+    pair.events += pair.engine.begin_load(pair.now_ns)
+    pair.exchange(2)
+    assert [event.load for event in pair.events if event.kind == Kind.LOAD_STARTED] == [1, 2]
+    assert [request[b":path"] for request in pair.requests()][-1] == b"/"
+
+
+@pytest.mark.parametrize(
+    ("priorities", "fields"),
+    [(Priorities.SPDY, [b"u=0, i", b"u=5, i", b"u=2"]), (Priorities.NONE, [None, None, None])],
+)
+def test_priorities_are_header_fields(
+    certificates: Certificates, priorities: Priorities, fields: list[bytes | None]
+) -> None:
+    """RFC 9218 is all that HTTP/3 has."""
+    pair = Pair(certificates, priorities)
+    pair.begin()
+    pair.answer(PAGE, b"x")
+    assert [request.get(b"priority") for request in pair.requests()] == fields
+
+
+def test_an_informational_response_is_no_answer(pair: Pair) -> None:
+    """103 before 200."""
+    assert pair.http is not None
+    pair.http.send_headers(PAGE, [(b":status", b"103")])
+    pair.answer(PAGE, b"x")
+    assert [event.detail for event in pair.events if event.kind == Kind.HEADERS] == ["200"]
+
+
+def test_another_status_fails_the_load(pair: Pair) -> None:
+    """It is named, with the resource."""
+    with pytest.raises(LoadFailed, match="answered page with status 502"):
+        pair.answer(PAGE, b"x", status="502")
+
+
+def test_a_reset_stream_fails_the_load(pair: Pair) -> None:
+    """With the code, as QUIC has it."""
+    assert pair.quic is not None
+    pair.quic.reset_stream(PAGE, ErrorCode.H3_INTERNAL_ERROR)
+    with pytest.raises(LoadFailed, match="reset the stream of page: 0x102"):
+        pair.exchange(2)
+
+
+def test_the_end_of_the_connection_fails_the_load(pair: Pair) -> None:
+    """When a stream is open."""
+    assert pair.quic is not None
+    pair.quic.close(error_code=ErrorCode.H3_INTERNAL_ERROR, reason_phrase="tired")
+    with pytest.raises(LoadFailed, match=r"GOAWAY \(0x102, tired\)"):
+        pair.end()
+
+
+def test_another_protocol_fails(certificates: Certificates) -> None:
+    """Nobody shakes hands on HTTP/3 who speaks something else."""
+    pair = Pair(certificates, alpn="hq-interop")
+    with pytest.raises(LoadFailed, match="the handshake failed"):
+        pair.end()
+
+
+def test_another_authority_fails(certificates: Certificates, tmp_path: Path) -> None:
+    """The client trusts its run's authority alone."""
+    pair = Pair(certificates)
+    pair.engine = Http3Engine(pair.engine._plan, issue(tmp_path, "maps.test").ca, pair.keys)
+    pair.engine.connect(0)
+    with pytest.raises(LoadFailed, match="the handshake failed"):
+        pair.end()
+
+
+def test_frames_that_break_the_protocol(pair: Pair) -> None:
+    """DATA before HEADERS."""
+    assert pair.quic is not None
+    pair.quic.send_stream_data(PAGE, b"\x00\x01x")
+    with pytest.raises(LoadFailed, match=r"GOAWAY \(0x105, DATA frame is not allowed in this state\)"):
+        pair.end()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(data=st.binary(min_size=1, max_size=64), at=st.integers(min_value=0, max_value=1500))
+def test_no_datagram_raises_anything_else(certificates: Certificates, data: bytes, at: int) -> None:
+    """Whatever becomes of datagrams on the way: they are survived, or the load fails."""
+    pair = Pair(certificates)
+    pair.begin()
+    pair.spoil = lambda datagram: datagram[:at] + data + datagram[at + len(data) :]
+    with contextlib.suppress(LoadFailed):
+        pair.answer(PAGE, b"page")
+        pair.end()
