@@ -124,7 +124,7 @@ if [ -n "$missing" ]; then
         complain "apt-get failed: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")"
         exit 1
     fi
-    [ -z "$services" ] || say "not running, but Debian would start them at the next boot:$services (systemctl disable$services)"
+    [ -z "$services" ] || say "installed and not running; Debian would start at the next boot:$services (systemctl disable$services)"
 fi
 if [ -n "$optional" ] && [ "$part" != environment ]; then
     if ! have apt-get || [ "$become" = no ]; then

@@ -1,0 +1,78 @@
+"""docs/adding-a-server.md against the catalogue: its example is the tree's, and it names all that there is to write."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy import server
+from tests.contract.fronts import front
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs/adding-a-server.md").read_text()
+SHOWN = re.findall(r"^`(proxy/servers/[^`]+)`:\n\n```\w*\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+NAMED = set(re.findall(r"`(\w+)`", GUIDE))
+
+
+class _Noting(dict[str, Any]):
+    """A table that notes down which of its fields, and of its tables' fields, are asked for."""
+
+    def __init__(self, table: dict[str, Any], noted: set[str]) -> None:
+        super().__init__(table)
+        self._noted = noted
+        for name, value in table.items():
+            if isinstance(value, dict):
+                self[name] = _Noting(value, noted)
+
+    def __getitem__(self, name: str) -> Any:
+        self._noted.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self._noted.add(str(name))
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._noted.add(name)
+        return super().get(name, default)
+
+
+def test_the_example_is_the_trees() -> None:
+    """Both files of one server, whole, to the letter."""
+    assert {Path(path).parent for path, _ in SHOWN} == {Path("proxy/servers/caddy")}
+    folder = ROOT / "proxy/servers/caddy"
+    assert sorted(ROOT / path for path, _ in SHOWN) == sorted(folder.iterdir())
+    for path, text in SHOWN:
+        assert text == (ROOT / path).read_text(), path
+
+
+def test_the_excerpt_is_the_trees() -> None:
+    """A level that came later, as HAProxy's entry has it."""
+    (excerpt,) = re.findall(r"^```toml\n(\[native\]\n.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    assert excerpt in (ROOT / "proxy/servers/haproxy/server.toml").read_text()
+
+
+def test_every_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever proxy/server.py asks the entries for."""
+    folders = [known.template.parent for known in server.catalogue().values()]
+    read, noted = tomllib.loads, set[str]()
+    monkeypatch.setattr(tomllib, "loads", lambda text: _Noting(read(text), noted))
+    for folder in folders:
+        server._read(folder)
+    assert {"program", "on_since", "record_bytes"} <= noted
+    assert noted - NAMED == set()
+
+
+def test_every_value_is_named() -> None:
+    """Whatever a template may use, but for what levels and privileges bring."""
+    described = front("nginx")
+    own = described.settings.server
+    brought = {*own.native.levels["off"], *own.buffering.levels["on"], *own.privileges["root"]}
+    assert set(described._values) - brought - NAMED == set()
+
+
+def test_every_test_is_there() -> None:
+    """The files in its last table exist."""
+    assert [path for path in re.findall(r"`(tests/[\w/]+\.py)`", GUIDE) if not (ROOT / path).is_file()] == []

@@ -1,0 +1,48 @@
+"""What a process has used, whichever of its threads did."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from proxy.usage import Usage, usage
+
+_WORKED_NS = 50_000_000
+
+
+def test_threads_count() -> None:
+    """Work of a thread that still lives is the process's; so are its waits."""
+    done, seen = threading.Event(), threading.Event()
+
+    def work() -> None:
+        while time.thread_time_ns() < _WORKED_NS:
+            pass
+        for _ in range(10):
+            time.sleep(0.001)
+        done.set()
+        seen.wait()
+
+    before = usage(os.getpid())
+    worker = threading.Thread(target=work)
+    worker.start()
+    done.wait()
+    after = usage(os.getpid())
+    seen.set()
+    worker.join()
+    assert before.voluntary_switches is not None
+    assert after.voluntary_switches is not None
+    assert after.voluntary_switches >= before.voluntary_switches + 10
+    if before.cpu_ns is None or after.cpu_ns is None:
+        pytest.skip("this kernel does not count time on processors")
+    assert after.cpu_ns >= before.cpu_ns + _WORKED_NS
+
+
+def test_a_process_that_has_ended_has_used_nothing_known() -> None:
+    """Its journal goes on without a figure."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    nothing = Usage(cpu_ns=None, voluntary_switches=None, involuntary_switches=None, read_calls=None, write_calls=None)
+    assert usage(child) == nothing
