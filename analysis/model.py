@@ -65,7 +65,9 @@ class Writes:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """As run.json keeps it under `front`."""
+        """As run.json keeps it under `front`. Raises NoPrediction if it says nothing of how that front writes."""
+        if document["record_bytes"] is None:
+            raise NoPrediction("how this server writes is not described well enough")
         return cls(
             record_bytes=document["record_bytes"], batch_bytes=document["batch_bytes"], strict=document["strict"]
         )

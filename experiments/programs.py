@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 from experiments.errors import Unavailable
+from experiments.npm import check_modules, lacks_modules
 from experiments.order import Tools
 from experiments.processes import in_utc
 from proxy.server import Server, catalogue
@@ -29,7 +30,9 @@ def version(*command: str) -> str | None:
 def server_version(server: Server) -> str | None:
     """What the server calls itself, None if it is not installed."""
     program = find(server.program)
-    return version(*server.arguments(server.version, {"program": program})) if program else None
+    if program is None or lacks_modules(server):
+        return None
+    return version(*server.arguments(server.version, {"program": program}))
 
 
 def tools_for(server_name: str, *, capture: bool) -> Tools:
@@ -42,6 +45,7 @@ def tools_for(server_name: str, *, capture: bool) -> Tools:
         "tc": "iproute2",
     }
     programs = {name: _found(name, package, f"SERVER={server_name}") for name, package in packages.items()}
+    check_modules(server)
     versions = {
         "node": version(programs["node"], "--version"),
         server.name: server_version(server),

@@ -23,18 +23,23 @@ class Server:
     """One kind of front.
 
     program: name of the executable; package: the distribution's package that brings it.
-    version, command: argument lists with {program}, {config}, {state} and {log} to fill in.
+    npm: the folder with the package.json of what it needs of npm, None if it needs nothing.
+    protocol: what it speaks above TLS, by its ALPN name.
+    version, command: argument lists with {program}, {config}, {state} and {log} to fill in; {servers} is the catalogue.
     native: by "on" and "off", the template values that switch the server's own mechanism; a missing key is a level
     that the server does not have.
     buffering: likewise, those that switch whether it takes whole answers from the origin.
     privileges: by "root" and "ordinary", the template values for a server started by such a user.
     scheduling: how it orders streams, in words.
-    record_bytes, batch_bytes, strict: how it writes (analysis/model.py, Writes).
+    record_bytes, batch_bytes, strict: how it writes (analysis/model.py, Writes); None, all three, where that is not
+    known well enough for a prediction.
     """
 
     name: str
     program: str
     package: str
+    npm: Path | None
+    protocol: str
     version: tuple[str, ...]
     command: tuple[str, ...]
     template: Path
@@ -42,9 +47,9 @@ class Server:
     buffering: Mapping[str, Mapping[str, str]]
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
-    record_bytes: int
+    record_bytes: int | None
     batch_bytes: int | None
-    strict: bool
+    strict: bool | None
 
     @property
     def traits(self) -> Mapping[str, Any]:
@@ -57,7 +62,7 @@ class Server:
 
     def arguments(self, words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
         """`version` or `command` with its places filled in."""
-        return tuple(word.format_map(values) for word in words)
+        return tuple(word.format_map({"servers": str(_CATALOGUE), **values}) for word in words)
 
 
 @cache
@@ -68,10 +73,13 @@ def catalogue() -> Mapping[str, Server]:
 
 def _read(folder: Path) -> Server:
     entry = tomllib.loads((folder / "server.toml").read_text())
+    writes = entry.get("writes", {})
     return Server(
         name=folder.name,
         program=entry["program"],
         package=entry["package"],
+        npm=_CATALOGUE / entry["npm"] if "npm" in entry else None,
+        protocol=entry.get("protocol", "h2"),
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),
         template=folder / entry["template"],
@@ -79,7 +87,7 @@ def _read(folder: Path) -> Server:
         buffering=entry["buffering"],
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry["scheduling"],
-        record_bytes=entry["writes"]["record_bytes"],
-        batch_bytes=entry["writes"].get("batch_bytes"),
-        strict=entry["writes"]["strict"],
+        record_bytes=writes.get("record_bytes"),
+        batch_bytes=writes.get("batch_bytes"),
+        strict=writes.get("strict"),
     )

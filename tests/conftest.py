@@ -102,6 +102,12 @@ def captures() -> None:
         _need(name)
 
 
+@pytest.fixture(scope="session")
+def npm() -> None:
+    """Needs the packages of npm that the SPDY fronts are made of."""
+    _need("spdy")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Done:
     """A finished command: its exit code, what it printed, and the newest summary if there is one."""

@@ -1,5 +1,6 @@
 """Every file of the catalogues: named scenarios, servers, and the README that tells of the knobs."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 import experiments
 import proxy
-from client.plan import Kind
+from client.plan import Kind, Protocol
 from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, read_entry, request_from
 from experiments.knobs import KNOBS, Knob, scenario_from
 from experiments.sweep.asking import asked_from
@@ -87,14 +88,29 @@ def test_server_entry(server: Server) -> None:
     assert set(server.native) <= {"on", "off"}
     assert "on" in server.buffering
     assert set(server.buffering) <= {"on", "off"}
+    assert Protocol(server.protocol)
+    assert (server.record_bytes is None) == (server.strict is None)
 
 
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
 def test_server_entry_has_no_stray_keys(server: Server) -> None:
     """A server file has the keys that are read, and no other that would be silently ignored."""
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
-    needed = {"program", "package", "version", "command", "template", "scheduling", "native", "buffering", "writes"}
-    assert needed <= set(entry) <= needed | {"privileges"}
+    needed = {"program", "package", "version", "command", "template", "scheduling", "native", "buffering"}
+    assert needed <= set(entry) <= needed | {"npm", "privileges", "protocol", "writes"}
+
+
+@pytest.mark.parametrize("server", [server for server in servers().values() if server.npm], ids=lambda each: each.name)
+def test_packages_of_npm_are_pinned(server: Server) -> None:
+    """By version and content, and wherever a machine's npm gets them from."""
+    assert server.npm
+    wanted = json.loads((server.npm / "package.json").read_text())["dependencies"]
+    locked = json.loads((server.npm / "package-lock.json").read_text())["packages"]
+    assert locked[""]["dependencies"] == wanted
+    assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
+    for name, package in locked.items():
+        assert not name or package["integrity"].startswith("sha512-")
+        assert "resolved" not in package
 
 
 @pytest.mark.parametrize(("name", "native", "buffering"), levels())

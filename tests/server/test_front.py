@@ -19,6 +19,7 @@ from client.dialects import PLAIN
 from client.plan import maps_plan
 from client.priorities import Priorities
 from experiments.errors import StepFailed
+from experiments.npm import modules_of
 from experiments.processes import Process
 from experiments.programs import find
 from proxy.certificates import issue
@@ -40,7 +41,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _settings(name: str, folder: Path, origin: str) -> FrontSettings:
+def _settings(name: str, folder: Path, origin: str, size_bytes: int = _SIZE) -> FrontSettings:
     server = catalogue()[name]
     program = find(server.program)
     assert program is not None, f"{server.program} is not installed"
@@ -53,20 +54,21 @@ def _settings(name: str, folder: Path, origin: str) -> FrontSettings:
         address="127.0.0.1",
         port=_free_port(),
         origin=origin,
-        size_bytes=_SIZE,
+        size_bytes=size_bytes,
         certificates=issue(folder, _NAME),
         config=folder / server.template.name,
         state=folder / "state",
         as_root=os.geteuid() == 0,
         log=folder / "error.log",
         output=folder / "output.log",
+        modules=modules_of(server),
     )
 
 
 @contextmanager
-def _front(name: str, folder: Path) -> Iterator[tuple[FrontSettings, FrontProcess]]:
-    with running_origin(folder / "access.jsonl", SIZE=str(_SIZE), JS_DELAY_MS="50") as port:
-        settings = _settings(name, folder, f"127.0.0.1:{port}")
+def _front(name: str, folder: Path, size_bytes: int = _SIZE) -> Iterator[tuple[FrontSettings, FrontProcess]]:
+    with running_origin(folder / "access.jsonl", SIZE=str(size_bytes), JS_DELAY_MS="50") as port:
+        settings = _settings(name, folder, f"127.0.0.1:{port}", size_bytes)
         with Front(settings).running(lambda command, log: Process(name, command, log)) as process:
             yield settings, process
 
