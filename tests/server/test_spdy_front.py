@@ -4,7 +4,8 @@ import json
 import socket
 import ssl
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from client.dialects import PLAIN
 from client.loads import LoadFailed
 from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Protocol, maps_plan
 from client.priorities import Priorities
+from client.spdy.engine import SpdyEngine
+from client.transport import TransportFailed
 from experiments.processes import Process
 from proxy.front import Front, FrontSettings
 from proxy.readiness import ask
@@ -95,21 +98,41 @@ def test_an_origin_that_is_gone(name: str, tmp_path: Path) -> None:
     assert "Error" in settings.log.read_text()
 
 
+@contextmanager
+def _connection(settings: FrontSettings) -> Iterator[ssl.SSLSocket]:
+    context = ssl.create_default_context(cafile=str(settings.certificates.ca))
+    context.set_alpn_protocols(["spdy/3.1"])
+    with (
+        socket.create_connection((settings.address, settings.port), timeout=5) as plain,
+        context.wrap_socket(plain, server_hostname=_NAME) as connection,
+    ):
+        yield connection
+
+
 @BOTH
-def test_garbage_ends_a_session_and_not_the_server(name: str, tmp_path: Path) -> None:
-    """Whoever comes next is served."""
-    with _front(name, tmp_path) as (settings, process):
-        context = ssl.create_default_context(cafile=str(settings.certificates.ca))
-        context.set_alpn_protocols(["spdy/3.1"])
-        with (
-            socket.create_connection((settings.address, settings.port), timeout=5) as plain,
-            context.wrap_socket(plain, server_hostname=_NAME) as connection,
-        ):
+def test_a_bad_client_ends_its_session_and_not_the_server(name: str, tmp_path: Path) -> None:
+    """One that sends garbage, and one that leaves in the middle of an answer; whoever comes next is served."""
+    with _front(name, tmp_path, 2**24) as (settings, process):
+        with _connection(settings) as connection:
             connection.sendall(b"\x80\x03\x00\x01\x00\x00\x00\x0c" + b"\xff" * 12)
             while connection.recv(4096):
                 pass
+        with _connection(settings) as connection:
+            engine = SpdyEngine(_plan(settings))
+            engine.begin_load(1)
+            while engine.unfinished == ["page"]:
+                connection.sendall(engine.data_to_send())
+                engine.receive(connection.recv(4096), 2)
+            connection.sendall(engine.data_to_send())
+            connection.recv(4096)
         run_client(_plan(settings), settings.certificates.ca, tmp_path)
         process.check_alive()
+
+
+def test_a_front_of_another_protocol(tmp_path: Path) -> None:
+    """Is refused in the handshake, not spoken to in a tongue that it does not know."""
+    with _front("nginx", tmp_path) as (settings, _), pytest.raises(TransportFailed, match=r"^TLS: .*no application protocol"):
+        run_client(_plan(settings), settings.certificates.ca, tmp_path)
 
 
 def _share_of_the_script(folder: Path) -> float:
