@@ -131,7 +131,8 @@ def test_a_bad_client_ends_its_session_and_not_the_server(name: str, tmp_path: P
 
 def test_a_front_of_another_protocol(tmp_path: Path) -> None:
     """Is refused in the handshake, not spoken to in a tongue that it does not know."""
-    with _front("nginx", tmp_path) as (settings, _), pytest.raises(TransportFailed, match=r"^TLS: .*no application protocol"):
+    told = r"^TLS: .*no application protocol"
+    with _front("nginx", tmp_path) as (settings, _), pytest.raises(TransportFailed, match=told):
         run_client(_plan(settings), settings.certificates.ca, tmp_path)
 
 
