@@ -7,6 +7,10 @@ from typing import Any
 
 from analysis.journals import FolderError
 
+HTTP2, SPDY = "h2", "spdy/3.1"
+PROTOCOLS = {HTTP2: "HTTP/2", SPDY: "SPDY/3.1"}
+"""What is spoken, by its ALPN name, and how people call it."""
+
 _FORMATS = (1, 2)
 
 
@@ -15,7 +19,7 @@ class PlannedRequest:
     """One resource.
 
     weight: RFC 7540's, 1 to 256, None if none was to be sent; depends_on: the name of a resource or of a group, None
-    for the root; field: RFC 9218's header field `priority`.
+    for the root; field: RFC 9218's header field `priority`; level: SPDY's, 0 to 7.
     """
 
     name: str
@@ -24,16 +28,18 @@ class PlannedRequest:
     depends_on: str | None = None
     exclusive: bool = False
     field: str | None = None
+    level: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """One page load: the page, and then its resources, all at once.
 
-    favoured: the resource asked to come first, None if no order was asked. groups: by name the streams that are never
-    opened, and hold a place in the tree.
+    protocol: by its ALPN name. favoured: the resource asked to come first, None if no order was asked. groups: by name
+    the streams that are never opened, and hold a place in the tree.
     """
 
+    protocol: str
     address: str
     port: int
     server_name: str
@@ -55,9 +61,12 @@ def plan_from(document: Any, file: Path) -> Plan:
             raise TypeError(f"a plan for {address!r}, {port!r}, {server_name!r}")
         if (number := document["format"]) not in _FORMATS:
             raise TypeError(f"a plan of format {number!r}")
+        if (protocol := document.get("protocol", HTTP2)) not in PROTOCOLS:
+            raise TypeError(f"a plan for {protocol!r}")
         read = _with_weight if number == 1 else _with_signals
         resources = tuple(read(resource) for resource in document["resources"])
         return Plan(
+            protocol=protocol,
             address=address,
             port=port,
             server_name=server_name,
@@ -77,13 +86,15 @@ def _with_weight(document: Any) -> PlannedRequest:
 def _with_signals(document: Any) -> PlannedRequest:
     signals = document["signals"]
     position = signals["position"] or {"weight": None}
-    return _checked(name=document["name"], path=document["path"], field=signals["field"], **position)
+    words = {name: signals[name] for name in ("field", "level")}
+    return _checked(name=document["name"], path=document["path"], **words, **position)
 
 
 def _checked(**fields: Any) -> PlannedRequest:
     request = PlannedRequest(**fields)
-    if (type(request.name), type(request.path)) != (str, str) or type(request.weight) not in (int, type(None)):
-        raise TypeError(f"a request of {request.name!r}, {request.path!r}, {request.weight!r}")
+    numbers = {type(number) for number in (request.weight, request.level)}
+    if (type(request.name), type(request.path)) != (str, str) or not numbers <= {int, type(None)}:
+        raise TypeError(f"a request of {request.name!r}, {request.path!r}, {request.weight!r}, {request.level!r}")
     return request
 
 

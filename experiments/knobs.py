@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from client import dialects
-from client.plan import PROBE_LEAST_BYTES, Kind
+from client.plan import PROBE_LEAST_BYTES, Kind, Protocol
 from client.priorities import First, Priorities
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
@@ -229,7 +229,7 @@ _KNOBS = (
         f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}, with + between",
         meaning="how the client says it: plain (RFC 7540 weights), as chrome, firefox or safari did, reprioritize"
         " (PRIORITY frames when the first byte is there), header (RFC 9218), update (PRIORITY_UPDATE frames then),"
-        " no7540 (SETTINGS_NO_RFC7540_PRIORITIES)",
+        " no7540 (SETTINGS_NO_RFC7540_PRIORITIES); over SPDY plain alone, and it is SPDY's levels",
     ),
     Knob(
         name="SIZE",
@@ -261,7 +261,7 @@ _KNOBS = (
         field="window_bytes",
         parse=lambda text: _size(65535, 2**31 - 1)(text.lower()),
         allowed="65535 bytes to 2047M",
-        meaning="HTTP/2 flow-control window the client offers, per stream and for the connection",
+        meaning="HTTP/2 (or SPDY) flow-control window the client offers, per stream and for the connection",
     ),
 )
 
@@ -292,6 +292,9 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
     scenario = Scenario(**fields)
     _check_probe(scenario, knobs)
     server = catalogue()[scenario.server]
+    if server.protocol == Protocol.SPDY and scenario.dialect != dialects.PLAIN:
+        allowed = f"{dialects.PLAIN} with SERVER={scenario.server}: SPDY has a level in each request, and nothing else"
+        raise ScenarioError("DIALECT", knobs["DIALECT"], allowed)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)
     _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
     return scenario

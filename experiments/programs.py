@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.errors import Unavailable
+from experiments.npm import lacks_modules
 from experiments.order import Tools
 from experiments.processes import in_utc
 from experiments.scenario import Scenario
@@ -32,19 +33,24 @@ def version(*command: str) -> str | None:
 def server_version(server: Server) -> str | None:
     """What the server calls itself, None if it is not installed."""
     program = find(server.program)
-    return version(*server.arguments(server.version, {"program": program})) if program else None
+    if program is None or lacks_modules(server):
+        return None
+    return version(*server.arguments(server.version, {"program": program}))
 
 
 def lack_of(server: Server) -> str | None:
     """What of the server is not installed; None if all of it is."""
     if find(server.program) is None:
         return server.program
-    return next((file for file in server.files if not Path(file).exists()), None)
+    if lack := next((file for file in server.files if not Path(file).exists()), None):
+        return lack
+    return "what it needs of npm" if lacks_modules(server) else None
 
 
 def remedy_for(server: Server) -> str:
     """How to have it installed, and not started."""
-    return f"`make setup SERVER={server.name}` installs {' and '.join(server.packages)}"
+    parts = [*server.packages, *(["its packages of npm"] if server.npm else [])]
+    return f"`make setup SERVER={server.name}` installs {' and '.join(parts)}"
 
 
 def check_levels(scenarios: Iterable[Scenario], said: str) -> None:

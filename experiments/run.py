@@ -6,11 +6,12 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from client.plan import STEPS, Kind, maps_plan
+from client.plan import STEPS, Kind, Protocol, maps_plan
 from experiments.capture import capturing
 from experiments.environment import Environment
 from experiments.errors import InvalidRun
 from experiments.listening import Listening
+from experiments.npm import modules_of
 from experiments.order import Tools
 from experiments.places.places import (
     FRONT_PORT,
@@ -156,6 +157,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             as_root=places.as_root,
             log=folder.front / "error.log",
             output=folder.front / "output.log",
+            modules=modules_of(server),
         )
     )
 
@@ -190,6 +192,7 @@ def _load_pages(
         window_bytes=scenario.window_bytes,
         steps=STEPS if scenario.plan is Kind.PROBE else None,
         load_deadline_ns=conditions.load_deadline_ns,
+        protocol=Protocol(catalogue()[scenario.server].protocol),
     )
     plan_file = folder.client / "plan.json"
     plan_file.write_text(plan.to_json())

@@ -45,6 +45,7 @@ need_server() { # FILE of the catalogue
     for package in $(entry "$1" packages); do lack "$package"; done
     services="$services $program"
 }
+modules="" # servers that need packages of npm
 asked=""
 for word in ${PRIOLAB_KNOBS:-}; do
     case $word in SERVER=*) asked=",${word#SERVER=}," ;; esac
@@ -68,7 +69,9 @@ kernel=""
 [ "$(uname -m)" != x86_64 ] || ls "$cache"/linux-[0-9]* >/dev/null 2>&1 || kernel=missing
 
 for folder in "$root"/proxy/servers/*; do
-    if is_wanted "${folder##*/}" "$(entry "$folder/server.toml" base)"; then need_server "$folder/server.toml"; fi
+    is_wanted "${folder##*/}" "$(entry "$folder/server.toml" base)" || continue
+    need_server "$folder/server.toml"
+    [ -z "$(entry "$folder/server.toml" npm)" ] || modules="$modules ${folder##*/}"
 done
 need node nodejs
 need ip iproute2
@@ -163,6 +166,16 @@ case $part in
 test | lint) install dev "installing what tests and checks need in .venv" ;;
 notebook) install notebook "installing JupyterLab in .venv" ;;
 esac
+
+# --- packages of npm -------------------------------------------------------------------------------------------------
+[ "$part" != environment ] || modules=""
+for server in $modules; do
+    if ! "$venv/bin/python" -m experiments.npm "$server" >"$log" 2>&1; then
+        complain "$(tail -n 1 "$log")"
+        case $asked in *",$server,"*) exit 1 ;; esac
+        complain "note: without, there is no SERVER=$server"
+    fi
+done
 
 # --- guest kernel ----------------------------------------------------------------------------------------------------
 if [ "$part" != environment ] && [ "$(uname -m)" = x86_64 ]; then

@@ -36,6 +36,7 @@ class FrontSettings:
     size_bytes: of the largest response, so that all of it can be pending.
     config, state: a file and a folder that are written; log: what the server logs; output: what it prints.
     as_root: whether the server is started by the superuser of its place.
+    modules: the folder in which its packages of npm are installed, None if it needs none.
     """
 
     server: Server
@@ -53,6 +54,7 @@ class FrontSettings:
     as_root: bool
     log: Path
     output: Path
+    modules: Path | None = None
 
 
 class Front:
@@ -79,6 +81,7 @@ class Front:
             "config": str(settings.config),
             "state": str(settings.state),
             "log": str(settings.log),
+            "modules": str(settings.modules),
             "buffers": str(buffers),
             # nginx: less than all buffers but one.
             "busy_kib": str((buffers - 2) * _BUFFER_BYTES // 1024),
@@ -111,6 +114,7 @@ class Front:
                 (settings.address, settings.port),
                 settings.server_name,
                 settings.certificates.ca,
+                protocol=settings.server.protocol,
                 origin=settings.origin,
                 deadline_s=_READY_S,
                 check_alive=process.check_alive,

@@ -25,6 +25,7 @@ NAMES = ("maps.test", "localhost", "127.0.0.1")
 HOME = Path("/run/front")
 """The folder of a front in a container."""
 
+_HTTP2 = "h2"
 _RETRY_S = 0.05
 _ORIGIN_S = 2.0
 
@@ -33,28 +34,45 @@ class NotReady(Exception):
     """The front did not answer in time; the text holds the last try's reason."""
 
 
-def ask(address: tuple[str, int], server_name: str, ca_file: Path, path: str, timeout_s: float) -> str:
-    """Status of one GET over TLS with ALPN h2. Raises OSError, ssl.SSLError or ProtocolError."""
+def ask(
+    address: tuple[str, int], server_name: str, ca_file: Path, path: str, timeout_s: float, protocol: str = _HTTP2
+) -> str:
+    """Status of one GET over TLS. protocol: what the front is there for; if that is not h2 it is asked over HTTP/1.1.
+
+    Raises OSError, ssl.SSLError, HTTPException or ProtocolError.
+    """
+    offered = _HTTP2 if protocol == _HTTP2 else "http/1.1"
     context = ssl.create_default_context(cafile=str(ca_file))
-    context.set_alpn_protocols(["h2"])
+    context.set_alpn_protocols([offered])
     with (
         socket.create_connection(address, timeout=timeout_s) as plain,
         context.wrap_socket(plain, server_hostname=server_name) as tls,
     ):
-        if tls.selected_alpn_protocol() != "h2":
-            raise ProtocolError(f"ALPN chose {tls.selected_alpn_protocol()!r}, not h2")
-        connection = H2Connection(H2Configuration(client_side=True))
-        connection.initiate_connection()
-        headers = [(":method", "GET"), (":scheme", "https"), (":authority", server_name), (":path", path)]
-        connection.send_headers(1, headers, end_stream=True)
-        tls.sendall(connection.data_to_send())
-        while data := tls.recv(16384):
-            for event in connection.receive_data(data):
-                if isinstance(event, ResponseReceived):
-                    return dict(event.headers or [])[b":status"].decode()
-                if isinstance(event, StreamReset | ConnectionTerminated):
-                    raise ProtocolError(f"{event}")
-        raise ProtocolError("the connection was closed without an answer")
+        if tls.selected_alpn_protocol() != offered:
+            raise ProtocolError(f"ALPN chose {tls.selected_alpn_protocol()!r}, not {offered}")
+        return (_ask_over_http2 if offered == _HTTP2 else _ask_over_http1)(tls, server_name, path)
+
+
+def _ask_over_http2(tls: ssl.SSLSocket, server_name: str, path: str) -> str:
+    connection = H2Connection(H2Configuration(client_side=True))
+    connection.initiate_connection()
+    headers = [(":method", "GET"), (":scheme", "https"), (":authority", server_name), (":path", path)]
+    connection.send_headers(1, headers, end_stream=True)
+    tls.sendall(connection.data_to_send())
+    while data := tls.recv(16384):
+        for event in connection.receive_data(data):
+            if isinstance(event, ResponseReceived):
+                return dict(event.headers or [])[b":status"].decode()
+            if isinstance(event, StreamReset | ConnectionTerminated):
+                raise ProtocolError(f"{event}")
+    raise ProtocolError("the connection was closed without an answer")
+
+
+def _ask_over_http1(tls: ssl.SSLSocket, server_name: str, path: str) -> str:
+    connection = http.client.HTTPConnection(server_name)
+    connection.sock = tls
+    connection.request("GET", path)
+    return str(connection.getresponse().status)
 
 
 def account_of_origin(origin: str) -> str:
@@ -75,6 +93,7 @@ def wait_until_ready(
     ca_file: Path,
     *,
     origin: str,
+    protocol: str = _HTTP2,
     path: str = "/ready",
     deadline_s: float,
     check_alive: Callable[[], None],
@@ -88,11 +107,11 @@ def wait_until_ready(
     while True:
         check_alive()
         try:
-            status = ask(address, server_name, ca_file, path, timeout_s=2.0)
+            status = ask(address, server_name, ca_file, path, 2.0, protocol)
             if status == "200":
                 return
             reason = f"it answered {path} with status {status}"
-        except (OSError, ProtocolError) as error:
+        except (OSError, ProtocolError, http.client.HTTPException) as error:
             reason = str(error)
         if time.monotonic() > end:
             raise NotReady(f"not ready after {deadline_s:g} s: {reason}; {account_of_origin(origin)}")

@@ -53,7 +53,9 @@ class Server:
     files: what it needs besides its program, as paths.
     image_version: of the packages, as apt-get takes it, in the images that containers are made of.
     base: whether every machine of the lab's has it; others have it where it is asked for.
-    version, command: argument lists with {program}, {config}, {state} and {log} to fill in.
+    npm: the folder with the package.json of what it needs of npm, None if it needs nothing.
+    protocol: what it speaks above TLS, by its ALPN name.
+    version, command: argument lists with {program}, {config}, {state} and {log} to fill in; {servers} is the catalogue.
     native: the server's own mechanism against early writes.
     buffering: whether it takes whole answers from the origin.
     privileges: by "root" and "ordinary", the template values for a server started by such a user.
@@ -68,6 +70,8 @@ class Server:
     files: tuple[str, ...]
     image_version: str
     base: bool
+    npm: Path | None
+    protocol: str
     version: tuple[str, ...]
     command: tuple[str, ...]
     template: Path
@@ -90,7 +94,7 @@ class Server:
 
     def arguments(self, words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
         """`version` or `command` with its places filled in."""
-        return tuple(word.format_map(values) for word in words)
+        return tuple(word.format_map({"servers": str(_CATALOGUE), **values}) for word in words)
 
 
 @cache
@@ -109,6 +113,8 @@ def _read(folder: Path) -> Server:
         files=tuple(entry.get("files", [])),
         image_version=entry["image_version"],
         base=entry.get("base", False),
+        npm=_CATALOGUE / entry["npm"] if "npm" in entry else None,
+        protocol=entry.get("protocol", "h2"),
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),
         template=folder / entry["template"],

@@ -61,9 +61,9 @@ def needs(name: str) -> None:
         pytest.skip(f"{name} is missing: {_FOUND[name].detail}")
 
 
-@pytest.fixture(params=catalogue())
+@pytest.fixture(params=[name for name, each in catalogue().items() if each.protocol == "h2"])
 def server(request: pytest.FixtureRequest) -> str:
-    """Each server of the catalogue, by name; needs it installed."""
+    """Each server of the catalogue that speaks HTTP/2, by name; needs it installed."""
     name = str(request.param)
     needs(name)
     return name
@@ -110,6 +110,12 @@ def captures() -> None:
     """Needs what writes packets down, and what reads them independently of the lab."""
     for name in ("tcpdump", "editcap", "tshark"):
         needs(name)
+
+
+@pytest.fixture(scope="session")
+def npm() -> None:
+    """Needs the packages of npm that the SPDY fronts are made of."""
+    needs("spdy")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from typing import Any
 from analysis.exports.recording import Album, Recording
 from analysis.exports.streams import Stream
 from analysis.metrics import PageLoad
+from analysis.plan import PROTOCOLS
 
 _HTTPS_PORT = 443
 _TYPES = {
@@ -83,7 +84,7 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
         "request": {
             "method": "GET",
             "url": _url(recording, stream),
-            "httpVersion": "HTTP/2",
+            "httpVersion": PROTOCOLS[recording.plan.protocol],
             "cookies": [],
             "headers": [{"name": "priority", "value": stream.request.field}] if stream.request.field else [],
             "queryString": [],
@@ -93,7 +94,7 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
         "response": {
             "status": stream.status,
             "statusText": "",
-            "httpVersion": "HTTP/2",
+            "httpVersion": PROTOCOLS[recording.plan.protocol],
             "cookies": [],
             "headers": [],
             "content": {"size": stream.size_bytes, "mimeType": mime_type},

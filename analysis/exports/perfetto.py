@@ -76,6 +76,7 @@ class _Process:
     def _stream(self, stream: Stream) -> Iterator[_Event]:
         track, weight = self._marks_track + stream.stream_id, stream.request.weight
         words = ([] if weight is None else [f"weight {weight}"]) + ([field] if (field := stream.request.field) else [])
+        words += [] if stream.request.level is None else [f"level {stream.request.level}"]
         asked = ", ".join(words) or "no priority"
         yield from self._track(track, f"client: load {stream.load} {stream.name} (stream {stream.stream_id}, {asked})")
         first_ns, last_ns = stream.first_byte_ns, stream.last_byte_ns

@@ -1,7 +1,7 @@
 """qlog, as draft-ietf-quic-qlog-main-schema-14 has it: one contained file, a trace per run and vantage point. Pure.
 
-qlog knows QUIC and HTTP/3 and leaves other protocols to whoever needs them. So HTTP/2 on TCP gets a namespace of the
-lab's, `priolab`, whose events have the shape of their likes there:
+qlog knows QUIC and HTTP/3 and leaves other protocols to whoever needs them. So HTTP/2 on TCP, and SPDY, get a namespace
+of the lab's, `priolab`, whose events have the shape of their likes there:
 
 | event | vantage point | modelled on |
 |---|---|---|
@@ -20,13 +20,14 @@ from typing import Any, TypeVar
 
 from analysis.exports.recording import Album, Recording
 from analysis.journals import ClientEvent, QueueSample, SocketSample
+from analysis.plan import HTTP2, PROTOCOLS, SPDY
 
 SCHEMA = "https://priolab.invalid/112026/priolab"
 """Of the lab's events. Nobody owns that domain, and nothing can be fetched from it: the draft asks for a name only."""
 
 _FILE_SCHEMA = "urn:ietf:params:qlog:file:contained"
 _SIMULATION = "urn:ietf:params:qlog:events:simulation"
-_FRAME_HEADER_BYTES = 9
+_FRAME_HEADER_BYTES = {HTTP2: 9, SPDY: 8}
 
 _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
@@ -38,9 +39,15 @@ def document(album: Album) -> dict[str, Any]:
         "file_schema": _FILE_SCHEMA,
         "serialization_format": "application/qlog+json",
         "title": album.experiment,
-        "description": "HTTP/2 on TCP through a bottleneck: the client, the front's socket, the link's queue",
+        "description": f"{_spoken(album)} on TCP through a bottleneck: "
+        "the client, the front's socket, the link's queue",
         "traces": [trace for recording in album.recordings for trace in _traces(album, recording)],
     }
+
+
+def _spoken(album: Album) -> str:
+    protocols = dict.fromkeys(recording.plan.protocol for recording in album.recordings)
+    return " and ".join(PROTOCOLS[protocol] for protocol in protocols)
 
 
 def _traces(album: Album, recording: Recording) -> Iterator[dict[str, Any]]:
@@ -117,21 +124,23 @@ def _moved(event: ClientEvent, offset: int) -> dict[str, Any]:
 
 def _request_frame(recording: Recording, event: ClientEvent) -> dict[str, Any]:
     request = recording.plan.request(event.resource)
-    fields = {":method": "GET", ":scheme": "https", ":authority": recording.plan.server_name}
+    host = ":host" if recording.plan.protocol == SPDY else ":authority"
+    fields = {":method": "GET", ":scheme": "https", host: recording.plan.server_name}
     if request is None:
         return {"frame_type": "headers", "headers": _fields(fields)}
     fields |= {":path": request.path} | ({"priority": request.field} if request.field else {})
     frame = {"frame_type": "headers", "headers": _fields(fields)}
-    return frame if request.weight is None else frame | {"weight": request.weight}
+    said = {"weight": request.weight, "level": request.level}
+    return frame | {name: value for name, value in said.items() if value is not None}
 
 
 def _response_frame(_: Recording, event: ClientEvent) -> dict[str, Any]:
     return {"frame_type": "headers", "headers": _fields({":status": event.detail or ""})}
 
 
-def _data_frame(_: Recording, event: ClientEvent) -> dict[str, Any]:
+def _data_frame(recording: Recording, event: ClientEvent) -> dict[str, Any]:
     size_bytes = event.size_bytes or 0
-    raw = {"length": _FRAME_HEADER_BYTES + size_bytes, "payload_length": size_bytes}
+    raw = {"length": _FRAME_HEADER_BYTES[recording.plan.protocol] + size_bytes, "payload_length": size_bytes}
     return {"frame_type": "data", "raw": raw}
 
 

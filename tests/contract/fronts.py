@@ -39,5 +39,6 @@ def front(name: str, native: str = "off", buffering: str = "on", *, size_bytes: 
             as_root=True,
             log=RUN / "front" / "error.log",
             output=RUN / "front" / "output.log",
+            modules=RUN / "npm",
         )
     )

@@ -25,7 +25,9 @@ def golden(name: str, native: str, buffering: str) -> Path:
 
 def command(name: str) -> str:
     """The argument list that starts it, a word per line."""
-    return "".join(f"{word}\n" for word in front(name).command)
+    described = front(name)
+    servers = str(described.settings.server.template.parent.parent)
+    return "".join(f"{word.replace(servers, '{servers}')}\n" for word in described.command)
 
 
 def golden_command(name: str) -> Path:

@@ -1,5 +1,6 @@
 """Every file of the catalogues: named scenarios, servers, and the README that tells of the knobs."""
 
+import json
 import subprocess
 import tomllib
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 import experiments
 import proxy
-from client.plan import Kind
+from client.plan import Kind, Protocol
 from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, read_entry, request_from
 from experiments.knobs import KNOBS, Knob, scenario_from
 from experiments.sweep.asking import asked_from
@@ -95,6 +96,7 @@ def test_server_entry(server: Server) -> None:
     for switch in (server.native, server.buffering):
         assert (len(switch.levels) == 2) == bool(switch.name)
         assert set(switch.since) <= set(switch.levels)
+    assert Protocol(server.protocol)
     assert (server.record_bytes is None) == (server.strict is None)
 
 
@@ -103,7 +105,7 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     """A server file has the keys that are read, and no other that would be silently ignored."""
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
     needed = {"program", "packages", "image_version", "version", "command", "template", "scheduling", *_SWITCHES}
-    assert needed <= set(entry) <= needed | {"base", "files", "privileges", "writes"}
+    assert needed <= set(entry) <= needed | {"base", "files", "npm", "privileges", "protocol", "writes"}
     for switch in _SWITCHES:
         assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
     assert set(entry.get("writes", {})) <= {"record_bytes", "batch_bytes", "strict"}
@@ -129,6 +131,19 @@ def test_a_shell_reads_the_same(name: str) -> None:
         server.image_version,
         *(f"{package}={server.image_version}" for package in server.packages),
     ]
+
+
+@pytest.mark.parametrize("server", [server for server in servers().values() if server.npm], ids=lambda each: each.name)
+def test_packages_of_npm_are_pinned(server: Server) -> None:
+    """By version and content, and wherever a machine's npm gets them from."""
+    assert server.npm
+    wanted = json.loads((server.npm / "package.json").read_text())["dependencies"]
+    locked = json.loads((server.npm / "package-lock.json").read_text())["packages"]
+    assert locked[""]["dependencies"] == wanted
+    assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
+    for name, package in locked.items():
+        assert not name or package["integrity"].startswith("sha512-")
+        assert "resolved" not in package
 
 
 @pytest.mark.parametrize(("name", "native", "buffering"), levels())

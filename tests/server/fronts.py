@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from experiments.npm import modules_of
 from experiments.processes import Process
 from experiments.programs import find
 from proxy.certificates import issue
@@ -48,6 +49,7 @@ def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSett
         as_root=os.geteuid() == 0,
         log=folder / "error.log",
         output=folder / "output.log",
+        modules=modules_of(server),
     )
     return replace(usual, **other)
 

@@ -165,9 +165,9 @@ class SpdyPair:
         self.feed(self.server.reply(stream_id) + self.server.data(stream_id, payload, end=True))
 
 
-def page_asked() -> SpdyPair:
+def page_asked(steps: Steps | None = None) -> SpdyPair:
     """The page is asked for."""
-    pair = SpdyPair()
+    pair = SpdyPair(steps=steps)
     pair.begin_load()
     return pair
 

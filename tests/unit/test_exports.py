@@ -13,7 +13,7 @@ from analysis.exports.streams import Chunk, streams
 from analysis.journals import ClientEvent, FolderError, QueueSample, SocketSample
 from analysis.load import Layers
 from analysis.metrics import page_loads
-from analysis.plan import Plan, PlannedRequest
+from analysis.plan import HTTP2, SPDY, Plan, PlannedRequest
 from tests.unit import builders
 from tests.unit.builders import MS
 
@@ -24,6 +24,7 @@ def plan(*, weights: bool = True) -> Plan:
     """The Maps case, with priorities or without."""
     image, script = (147, 183) if weights else (None, None)
     return Plan(
+        protocol=HTTP2,
         address="198.18.1.2",
         port=8443,
         server_name="maps.test",
@@ -230,6 +231,25 @@ def test_no_priority_is_no_field() -> None:
     assert [key for entry in entries for key in entry if "priority" in key or "weight" in key] == []
     client = qlog.document(album(made))["traces"][0]
     assert not [event for event in client["events"] if "weight" in event["data"].get("frame", {})]
+
+
+def test_over_spdy() -> None:
+    """Levels and not weights; the protocol, its names and its eight bytes in front of DATA are told as they are."""
+    asked = plan(weights=False)
+    image, script = asked.resources
+    asked = replace(asked, protocol=SPDY, resources=(replace(image, level=3), replace(script, level=2)))
+    made = recording(0, plan=asked)
+    entries = har.document(album(), made)["log"]["entries"]
+    assert {entry["response"]["httpVersion"] for entry in entries} == {"SPDY/3.1"}
+    assert "_http2_stream_weight" not in entries[0]
+    told = qlog.document(album(made))
+    assert told["description"].startswith("SPDY/3.1 on TCP")
+    frames = [event["data"]["frame"] for event in told["traces"][0]["events"] if "frame" in event["data"]]
+    assert [frame["level"] for frame in frames if "level" in frame] == [3, 2, 3, 2]
+    assert {"name": ":host", "value": "maps.test"} in frames[0]["headers"]
+    assert {raw["length"] - raw["payload_length"] for frame in frames if (raw := frame.get("raw"))} == {8}
+    tracks = [event.get("args", {}).get("name", "") for event in perfetto.document(album(made))["traceEvents"]]
+    assert len([name for name in tracks if "level 2)" in name]) == 2
 
 
 def test_only_the_measured_load_has_a_verdict() -> None:

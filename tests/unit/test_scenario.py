@@ -37,6 +37,13 @@ def test_defaults_are_the_maps_case() -> None:
     )
 
 
+def test_over_spdy_there_is_one_dialect() -> None:
+    """Whoever asks for another is told which, and why."""
+    assert scenario_from({"SERVER": "spdy", "DIALECT": "plain"}).server == "spdy"
+    with pytest.raises(ScenarioError, match=r"^DIALECT=chrome .* allowed: plain with SERVER=spdy-strict: SPDY has"):
+        scenario_from({"SERVER": "spdy-strict", "DIALECT": "chrome"})
+
+
 def test_each_default_is_allowed() -> None:
     """Writing out every default changes nothing."""
     assert scenario_from({name: knob.default for name, knob in KNOBS.items()}) == scenario_from({})

@@ -288,16 +288,16 @@ def test_a_session_is_the_same_wherever_it_is_cut(cuts: list[int]) -> None:
     assert told(_cut(SESSION, cuts)) == (whole, size_bytes)
 
 
-@given(data=st.data(), cuts=CUTS)
-def test_no_damaged_session_raises_anything_else(data: st.DataObject, cuts: list[int]) -> None:
-    """Bytes changed, left out, put in or said twice, in a session that was good."""
+@given(data=st.data(), cuts=CUTS, steps=st.none() | st.just(Steps(size_bytes=100, quiet_ns=1)))
+def test_no_damaged_session_raises_anything_else(data: st.DataObject, cuts: list[int], steps: Steps | None) -> None:
+    """Bytes changed, left out, put in or said twice, in a session that was good; also in a probe."""
     wire = bytearray(SESSION)
     for _ in range(data.draw(st.integers(min_value=1, max_value=4))):
         place = data.draw(st.integers(min_value=0, max_value=len(wire)))
         size = data.draw(st.integers(min_value=0, max_value=12))
         new = data.draw(st.binary(max_size=12) | st.just(bytes(wire[place : place + size]) * 2))
         wire[place : place + size] = new
-    _survives(page_asked(), _cut(bytes(wire), cuts))
+    _survives(page_asked(steps), _cut(bytes(wire), cuts))
 
 
 def test_less_than_there_should_be_is_waited_for() -> None:

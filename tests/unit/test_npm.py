@@ -1,0 +1,110 @@
+"""Packages of npm: where they go, that they are asked for once, and what is said where they are missing."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments import npm
+from experiments.errors import StepFailed
+from experiments.npm import install, modules_of
+from experiments.programs import lack_of, remedy_for
+from proxy.server import Server, catalogue
+
+NPM = "what it needs of npm"
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """One that needs something, on a machine with nothing."""
+    folder = tmp_path / "museum"
+    folder.mkdir()
+    for name in ("package.json", "package-lock.json"):
+        (folder / name).write_text("{}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return replace(catalogue()["spdy"], name="museum", npm=folder)
+
+
+FakeNpm = Callable[[str], Path]
+
+
+@pytest.fixture
+def fake_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeNpm:
+    """Makes an npm that does that, and counts how often it was asked."""
+
+    def make(does: str) -> Path:
+        programs, asked = tmp_path / "bin", tmp_path / "asked"
+        programs.mkdir()
+        asked.touch()
+        (programs / "npm").write_text(f'#!/bin/sh\necho "$*" >>{asked}\n{does}\n')
+        (programs / "npm").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+        return asked
+
+    return make
+
+
+def test_most_servers_need_nothing() -> None:
+    """And nothing is asked of npm for them."""
+    nginx = catalogue()["nginx"]
+    assert (modules_of(nginx), install(nginx)) == (None, None)
+    assert lack_of(nginx) != NPM
+
+
+def test_the_folder_is_named_for_what_is_asked_for(server: Server) -> None:
+    """Another lock file is another folder."""
+    before = modules_of(server)
+    assert server.npm
+    assert before
+    assert before.name.startswith("npm-museum-")
+    (server.npm / "package-lock.json").write_text("{ }")
+    assert modules_of(server) != before
+
+
+def test_both_spdy_fronts_share_theirs() -> None:
+    """They are the same program."""
+    assert modules_of(catalogue()["spdy"]) == modules_of(catalogue()["spdy-strict"])
+
+
+def test_what_is_missing_is_said_with_the_remedy(server: Server) -> None:
+    """A sentence, before anything begins."""
+    assert lack_of(server) == NPM
+    assert remedy_for(server) == "`make setup SERVER=museum` installs nodejs and its packages of npm"
+
+
+def test_npm_is_asked_once(server: Server, fake_npm: FakeNpm) -> None:
+    """For exactly what the lock file says, without running anybody's scripts; the result is whole or not there."""
+    asked = fake_npm("[ -e package.json ] && [ -e package-lock.json ] && mkdir node_modules")
+    folder = install(server)
+    assert folder
+    assert sorted(path.name for path in folder.iterdir()) == ["node_modules", "package-lock.json", "package.json"]
+    assert install(server) == folder
+    assert lack_of(server) is None
+    (words,) = asked.read_text().splitlines()
+    assert words.startswith("ci --ignore-scripts ")
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+def test_an_npm_that_fails(server: Server, fake_npm: FakeNpm) -> None:
+    """What it was is told, and nothing is left."""
+    fake_npm("echo warning >&2; echo npm error no network >&2; echo more >&2; echo npm error A log >&2; exit 7")
+    with pytest.raises(StepFailed, match=r"npm ended with 7: npm error no network \| npm error A log$"):
+        install(server)
+    folder = modules_of(server)
+    assert folder
+    assert list(folder.parent.iterdir()) == []
+
+
+def test_without_npm(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That it is not installed."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StepFailed, match="npm is not installed"):
+        install(server)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is not known is told by name."""
+    monkeypatch.setattr("sys.argv", ["npm", "spyd"])
+    assert npm.main() == 1
+    assert "spyd is no server" in capsys.readouterr().err
