@@ -7,8 +7,8 @@ from typing import Any
 
 from analysis.journals import FolderError
 
-HTTP2, SPDY = "h2", "spdy/3.1"
-PROTOCOLS = {HTTP2: "HTTP/2", SPDY: "SPDY/3.1"}
+HTTP2, SPDY, HTTP3 = "h2", "spdy/3.1", "h3"
+PROTOCOLS = {HTTP2: "HTTP/2", SPDY: "SPDY/3.1", HTTP3: "HTTP/3"}
 """What is spoken, by its ALPN name, and how people call it."""
 
 _FORMATS = (1, 2)

@@ -72,8 +72,8 @@ _STEP = _object({"at_ns": _WHOLE, "rate_bit_s": _MAYBE_WHOLE, "late_ns": _MAYBE_
 
 _OBSERVED = _object(
     {
-        "sndbuf_most_bytes": _WHOLE,
-        "notsent_most_bytes": _WHOLE,
+        "sndbuf_most_bytes": _MAYBE_WHOLE,
+        "notsent_most_bytes": _MAYBE_WHOLE,
         "socket_lowat": {"type": "array", "items": _WHOLE},
     },
     optional={"clock_resolution_ns": _MAYBE_WHOLE, "rate_steps": {"type": "array", "items": _STEP}},

@@ -292,9 +292,7 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
     scenario = Scenario(**fields)
     _check_probe(scenario, knobs)
     server = catalogue()[scenario.server]
-    if server.protocol == Protocol.SPDY and scenario.dialect != dialects.PLAIN:
-        allowed = f"{dialects.PLAIN} with SERVER={scenario.server}: SPDY has a level in each request, and nothing else"
-        raise ScenarioError("DIALECT", knobs["DIALECT"], allowed)
+    _check_protocol(scenario, server, knobs)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)
     _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
     return scenario
@@ -312,6 +310,28 @@ def _check_probe(scenario: Scenario, knobs: Mapping[str, str]) -> None:
         if not fits:
             given = knobs.get(name, KNOBS[name].default)
             raise ScenarioError(name, given, f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
+
+
+_SAYABLE = {
+    Protocol.SPDY: ((dialects.PLAIN,), "SPDY has a level in each request, and nothing else"),
+    Protocol.HTTP3: ((dialects.PLAIN, dialects.HEADER), "HTTP/3 has the header field of RFC 9218, and nothing else"),
+}
+
+
+def _check_protocol(scenario: Scenario, server: Server, knobs: Mapping[str, str]) -> None:
+    """What cannot be said over the server's protocol, or done with it. Raises ScenarioError."""
+    protocol = Protocol(server.protocol)
+    if protocol in _SAYABLE:
+        allowed, why = _SAYABLE[protocol]
+        if scenario.dialect not in allowed:
+            words = " or ".join(map(str, allowed))
+            raise ScenarioError("DIALECT", knobs["DIALECT"], f"{words} with SERVER={server.name}: {why}")
+    if server.over_tcp:
+        return
+    if scenario.plan is Kind.PROBE:
+        raise ScenarioError("PLAN", knobs["PLAN"], f"{Kind.MAPS} with SERVER={server.name}, which is not probed")
+    if scenario.lowat == LOWAT_AUTO:
+        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
 
 
 def _check_level(knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch]) -> None:

@@ -1,8 +1,8 @@
 """One arm, from nothing to its last counter, in the order in which it happens."""
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from experiments.processes import Process
 from experiments.rate_steps import Span, check_steps, observed_steps
 from experiments.record import RunFolder, write_json
 from experiments.scenario import LOWAT_AUTO, Scenario
-from experiments.tuning import check_ferry, check_live_socket, check_settings, check_tuned, live_socket_state
+from experiments.tuning import NO_SOCKET, check_ferry, check_live_socket, check_settings, check_tuned, live_socket_state
 from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
@@ -108,8 +108,11 @@ def run_arm(
                 span = _load_pages(places, scenario, folder, servers, (link, tuner), conditions)
         sockets = read_samples(folder.front / "sockets.jsonl")
         processes = read_process_samples(folder.front / "process.jsonl")
-        observed |= live_socket_state(sockets, processes)
-        check_live_socket(scenario, observed)
+        if front.settings.server.over_tcp:
+            observed |= live_socket_state(sockets, processes)
+            check_live_socket(scenario, observed)
+        else:
+            observed |= NO_SOCKET
         if scenario.lowat == LOWAT_AUTO:
             check_tuned(scenario, processes, read_decisions(folder.front / NAME), places.addresses.client)
 
@@ -213,8 +216,9 @@ def _load_pages(
             if scenario.link.rate_steps:
                 link.begin(t_ns)
 
+    over_tcp = catalogue()[scenario.server].over_tcp
     with (
-        places.sampling(servers[0], folder.front, conditions.sample_ns) as look,
+        places.sampling(servers[0], folder.front, conditions.sample_ns) if over_tcp else _nothing(folder) as look,
         Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
     ):
@@ -230,12 +234,22 @@ def _load_pages(
             look(time.monotonic_ns())
         client.check_success()
         ended_ns = time.monotonic_ns()
+    if not over_tcp:
+        return Span(began_ns=began_ns, ended_ns=ended_ns)
     last_ns = max((sample.t_ns for sample in read_process_samples(folder.front / "process.jsonl")), default=ended_ns)
     if ended_ns - last_ns > _UNSEEN_NS:
         raise InvalidRun(
             "time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", ended_ns - last_ns
         )
     return Span(began_ns=began_ns, ended_ns=ended_ns)
+
+
+@contextmanager
+def _nothing(folder: RunFolder) -> Iterator[Look]:
+    """Looked at where there is no TCP: journals without a line."""
+    for name in ("sockets.jsonl", "process.jsonl"):
+        (folder.front / name).touch()
+    yield no_look
 
 
 def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None:

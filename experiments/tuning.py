@@ -1,6 +1,7 @@
 """Kernel settings of a scenario: what was asked against what was read back from where they take effect."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from experiments.errors import InvalidRun
@@ -13,6 +14,18 @@ from proxy.tuner.journal import SET, Decision
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 _NEVER_NS = 2**63
 _WMEM = "net.ipv4.tcp_wmem"
+
+
+NO_SOCKET: Mapping[str, Any] = MappingProxyType(
+    {
+        "socket_lowat": [],
+        "sndbuf_bytes": None,
+        "sndbuf_most_bytes": None,
+        "notsent_most_bytes": None,
+        "congestion_control": None,
+    }
+)
+"""What is seen of a live connection that is not TCP's."""
 
 
 def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:

@@ -37,11 +37,11 @@ class NotReady(Exception):
 def ask(
     address: tuple[str, int], server_name: str, ca_file: Path, path: str, timeout_s: float, protocol: str = _HTTP2
 ) -> str:
-    """Status of one GET over TLS. protocol: what the front is there for; if that is not h2 it is asked over HTTP/1.1.
+    """Status of one GET over TLS. protocol: what the front is there for; SPDY fronts are asked over HTTP/1.1.
 
     Raises OSError, ssl.SSLError, HTTPException or ProtocolError.
     """
-    offered = _HTTP2 if protocol == _HTTP2 else "http/1.1"
+    offered = "http/1.1" if protocol.startswith("spdy/") else _HTTP2
     context = ssl.create_default_context(cafile=str(ca_file))
     context.set_alpn_protocols([offered])
     with (

@@ -88,6 +88,11 @@ class Server:
         """What results record of it, for whoever reads them without this catalogue."""
         return {name: getattr(self, name) for name in ("scheduling", "record_bytes", "batch_bytes", "strict")}
 
+    @property
+    def over_tcp(self) -> bool:
+        """Whether there is a socket that TCP_NOTSENT_LOWAT is an option of."""
+        return self.protocol != "h3"
+
     def render(self, values: Mapping[str, str]) -> str:
         """The configuration file. Raises KeyError if the template names a value that is not given."""
         return _Template(self.template.read_text()).substitute(values)
