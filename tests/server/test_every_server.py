@@ -24,7 +24,8 @@ from tests.server.reader import WINDOW, asking
 from tests.server.test_origin import running_origin
 
 _SIZE = 700 * 1024
-_HELD = 3 * 2**20
+_HELD = 1_000_000
+"""Less than the buffers of BUFFERING=on hold, and more than the kernel's."""
 _NOBODY = 65534
 _SESSION_FIELD = 3  # of proc(5)'s stat, after the name
 
@@ -146,7 +147,7 @@ _SWITCHED = [name for name, server in catalogue().items() if server.buffering.na
 @pytest.mark.parametrize("buffering", ["on", "off"])
 @pytest.mark.parametrize("name", _SWITCHED)
 def test_what_it_takes_of_a_response(name: str, buffering: str, tmp_path: Path) -> None:
-    """BUFFERING=on: all of it, while the client's window lets hardly anything through; off: a small part."""
+    """BUFFERING=on: all of it, while the client's window lets hardly anything through; off: less than half."""
     needs(name)
     with _counting() as origin:
         settings = settings_of(name, tmp_path, origin.address, buffering=buffering, size_bytes=_HELD)
@@ -164,5 +165,5 @@ def test_what_it_takes_of_a_response(name: str, buffering: str, tmp_path: Path) 
                 except TimeoutError:
                     front.check_alive()
         assert origin.taken >= WINDOW
-        assert (origin.taken > 0.9 * _HELD) == (buffering == "on")
-        assert buffering == "on" or origin.taken < _HELD / 4
+        assert (origin.taken >= _HELD) == (buffering == "on")
+        assert buffering == "on" or origin.taken < _HELD / 2
