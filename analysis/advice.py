@@ -15,8 +15,8 @@ _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
 _LONG_QUEUE_S = 1.0
 _COARSE_NS = 10**6
 _NO_TCP = (
-    "There is no TCP here: QUIC keeps in the server what it has not sent, and decides packet by packet. LOWAT, the send "
-    "buffer and the kernel's congestion control play no part."
+    "There is no TCP here: QUIC keeps in the server what it has not sent, and decides packet by packet. LOWAT, the "
+    "send buffer and the kernel's congestion control play no part."
 )
 _PROBED = (
     "A probe asks the front alone: its streams wait for the client's window, so LOWAT, buffers and link play no part. "

@@ -23,7 +23,7 @@ class Engine(Protocol):
         """Names of the resources that have not ended."""
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Ask for the page of the next load."""
+        """Ask for the page of the next load. Raises LoadFailed."""
 
     def data_to_send(self) -> bytes:
         """Plaintext that has to go to the front now."""

@@ -26,6 +26,7 @@ class Loads:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._number = 0
+        self._gone: str | None = None
         self._open: dict[int, Request] = {}
         self._answered: set[int] = set()
         self._names: dict[int, str] = {}
@@ -41,8 +42,10 @@ class Loads:
         return [request.name for request in self._open.values()]
 
     def begin(self, now_ns: int) -> tuple[Event, Request]:
-        """The next load has begun; what it asks for."""
+        """The next load has begun; what it asks for. Raises LoadFailed where the front has said GOAWAY before."""
         self._number += 1
+        if self._gone is not None:
+            raise LoadFailed(f"the front had said GOAWAY ({self._gone})")
         return self.event(Kind.LOAD_STARTED, now_ns), self._plan.page
 
     def asked(self, stream_id: int, request: Request, now_ns: int, detail: str | None) -> Event:
@@ -98,6 +101,7 @@ class Loads:
 
     def goaway(self, code: str, now_ns: int) -> Event:
         """The front has said GOAWAY. Raises LoadFailed if a stream is open."""
+        self._gone = code
         event = self.event(Kind.GOAWAY, now_ns, detail=code)
         if self._open:
             raise LoadFailed(f"the front said GOAWAY ({code})", [event])

@@ -121,7 +121,7 @@ _KNOBS = (
         field="server",
         parse=_server,
         allowed=", ".join(catalogue()),
-        meaning="the TLS front",
+        meaning="the TLS front; several, with commas between, have their arms each",
     ),
     Knob(
         name="NATIVE",

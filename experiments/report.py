@@ -73,7 +73,8 @@ class Report:
         scenario = request.arms[-1].scenario
         arms = ", ".join(arm.name for arm in request.arms)
         times = "" if request.repeat == 1 else f", {request.repeat} times each"
-        self.say(f"{request.name}: {arms}{times}; server {scenario.server}")
+        servers = ", ".join(dict.fromkeys(arm.scenario.server for arm in request.arms))
+        self.say(f"{request.name}: {arms}{times}; server {servers}")
         self.say(f"fabric: {request.manner.fabric.name} ({request.manner.fabric_reason})")
         self.link(as_document(scenario))
 

@@ -1,7 +1,7 @@
 """What to run and how: the arms of an experiment, and everything that is not a scenario's."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,22 +27,31 @@ class Arm:
 
 
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
-    """A treatment for each value of LOWAT, and before them the control: the same with LOWAT unset.
+    """A treatment for each value of LOWAT, and before them the control: the same with LOWAT unset. Of each SERVER.
 
     Values are separated by commas; one that is given twice is one arm. A probe is one arm, whatever LOWAT, which plays
     no part in it. Raises ScenarioError.
     """
     complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
-    values = [value.strip() for value in complete["LOWAT"].split(",")]
-    scenarios = {value: scenario_from(complete | {"LOWAT": value}) for value in values}
+    servers = list(dict.fromkeys(value.strip() for value in complete["SERVER"].split(",")))
+    arms = []
+    for server in servers:
+        of_server = _arms_of(complete | {"SERVER": server}, control=control)
+        arms += of_server if len(servers) == 1 else [replace(arm, name=f"{server}-{arm.name}") for arm in of_server]
+    return arms
+
+
+def _arms_of(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
+    values = [value.strip() for value in knobs["LOWAT"].split(",")]
+    scenarios = {value: scenario_from({**knobs, "LOWAT": value}) for value in values}
     if any(scenario.plan is Kind.PROBE for scenario in scenarios.values()):
-        return [Arm(name="probe", knobs=complete | {"LOWAT": values[0]})]
+        return [Arm(name="probe", knobs={**knobs, "LOWAT": values[0]})]
     treatments = {scenario.lowat: value for value, scenario in scenarios.items()}
     arms = []
     if control or None in treatments:
-        arms.append(Arm(name="control", knobs=complete | {"LOWAT": "none"}))
+        arms.append(Arm(name="control", knobs={**knobs, "LOWAT": "none"}))
     arms += [
-        Arm(name=f"lowat-{lowat}", knobs=complete | {"LOWAT": value})
+        Arm(name=f"lowat-{lowat}", knobs={**knobs, "LOWAT": value})
         for lowat, value in treatments.items()
         if lowat is not None
     ]

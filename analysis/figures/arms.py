@@ -15,12 +15,16 @@ from analysis.summary import measured, typical
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A typical run, read once. layers is None if nothing, or too little, was sampled."""
+    """A typical run, read once. layers is None if nothing, or too little, was sampled.
+
+    server: its front, where arms have several.
+    """
 
     run: Run
     evidence: Evidence
     layers: Layers | None
     load: PageLoad
+    server: str | None = None
 
     @property
     def lowat(self) -> int | None:
@@ -32,7 +36,8 @@ class Arm:
     def name(self) -> str:
         """What makes it an arm, in the figures' words."""
         lowat = self.run.scenario["lowat"]
-        return f"LOWAT {'unset' if lowat is None else lowat}"
+        words = f"LOWAT {'unset' if lowat is None else lowat}"
+        return f"{self.server}, {words}" if self.server else words
 
     def ledger(self) -> Ledger | None:
         """None if there is too little to make one of."""
@@ -47,12 +52,13 @@ class Arm:
 def arms(experiment: Experiment) -> list[Arm]:
     """In the experiment's order; those without a run that is ok are missing. Raises FolderError."""
     runs = [run for repetitions in experiment.arms().values() if (run := typical(repetitions)) is not None]
-    return [_arm(run) for run in runs]
+    several = len({run.scenario["server"] for run in runs}) > 1
+    return [_arm(run, run.scenario["server"] if several else None) for run in runs]
 
 
-def _arm(run: Run) -> Arm:
+def _arm(run: Run, server: str | None) -> Arm:
     evidence = run.evidence()
-    return Arm(run=run, evidence=evidence, layers=run.layers(), load=measured_load(evidence))
+    return Arm(run=run, evidence=evidence, layers=run.layers(), load=measured_load(evidence), server=server)
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
@@ -60,7 +66,7 @@ def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
     run = shown[0].run
     scenario = run.scenario
     rate = scenario["rate_bit_s"]
-    yield str(scenario["server"])
+    yield ", ".join(dict.fromkeys(str(arm.run.scenario["server"]) for arm in shown))
     yield "unlimited rate" if rate is None else f"{kilobytes(rate)} ({plain(rate / 1000)} kbit/s)"
     if steps := steps_of(scenario):
         yield ", ".join(f"{kilobytes(rate_bit_s)} from {plain(at_ns / 10**9)} s" for at_ns, rate_bit_s in steps)

@@ -191,6 +191,7 @@ def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitlePa
         subtitlePadding=6,
         color=colour,
         anchor="start",
+        frame="group",
         offset=10,
     )
 

@@ -59,7 +59,6 @@ class SpdyEngine:
         self._streams: dict[int, _Stream] = {}
         self._next_stream = 1
         self._most_streams: int | None = None
-        self._is_gone = False
         self._reader = FrameReader()
         self._packer = BlockWriter()
         self._unpacker = BlockReader()
@@ -122,8 +121,6 @@ class SpdyEngine:
 
     def _ask(self, requests: Sequence[Request], now_ns: int) -> list[Event]:
         """Raises LoadFailed if the front does not allow that."""
-        if self._is_gone and requests:
-            raise LoadFailed("the front said GOAWAY before")
         if self._most_streams is not None and len(self._streams) + len(requests) > self._most_streams:
             raise LoadFailed(f"the front allows {self._most_streams} streams at once")
         return [self._ask_one(request, now_ns) for request in requests]
@@ -170,7 +167,6 @@ class SpdyEngine:
             case frames.Ping(number=number) if number % 2 == 0:
                 self._outgoing += frames.ping(number)
             case frames.Goaway(status=status):
-                self._is_gone = True
                 return [self._loads.goaway(_GOAWAYS.get(status, str(status)), now_ns)]
             case frames.WindowUpdate(stream_id=stream_id, delta_bytes=delta):
                 if stream_id:

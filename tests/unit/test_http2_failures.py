@@ -49,6 +49,18 @@ def test_goaway_between_loads_is_an_event(resources: Pair) -> None:
     assert resources.events[-1] == Event(t_ns=99, kind=Kind.GOAWAY, load=1, detail="NO_ERROR")
 
 
+def test_no_load_after_a_goaway() -> None:
+    """Who has said it takes no more requests."""
+    pair = Pair(reloads=1)
+    pair.begin_load()
+    for stream_id in (PAGE, IMAGE, SCRIPT):
+        pair.answer(stream_id)
+    pair.server.close_connection()
+    pair.down()
+    with pytest.raises(LoadFailed, match=r"the front had said GOAWAY \(NO_ERROR\)"):
+        pair.begin_load()
+
+
 @pytest.mark.parametrize("status", ["404", "502", "204"])
 def test_other_status_fails_the_load(resources: Pair, status: str) -> None:
     """Only 200 is an answer; any other status fails the load and is named."""

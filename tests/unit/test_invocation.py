@@ -92,6 +92,15 @@ def test_control_is_the_same_with_lowat_unset() -> None:
     assert control.scenario.congestion_control == "bbr"
 
 
+def test_several_servers_have_their_arms_each() -> None:
+    """Named for them; one alone needs no name."""
+    arms = arms_for({"SERVER": "nginx, h2o,nginx", "LOWAT": "4k"}, control=True)
+    assert [arm.name for arm in arms] == ["nginx-control", "nginx-lowat-4096", "h2o-control", "h2o-lowat-4096"]
+    assert [arm.scenario.server for arm in arms] == ["nginx", "nginx", "h2o", "h2o"]
+    with pytest.raises(ScenarioError, match="SERVER=iis is not allowed"):
+        arms_for({"SERVER": "nginx,iis"}, control=True)
+
+
 def test_a_probe_is_one_arm() -> None:
     """LOWAT plays no part in it, so there is nothing to compare."""
     arms = arms_for({"PLAN": "probe", "RELOADS": "0", "LOWAT": "4k,none"}, control=True)

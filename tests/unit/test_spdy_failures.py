@@ -75,7 +75,7 @@ def test_goaway_between_loads() -> None:
     pair.answer(SCRIPT)
     pair.feed(control(GOAWAY, numbers(0, 0)))
     assert (pair.events[-1].kind, pair.events[-1].detail) == (Kind.GOAWAY, "OK")
-    with pytest.raises(LoadFailed, match="GOAWAY before"):
+    with pytest.raises(LoadFailed, match="had said GOAWAY"):
         pair.begin_load()
 
 

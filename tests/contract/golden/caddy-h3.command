@@ -1,0 +1,11 @@
+env
+HOME=/run/priolab/front/state
+XDG_CONFIG_HOME=/run/priolab/front/state
+XDG_DATA_HOME=/run/priolab/front/state
+GOMAXPROCS=1
+/usr/sbin/caddy
+run
+--config
+/run/priolab/asked/Caddyfile
+--adapter
+caddyfile
