@@ -76,7 +76,7 @@ format: setup-lint ## rewrite the Python files in the house format
 bench: setup ## how long things take on this machine
 	@.venv/bin/python -m experiments.benches
 
-picture: setup ## make the README's picture anew
+picture: setup-servers ## make the pictures of README.md and docs/http3.md anew
 	@.venv/bin/python -m experiments.studies.picture
 
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
@@ -85,7 +85,7 @@ agreement: setup ## the same scenarios in every fabric that can be used here; wr
 auto: setup ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
 	@$(PRIOLAB) auto docs/auto.md
 
-matrix: setup ## which servers keep the order, in which dialects; writes docs/matrix.md, .html and .json (about three minutes)
+matrix: setup-servers ## which servers keep the order, in which dialects; writes docs/matrix.md, .html and .json (about three minutes)
 	@$(PRIOLAB) matrix --from-make docs/matrix.md
 
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)

@@ -36,8 +36,9 @@ class Compose:
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Needs an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
         engine.check()
-        if catalogue()[scenario.server].npm:
-            lack = "the images have no packages of npm"
+        server = catalogue()[scenario.server]
+        if server.npm or not server.over_tcp:
+            lack = "the images have no packages of npm" if server.npm else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         if shaper is Shaper.NETEM and (reason := no_netem()):
             raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")

@@ -16,12 +16,12 @@ from analysis.load import Experiment, Run
 from analysis.matrix import page, text
 from analysis.matrix.cells import Cell, Crossing, Matrix, crossing
 from analysis.probe import Probe
-from client.plan import PROBE_LEAST_BYTES
+from client.plan import PROBE_LEAST_BYTES, Protocol
 from experiments.errors import ScenarioError, Unavailable
 from experiments.experiment import Progress
 from experiments.invocation import request_from
-from experiments.knobs import KNOBS, scenario_from
-from experiments.programs import server_version
+from experiments.knobs import KNOBS
+from experiments.programs import lack_of, server_version
 from experiments.record import check_document, read_json, write_document
 from experiments.report import Report
 from experiments.request import Arm, Request
@@ -89,10 +89,12 @@ def _several(words: Mapping[str, str], name: str) -> list[str]:
 
 def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
     """Those that are here, of those that are asked for, and why the others are not. Raises LabError."""
-    names = _several(words, "SERVER") or list(catalogue())
+    speaking = [server.name for server in catalogue().values() if server.protocol == Protocol.HTTP2]
+    names = _several(words, "SERVER") or speaking
     for name in names:
-        scenario_from({"SERVER": name})
-    absent = {name: "not installed" for name in names if server_version(catalogue()[name]) is None}
+        if name not in speaking:
+            raise ScenarioError("SERVER", name, f"with {_STEP}, which is about HTTP/2: {', '.join(speaking)}")
+    absent = {name: f"{lack} is not installed" for name in names if (lack := lack_of(catalogue()[name]))}
     here = [catalogue()[name] for name in names if name not in absent]
     if not here:
         raise Unavailable(_STEP, f"none of {', '.join(names)} is installed", "run `experiments/setup.sh servers`")

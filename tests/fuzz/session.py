@@ -9,27 +9,22 @@ Rules:
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
-from client.dialects import PLAIN, parse
+from client.dialects import PLAIN, Dialect, parse
 from client.engine import Engine
 from client.http2.engine import Http2Engine
 from client.loads import LoadFailed
-from client.plan import STEPS, Plan, maps_plan
+from client.plan import STEPS, Plan, Protocol, maps_plan
 from client.priorities import Priorities
-from tests.fuzz import http2
+from client.spdy.engine import SpdyEngine
+from tests.fuzz.http2 import Http2Peer
+from tests.fuzz.peer import Peer
+from tests.fuzz.spdy import SpdyPeer
 
 _LONGEST = 400
 """Frames of a session."""
 
 _HTTP2_DIALECTS = (PLAIN, parse("chrome"), parse("firefox+reprioritize"), parse("header+update"))
-
-
-class Peer(Protocol):
-    """Whoever is at the other end."""
-
-    def frame(self) -> bytes:
-        """What it says next."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +38,23 @@ class Found:
 
 
 def _http2(random: Random) -> tuple[Engine, Peer]:
-    plan = _plan(random)
+    plan = _plan(random, Protocol.HTTP2, random.choice(_HTTP2_DIALECTS))
     first = max((group.stream_id for group in plan.groups), default=-1) + 2
-    return Http2Engine(plan), http2.Peer(random, first)
+    return Http2Engine(plan), Http2Peer(random, (first, first + 2, first + 4))
 
 
-def _plan(random: Random) -> Plan:
+def _spdy(random: Random) -> tuple[Engine, Peer]:
+    return SpdyEngine(_plan(random, Protocol.SPDY, PLAIN)), SpdyPeer(random, (1, 3, 5))
+
+
+def _plan(random: Random, protocol: Protocol, dialect: Dialect) -> Plan:
     return maps_plan(
         address="198.18.1.2",
         port=443,
         server_name="maps.test",
         priorities=random.choice(list(Priorities)),
-        dialect=random.choice(_HTTP2_DIALECTS),
+        dialect=dialect,
+        protocol=protocol,
         reloads=0,
         window_bytes=random.choice((65_535, 2**24)),
         steps=random.choice((None, STEPS)),
@@ -62,7 +62,7 @@ def _plan(random: Random) -> Plan:
     )
 
 
-PROTOCOLS: dict[str, Callable[[Random], tuple[Engine, Peer]]] = {"h2": _http2}
+PROTOCOLS: dict[str, Callable[[Random], tuple[Engine, Peer]]] = {"h2": _http2, "spdy": _spdy}
 
 
 def fuzz(protocol: str, seed: int, frames: int) -> Found:

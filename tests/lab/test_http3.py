@@ -1,0 +1,43 @@
+"""The same page over HTTP/2 and over HTTP/3: where there is no send buffer in the kernel there is no inversion."""
+
+import pytest
+
+from tests.conftest import needs
+from tests.lab.conftest import Runs
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+
+def test_the_script_begins_at_once(run: Runs) -> None:
+    """Over HTTP/2 it waits for the image, or LOWAT is set; over HTTP/3 it does in neither arm, and nothing is ordered."""
+    needs("caddy-h3")
+    done = run("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0")
+    assert done.code == 0, done.err
+    waits = {
+        name: done.arm(name)["script"]["first_byte_ms"]
+        for name in ("caddy-control", "caddy-lowat-16384", "caddy-h3-control", "caddy-h3-lowat-16384")
+    }
+    assert done.arm("caddy-control")["verdict"] == "inverted"
+    assert waits["caddy-control"] > 5000
+    for arm in ("caddy-h3-control", "caddy-h3-lowat-16384"):
+        assert waits[arm] < 1200
+        assert done.arm(arm)["verdict"] == "undecided"
+        assert done.arm(arm)["ledger"] is None
+        assert done.arm(arm)["observed"]["notsent_most_bytes"] is None
+        assert any("There is no TCP here" in sentence for sentence in done.arm(arm)["warnings"])
+    assert abs(waits["caddy-h3-control"] - waits["caddy-h3-lowat-16384"]) < 50
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("LOWAT=auto",), "LOWAT=auto is not allowed; allowed: none or bytes with SERVER=caddy-h3"),
+        (("SCENARIO=probe",), "PLAN=probe is not allowed; allowed: maps with SERVER=caddy-h3"),
+        (("DIALECT=chrome",), "DIALECT=chrome is not allowed; allowed: plain or header with SERVER=caddy-h3"),
+    ],
+)
+def test_what_it_cannot_do(run: Runs, words: tuple[str, ...], told: str) -> None:
+    """Is said beforehand."""
+    done = run("SERVER=caddy-h3", *words)
+    assert done.code == 2
+    assert told in done.err
