@@ -1,6 +1,6 @@
 """The matrix as one HTML file that needs nothing else: a cell per server and dialect, with small timelines. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from statistics import median
 
@@ -106,13 +106,17 @@ def _picture(cell: Cell, longest_s: float) -> str:
     height = len(stripes) * (_STRIPE + 4)
     drawn = "".join(
         f'<text x="0" y="{row * (_STRIPE + 4) + _STRIPE - 3}">{name}</text>'
-        f'<g transform="translate({_LABEL} {row * (_STRIPE + 4)})">{"".join(marks)}</g>'
+        f'<g transform="translate({_LABEL} {row * (_STRIPE + 4)})">{_drawn(marks)}</g>'
         for row, (name, marks) in enumerate(stripes)
     )
     return f'<svg width="{_LABEL + _WIDTH}" height="{height}" role="img" aria-label="timelines">{drawn}</svg>'
 
 
-def _of_probe(probe: Probe) -> Iterator[str]:
+Mark = tuple[str, str]
+"""Of a rectangle: its colour, and its outline as a path has it."""
+
+
+def _of_probe(probe: Probe) -> Iterator[Mark]:
     """Order alone: as wide as what was served."""
     total, x = sum(size for _, size in probe.served), 0.0
     for name, size in probe.served:
@@ -121,7 +125,7 @@ def _of_probe(probe: Probe) -> Iterator[str]:
         x += width
 
 
-def _of_link(crossing: Crossing, longest_s: float) -> Iterator[str]:
+def _of_link(crossing: Crossing, longest_s: float) -> Iterator[Mark]:
     """By time: in each bin both resources, one above the other, as high as the part of the link that they had."""
     bins: list[dict[str, int]] = [{} for _ in range(_BINS)]
     for t_s, name, size in crossing.lanes:
@@ -137,8 +141,16 @@ def _of_link(crossing: Crossing, longest_s: float) -> Iterator[str]:
                 yield _mark(number * width, width, height, colour, y)
 
 
-def _mark(x: float, width: float, height: float, colour: str, y: float = 0.0) -> str:
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.2f}" height="{height:.1f}" fill="{colour}"/>'
+def _mark(x: float, width: float, height: float, colour: str, y: float = 0.0) -> Mark:
+    right, bottom = x + width, y + height
+    return colour, f"M{x:.1f} {y:.1f}H{right:.1f}V{bottom:.1f}H{x:.1f}z"
+
+
+def _drawn(marks: Iterable[Mark]) -> str:
+    outlines: dict[str, str] = {}
+    for colour, outline in marks:
+        outlines[colour] = outlines.get(colour, "") + outline
+    return "".join(f'<path fill="{colour}" d="{outline}"/>' for colour, outline in outlines.items())
 
 
 def colours() -> Sequence[str]:

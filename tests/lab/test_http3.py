@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_the_script_begins_at_once(run: Runs) -> None:
-    """Over HTTP/2 it waits for the image, or LOWAT is set; over HTTP/3 it does in neither arm, and nothing is ordered."""
+    """Over HTTP/2 it waits for the image, or LOWAT is set; over HTTP/3 in neither arm, and nothing is ordered."""
     needs("caddy-h3")
     done = run("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0")
     assert done.code == 0, done.err
