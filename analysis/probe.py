@@ -1,7 +1,8 @@
 """What a probe saw: of streams that all had data and no window, whose bytes the front sent as the window was opened.
 
 Rules:
-1. Only what came between the first step and the first stream's end counts: before and after there was no choice.
+1. Only what came between the first step and the last byte of the stream that ended first counts: before and after there
+   was no choice.
 2. Only order is read, no time.
 """
 
@@ -13,8 +14,8 @@ from analysis.journals import ClientEvent
 from analysis.metrics import IMAGE, SCRIPT
 from analysis.verdict import Judgement, Verdict
 
-ALONE = 0.95
-"""A share from which on a stream is said to have had the window to itself."""
+ALONE = 0.98
+"""A share from which on a stream is said to have had the window to itself: a step is about two hundredths of it all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,8 @@ def probe_of(events: Sequence[ClientEvent]) -> Probe | None:
             name, so_far = served.pop() if served and served[-1][0] == event.resource else (str(event.resource), 0)
             served.append((name, so_far + (event.size_bytes or 0)))
         elif steps and event.kind == "ended":
+            while served and served[-1][0] != event.resource:
+                served.pop()
             break
     return Probe(steps=steps, served=tuple(served)) if served else None
 

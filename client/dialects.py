@@ -9,7 +9,8 @@ What browsers sent, and where it stands:
   weights; the header field, from Chrome 124 on: spdy_http_utils.cc, and Blink's TypeToPriority for its values.
 - firefox: SendHello in netwerk/protocol/http/Http2Session.cpp (commit f90686c5) for the groups, from Firefox 37 on;
   which request is in which and its weight: rmarx/quicker on GitHub (commit 199e95c5, http3.firefoxscheme.ts), after
-  captures of 2018; the header field, from Firefox 128 on: nsHttpChannel::SetPriorityHeader.
+  captures of 2018, and for the page, captures of later versions; the header field, from Firefox 128 on:
+  nsHttpChannel::SetPriorityHeader.
 - safari: rmarx/quicker (commit 1f262e08, weightedroundrobin); that scripts get three times what images get is in
   P. Meenan's article, too (calendar.perfplanet.com, 2018). CFNetwork's table itself is not public.
 """

@@ -17,7 +17,7 @@ from experiments.record import PARTIAL, read_json
 from experiments.request import Request
 from experiments.scenario import as_document
 
-_PACKAGES = ("h2", "hpack", "hyperframe", "pyroute2")
+_PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack", "pyroute2")
 """Whose code runs in an arm."""
 
 

@@ -43,7 +43,7 @@ need_server() { # FILE of the catalogue
     for file in $(entry "$1" files); do [ -e "$file" ] || lacking=yes; done
     [ -n "$lacking" ] || return 0
     for package in $(entry "$1" packages); do lack "$package"; done
-    services="$services $program"
+    [ "$program" = node ] || services="$services $program"
 }
 modules="" # servers that need packages of npm
 asked=""
@@ -72,6 +72,10 @@ for folder in "$root"/proxy/servers/*; do
     is_wanted "${folder##*/}" "$(entry "$folder/server.toml" base)" || continue
     need_server "$folder/server.toml"
     [ -z "$(entry "$folder/server.toml" npm)" ] || modules="$modules ${folder##*/}"
+done
+# Of those that are only history, what is asked for; the tests' and the rest do without where it cannot be had.
+for server in $modules; do
+    case $asked in *",$server,"*) need npm npm ;; esac
 done
 need node nodejs
 need ip iproute2
@@ -173,7 +177,7 @@ for server in $modules; do
     if ! "$venv/bin/python" -m experiments.npm "$server" >"$log" 2>&1; then
         complain "$(tail -n 1 "$log")"
         case $asked in *",$server,"*) exit 1 ;; esac
-        complain "note: without, there is no SERVER=$server"
+        complain "note: without, there is no SERVER=$server; $(remedy " npm")"
     fi
 done
 

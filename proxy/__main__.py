@@ -24,6 +24,8 @@ from proxy.server import catalogue
 def _front() -> Front:
     words = os.environ
     server = catalogue()[words["SERVER"]]
+    if server.protocol != "h2":
+        sys.exit(f"front: SERVER={server.name} speaks {server.protocol}, which has no place in containers")
     state = HOME / "state"
     state.mkdir()
     return Front(

@@ -74,7 +74,8 @@ class _Process:
             yield self._instant("script available", self._marks_track, load.script_available_ns, "p", load=load.number)
 
     def _stream(self, stream: Stream) -> Iterator[_Event]:
-        track, weight = self._marks_track + stream.stream_id, stream.request.weight
+        # HTTP/3 counts its streams from 0.
+        track, weight = self._marks_track + 1 + stream.stream_id, stream.request.weight
         words = ([] if weight is None else [f"weight {weight}"]) + ([field] if (field := stream.request.field) else [])
         words += [] if stream.request.level is None else [f"level {stream.request.level}"]
         asked = ", ".join(words) or "no priority"

@@ -39,8 +39,7 @@ def document(album: Album) -> dict[str, Any]:
         "file_schema": _FILE_SCHEMA,
         "serialization_format": "application/qlog+json",
         "title": album.experiment,
-        "description": f"{_spoken(album)} on TCP through a bottleneck: "
-        "the client, the front's socket, the link's queue",
+        "description": f"{_spoken(album)} through a bottleneck: the client, the front's socket, the link's queue",
         "traces": [trace for recording in album.recordings for trace in _traces(album, recording)],
     }
 

@@ -1,10 +1,10 @@
 """One cell of the matrix: a server and a dialect, and what became of the order. Pure.
 
 Rules:
-1. Whether a server reads a dialect is told by two probes that ask for the opposite: only a difference between them is
-   an answer. A third, in which nothing is asked, tells what the server does by itself.
-2. Where the order is lost is told by probe and slow link together: what the server does with nothing in its way, and
-   what is left of that at the client, without LOWAT and with it.
+1. Whether an order was heard is told by asking for the opposite: only a difference between the two is an answer. So it
+   is with the probes, in which nothing is in the server's way, and so it is at the end of the slow link.
+2. Where it was lost is told by both together: what asking changes there, as a part of what it changes with nothing in
+   the way, without LOWAT and with it.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,18 @@ from typing import Any
 from analysis.load import Run
 from analysis.metrics import IMAGE, SCRIPT, PageLoad, measured_load
 from analysis.probe import ALONE, Probe
-from analysis.verdict import share_of_link
 
 _DIFFERENCE = 0.03
-"""Shares that lie closer together are the same; a step of the window is a hundredth."""
+"""Shares that lie closer together are the same; a step of the window is about two hundredths."""
 
-_AS_BEFORE = 0.1
-_EARLY = 0.5
-_LATE = 0.9
+_ARRIVES = 1 / 3
+"""The image has a start of a fifth of the load, so not all can arrive: 0.4 to 0.8 do where nothing is lost."""
+
+_NOTHING = 0.1
+_EARLIER = 0.2
+_MOSTLY = 0.95
+_ALL_BUT = 0.9
+_WELL_AHEAD = 0.2
 
 
 class Reading(StrEnum):
@@ -51,11 +55,13 @@ class OwnOrder(StrEnum):
 class Outcome(StrEnum):
     """What became of the order on the slow link."""
 
-    KEPT = "kept"
-    """The favoured began early, and then had as much of the link as the front gives it."""
-    LATE = "late"
-    """It had that, but more than half of the other had arrived before."""
+    ARRIVES = "arrives"
+    """Asking changes there what it should."""
+    WEAK = "weak"
+    """It changes something, but less than a third of that."""
     LOST = "lost"
+    TURNED = "turned round"
+    """Whoever is asked for is complete later than if the other is."""
 
 
 class Layer(StrEnum):
@@ -70,34 +76,37 @@ class Layer(StrEnum):
     """In the kernel's send buffer: LOWAT helps."""
 
 
-SENTENCES: Mapping[Layer, str] = {
-    Layer.NOWHERE: "kept, without LOWAT as well",
-    Layer.SERVER: "the server does not order by it",
-    Layer.FRONT: "lost between the server's scheduler and the socket; LOWAT does not help",
-    Layer.SOCKET: "lost in the kernel's send buffer; LOWAT gives it back",
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """One load over the slow link, by its favoured resource.
+    """One load over the slow link.
 
-    before: part of the other that had arrived at its first byte; share: its part of the link from then on until either
-    was complete. lanes: (seconds since the page's request, resource, bytes) of each piece.
+    before: part of the image that had arrived at the script's first byte. lanes: (seconds since the page's request,
+    resource, bytes) of each piece.
     """
 
     before: float
-    share: float
     script_first_ms: float
     script_last_ms: float
     image_last_ms: float
     lanes: tuple[tuple[float, str, int], ...]
 
-    def outcome(self, by_front: float) -> Outcome:
-        """by_front: the share that the front gives it with nothing in the way."""
-        if self.before >= _LATE or self.share < by_front - _AS_BEFORE:
-            return Outcome.LOST
-        return Outcome.KEPT if self.before <= _EARLY else Outcome.LATE
+    @property
+    def lead(self) -> float:
+        """How much sooner than the image the script was complete, as a part of the load; negative if it was later."""
+        return (self.image_last_ms - self.script_last_ms) / max(self.image_last_ms, self.script_last_ms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two loads that differ in nothing but who is asked to come first: the script (asked), and the image (swapped)."""
+
+    asked: Crossing
+    swapped: Crossing
+
+    @property
+    def effect(self) -> float:
+        """What asking changes."""
+        return self.asked.lead - self.swapped.lead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,22 +114,21 @@ class Cell:
     """See the module. probes: by what they ask for, the script (`spdy`), the image (`swap`), nothing (`none`), and
     nothing with the script requested first (`reversed`).
 
-    control, lowat, native: on the slow link, the script asked for first: LOWAT unset, LOWAT set, and the server's own
-    mechanism instead, where it has one. swapped: LOWAT set, the image asked for first.
+    control, lowat, native: on the slow link, LOWAT unset, LOWAT set, and the server's own mechanism instead, where it
+    has one.
     """
 
     server: str
     dialect: str
     probes: Mapping[str, Probe]
-    control: Crossing
-    lowat: Crossing
-    swapped: Crossing
-    native: Crossing | None
+    control: Pair
+    lowat: Pair
+    native: Pair | None
 
     @property
     def reading(self) -> Reading:
         """What the server makes of the dialect."""
-        asked, swapped = (self.probes[name].script_share for name in ("spdy", "swap"))
+        asked, swapped = self._shares
         if asked >= ALONE and swapped <= 1 - ALONE:
             return Reading.STRICT
         if abs(asked - swapped) < _DIFFERENCE:
@@ -137,25 +145,64 @@ class Cell:
         """Whether the server orders by it."""
         return self.reading in (Reading.STRICT, Reading.PROPORTIONAL)
 
-    def outcome(self, crossing: Crossing) -> Outcome:
-        """What became of the order there."""
-        asked, swapped = (self.probes[name].script_share for name in ("spdy", "swap"))
-        return crossing.outcome(1 - swapped if crossing is self.swapped else asked)
+    @property
+    def effect(self) -> float:
+        """What asking should change on a link, where both are of one size and there is nothing in the way."""
+        asked, swapped = self._shares
+        return _lead(asked) - _lead(swapped)
+
+    def arriving(self, pair: Pair) -> float:
+        """The part of it that arrives. The dialect must be honoured."""
+        return pair.effect / self.effect
+
+    def outcome(self, pair: Pair) -> Outcome | None:
+        """What became of the order there; None if there was none."""
+        if not self.honoured:
+            return None
+        arriving = self.arriving(pair)
+        if arriving >= _ARRIVES:
+            return Outcome.ARRIVES
+        if arriving >= _NOTHING:
+            return Outcome.WEAK
+        return Outcome.LOST if arriving > -_NOTHING else Outcome.TURNED
 
     @property
     def layer(self) -> Layer:
         """Where the order was lost."""
         if not self.honoured:
             return Layer.SERVER
-        if self.outcome(self.control) is Outcome.KEPT:
+        if self.outcome(self.control) is Outcome.ARRIVES:
             return Layer.NOWHERE
-        return Layer.SOCKET if self.outcome(self.lowat) is Outcome.KEPT else Layer.FRONT
+        return Layer.SOCKET if self.outcome(self.lowat) is Outcome.ARRIVES else Layer.FRONT
+
+    @property
+    def sentence(self) -> str:
+        """That in words."""
+        match self.layer:
+            case Layer.SERVER:
+                return "the server does not order by it"
+            case Layer.NOWHERE:
+                return "it arrives, without LOWAT as well"
+            case Layer.SOCKET:
+                return "lost in the kernel's send buffer; LOWAT gives it back"
+        if self.lowat.asked.before < self.control.asked.before - _EARLIER:
+            return "lost in the front: LOWAT lets the script begin early, but not have the part it is asked for"
+        return "lost in the front: what it has put in line stays in that order, with LOWAT as without"
+
+    @property
+    def _shares(self) -> tuple[float, float]:
+        return self.probes["spdy"].script_share, self.probes["swap"].script_share
+
+
+def _lead(share: float) -> float:
+    """By how much one of two of a size is complete sooner, as a part of both, with that share until then."""
+    return 1 - 1 / (2 * share) if share >= 0.5 else 1 / (2 * (1 - share)) - 1
 
 
 def own_order(share: float, turned: float) -> OwnOrder:
     """From the script's shares when nothing is asked: the image requested first, and the script."""
-    firsts = (share >= ALONE, turned >= ALONE)
-    lasts = (share <= 1 - ALONE, turned <= 1 - ALONE)
+    firsts = (share >= _MOSTLY, turned >= _MOSTLY)
+    lasts = (share <= 1 - _MOSTLY, turned <= 1 - _MOSTLY)
     if not any(firsts + lasts):
         return OwnOrder.SHARED
     if all(firsts):
@@ -165,13 +212,18 @@ def own_order(share: float, turned: float) -> OwnOrder:
     return OwnOrder.LAST_COME if firsts[0] and lasts[1] else OwnOrder.OTHER
 
 
+def own_order_on_link(unasked: Crossing) -> OwnOrder:
+    """What a server did on the slow link when nothing was asked, the image requested first."""
+    if unasked.before >= _ALL_BUT:
+        return OwnOrder.FIRST_COME
+    return OwnOrder.SCRIPT_FIRST if unasked.lead > _WELL_AHEAD else OwnOrder.SHARED
+
+
 def crossing(run: Run) -> Crossing:
     """Of a run on the slow link. Raises FolderError."""
-    load, favoured = measured_load(run.evidence()), run.plan().favoured
-    high, low = (load.image, load.script) if favoured == IMAGE else (load.script, load.image)
+    load = measured_load(run.evidence())
     return Crossing(
-        before=low.bytes_before(high.first_byte_ns) / low.size_bytes,
-        share=share_of_link(high, low),
+        before=load.image_bytes_before_script / load.image.size_bytes,
         script_first_ms=load.ms(load.script.first_byte_ns),
         script_last_ms=load.ms(load.script.last_byte_ns),
         image_last_ms=load.ms(load.image.last_byte_ns),
@@ -226,14 +278,15 @@ class Matrix:
 
 
 def _document(cell: Cell) -> dict[str, Any]:
-    def told(crossing: Crossing | None) -> dict[str, Any] | None:
-        if crossing is None:
+    def told(pair: Pair | None) -> dict[str, Any] | None:
+        if pair is None:
             return None
         return {
-            "outcome": cell.outcome(crossing),
-            "before": round(crossing.before, 3),
-            "share": round(crossing.share, 3),
-            "script_first_byte_ms": round(crossing.script_first_ms, 1),
+            "outcome": cell.outcome(pair),
+            "arriving": round(cell.arriving(pair), 2) if cell.honoured else None,
+            "before": round(pair.asked.before, 3),
+            "script_first_byte_ms": round(pair.asked.script_first_ms, 1),
+            "lead": {"asked": round(pair.asked.lead, 3), "swapped": round(pair.swapped.lead, 3)},
         }
 
     return {
@@ -242,6 +295,5 @@ def _document(cell: Cell) -> dict[str, Any]:
         "layer": cell.layer,
         "control": told(cell.control),
         "lowat": told(cell.lowat),
-        "swapped": told(cell.swapped),
         "native": told(cell.native),
     }

@@ -5,7 +5,7 @@ from html import escape
 from statistics import median
 
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
-from analysis.matrix.cells import SENTENCES, Cell, Crossing, Layer, Matrix, Reading
+from analysis.matrix.cells import Cell, Crossing, Layer, Matrix, Reading
 from analysis.matrix.text import MARKS
 from analysis.probe import Probe
 
@@ -84,10 +84,8 @@ def _row(matrix: Matrix, server: str, longest_s: float) -> str:
 def _cell(cell: Cell, longest_s: float) -> str:
     colour = _COLOURS[cell.layer]
     asked, swapped = (f"{cell.probes[name].script_share:.0%}" for name in ("spdy", "swap"))
-    told = (
-        f"{cell.server}, {cell.dialect}: {cell.reading} (the script's share {asked}, asked the other way {swapped}); "
-    )
-    told += SENTENCES[cell.layer]
+    told = f"{cell.server}, {cell.dialect}: {cell.reading} (the script's share {asked}, asked the other way {swapped})"
+    told += f"; {cell.sentence}"
     word = f"{cell.reading} {asked}" if cell.reading is Reading.PROPORTIONAL else str(cell.reading)
     return (
         f'<td title="{escape(told)}"><div class="stamp" style="background:{colour};color:{ink_on(colour)}">'
@@ -96,7 +94,7 @@ def _cell(cell: Cell, longest_s: float) -> str:
 
 
 def _crossings(cell: Cell) -> list[Crossing]:
-    return [each for each in (cell.control, cell.lowat, cell.native) if each]
+    return [each.asked for each in (cell.control, cell.lowat, cell.native) if each]
 
 
 def _picture(cell: Cell, longest_s: float) -> str:

@@ -2,33 +2,38 @@
 
 from collections.abc import Iterator
 
-from analysis.matrix.cells import SENTENCES, Cell, Crossing, Layer, Matrix, Reading
+from analysis.matrix.cells import Cell, Layer, Matrix, Pair, Reading, own_order_on_link
 from analysis.sweeps.table import Table
 
 MARKS = {
-    Layer.NOWHERE: "kept",
-    Layer.SOCKET: "kept with LOWAT",
+    Layer.NOWHERE: "arrives",
+    Layer.SOCKET: "arrives with LOWAT",
     Layer.FRONT: "lost in the front",
     Layer.SERVER: "not read",
 }
 
 _HEADING = "Who keeps the order?"
 _EXPLANATION = """\
-Made by `make matrix`: every server of the catalogue that was installed, with every way a client can say who comes
-first. The script is asked to come before the image, though it is requested after it.
+Made by `make matrix`: every server of the catalogue that speaks HTTP/2 and was installed, with ten of the ways in which
+a client can say who comes first (`DIALECT`, client/dialects.py; parts that speak later contradict what was said with
+the requests). The script is asked to come before the image, though it is requested after it.
 
-**With nothing in the way.** Both streams are parked on the client's closed flow-control window, which is then opened by
-8 KiB at a time; whose bytes come is the server's choice. Asked for the script, and asked for the image: *strict*, who
-is asked for has all of the window; *proportional*, the larger part (the script's part is given for both); *ignored*, it
-makes no difference; *contrary*, the smaller part. Only order is read, no time.
+**With nothing in the way.** Both streams are parked on the client's closed flow-control window, which is then opened
+by 8 KiB at a time; whose bytes come is the server's choice. Asked for the script, and asked for the image: *strict*,
+who is asked for has 98 % of the window or more; *proportional*, more of it than if the other is asked for (the script's
+part is given for both); *ignored*, it makes no difference; *contrary*, less. Only order is read, no time.
 
-**With the socket in the way.** The same resources over the slow link (128 kB/s, 300 ms), with a send buffer of 4 MB,
-without LOWAT and with LOWAT=16384. *Kept*: at the favoured's first byte no more than half of the other had arrived, and
-from then on it had as much of the link as the server gave it when nothing was in the way. *Late*: it had that, but more
-than half of the other had gone before. *Lost*: neither.
+**With the socket in the way.** The same two, 384 KiB each, on the first load of a connection over the slow link (128
+kB/s, 300 ms), with a send buffer of 4 MB and the server taking whole responses (`BUFFERING=on`), without LOWAT and with
+LOWAT=16384. Again both are asked for in turn, and what that changes is when each is complete. It *arrives* if it
+changes at least a third of what it would with nothing in the way; the image, which is there first, has a start that
+nothing can take back. *Weak*: less; *lost*: less than a tenth; *turned round*: who is asked for is later than if he is
+not.
 
-Together they say which layer lost it: the server that does not read the dialect, the front's own buffers between its
-scheduler and the socket, or the kernel's send buffer, which is the only one that LOWAT bounds."""
+Together they say which layer lost it: the server that does not read the dialect, the front, in what it has put in line
+between its scheduler and the socket, or the kernel's send buffer, which is the only one that LOWAT bounds. These are
+not the verdicts of a run (*kept*, *inverted*), which are about one load alone. On later loads of a connection Apache
+puts all of a response in line, and LOWAT no longer helps there (README.md, Servers)."""
 
 
 def table(matrix: Matrix) -> str:
@@ -62,8 +67,8 @@ def _document(matrix: Matrix) -> Iterator[str]:
     yield from (f"# {_HEADING}", "", _EXPLANATION, "")
     yield "The same with small timelines is in matrix.html, for programs in matrix.json."
     yield from ("", table(matrix), "", "## With nothing asked", "")
-    yield "What a server does by itself when no priority is sent: the script's part of the window, where the image was"
-    yield "requested first and where the script was; and on the slow link, with LOWAT=16384, the image requested first."
+    yield "What a server does by itself when no priority is sent: with the window, the script's part of it where the"
+    yield "image was requested first and where the script was; and on the slow link, LOWAT=16384, the image first."
     yield from ("", _own_orders(matrix).markdown(), "", "## Where the order is lost", "")
     yield from (_layers(matrix).markdown(), "")
     if any(cell.native for cell in matrix.cells.values()):
@@ -88,6 +93,7 @@ def _own_orders(matrix: Matrix) -> Table:
                 server,
                 cell.own_order,
                 *shares,
+                own_order_on_link(unasked),
                 f"{unasked.script_first_ms / 1000:.2f} s",
                 f"{unasked.script_last_ms / 1000:.2f} s",
                 f"{unasked.image_last_ms / 1000:.2f} s",
@@ -95,10 +101,11 @@ def _own_orders(matrix: Matrix) -> Table:
         )
     head = (
         "server",
-        "by itself",
+        "window",
         "image first",
         "script first",
-        "slow link: script first byte",
+        "slow link",
+        "script first byte",
         "script last byte",
         "image last byte",
     )
@@ -113,7 +120,7 @@ def _layers(matrix: Matrix) -> Table:
             _reading(cell),
             _outcome(cell, cell.control),
             _outcome(cell, cell.lowat),
-            SENTENCES[cell.layer],
+            cell.sentence,
         )
         for cell in matrix.cells.values()
         if cell.honoured
@@ -124,18 +131,14 @@ def _layers(matrix: Matrix) -> Table:
 
 def _natives(matrix: Matrix) -> Table:
     rows = [
-        (
-            cell.server,
-            cell.dialect,
-            _outcome(cell, cell.native),
-            _outcome(cell, cell.lowat),
-        )
+        (cell.server, cell.dialect, _outcome(cell, cell.native), _outcome(cell, cell.lowat))
         for cell in matrix.cells.values()
         if cell.native and cell.honoured
     ]
     return Table(head=("server", "dialect", "NATIVE=on", "LOWAT=16384"), rows=tuple(rows))
 
 
-def _outcome(cell: Cell, crossing: Crossing) -> str:
-    first_s = crossing.script_first_ms / 1000
-    return f"{cell.outcome(crossing)}: {crossing.before:.0%} of the image before, first byte at {first_s:.2f} s"
+def _outcome(cell: Cell, pair: Pair) -> str:
+    arriving, first_s = cell.arriving(pair), pair.asked.script_first_ms / 1000
+    told = f"{cell.outcome(pair)} ({arriving:.0%})"
+    return f"{told}; {pair.asked.before:.0%} of the image before the script, which begins at {first_s:.2f} s"

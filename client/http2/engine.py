@@ -1,5 +1,7 @@
 """The engine for HTTP/2, made of h2; see client/engine.py."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from h2.config import H2Configuration
@@ -62,9 +64,10 @@ class Http2Engine:
         """See Engine."""
         begun, page = self._loads.begin(now_ns)
         self._changes_due = bool(self._plan.changes)
-        events = [begun, self._ask(page, now_ns)]
-        if self._valve and (stream_id := self._loads.open_stream(page.name)):
-            self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
+        with _allowed():
+            events = [begun, self._ask(page, now_ns)]
+            if self._valve and (stream_id := self._loads.open_stream(page.name)):
+                self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
         return events
 
     def data_to_send(self) -> bytes:
@@ -82,6 +85,7 @@ class Http2Engine:
             left_bytes=self._connection.inbound_flow_control_window,
         )
         for opening in openings:
+            # Streams come from Loads and are open; windows stay below their largest.
             self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id or None)
         return [
             self._loads.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
@@ -178,6 +182,15 @@ class Http2Engine:
             case ConnectionTerminated(error_code=code):
                 return [self._loads.goaway(_code_name(code), now_ns)]
         return []
+
+
+@contextmanager
+def _allowed() -> Iterator[None]:
+    """What the front has not allowed before is its doing: no streams at once, or none any more. Raises LoadFailed."""
+    try:
+        yield
+    except ProtocolError as error:
+        raise LoadFailed(f"the front does not allow a request: {error!r}") from error
 
 
 def said(position: Position | None, field: str | None) -> str | None:

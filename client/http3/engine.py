@@ -134,8 +134,12 @@ class Http3Engine:
 
     def _of_http(self, event: H3Event, now_ns: int) -> list[Event]:
         match event:
+            case HeadersReceived(stream_id=stream_id) | DataReceived(stream_id=stream_id) if not self._loads.is_open(
+                stream_id
+            ):
+                raise LoadFailed(f"the front opened stream {stream_id}, or went on with it after its end")
             case HeadersReceived(stream_id=stream_id, headers=headers, stream_ended=ended):
-                status = dict(headers).get(b":status", b"").decode(errors="replace")
+                status = dict(headers).get(b":status", b"1xx").decode(errors="replace")  # trailers have none
                 events = [] if status.startswith("1") else [self._loads.answered(stream_id, status, now_ns, None)]
             case DataReceived(stream_id=stream_id, data=data, stream_ended=ended):
                 events = [self._loads.event(Kind.DATA, now_ns, stream_id, size_bytes=len(data))] if data else []

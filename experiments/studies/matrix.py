@@ -14,8 +14,9 @@ from typing import Any
 
 from analysis.load import Experiment, Run
 from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Crossing, Matrix, crossing
+from analysis.matrix.cells import Cell, Crossing, Matrix, Pair, crossing
 from analysis.probe import Probe
+from client import dialects
 from client.plan import PROBE_LEAST_BYTES, Protocol
 from experiments.errors import ScenarioError, Unavailable
 from experiments.experiment import Progress
@@ -45,9 +46,12 @@ DIALECTS = (
 )
 
 _STEP = "matrix"
+_BESIDE = (".html", ".json")
 _SIZE = PROBE_LEAST_BYTES * 3 // 2
 _PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
 _LINK = {"RELOADS": "0", "LOWAT": "16384"}
+_WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
+"""How the front keeps its order from the socket: not at all, by LOWAT, by its own mechanism."""
 _UNASKED = "none"
 """In place of a dialect, in the names of arms in which nothing is asked."""
 
@@ -61,20 +65,22 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         if name not in MAY_BE_CHOSEN:
             raise ScenarioError(name, words[name], f"with matrix only {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
+    if path.suffix in _BESIDE:
+        raise ScenarioError("FILE", str(path), f"the document's name; {' and '.join(_BESIDE)} go beside it")
     check_document(path, _STEP)
     servers, absent = _servers(words)
-    dialects = _several(words, "DIALECT") or list(DIALECTS)
+    asked = list(dict.fromkeys(_dialect(word) for word in _several(words, "DIALECT") or DIALECTS))
     rest = {name: word for name, word in words.items() if name not in ("SERVER", "DIALECT")}
     request = request_from({"REUSE": "yes", **rest, "SAMPLE": "none", "CONTROL": "no"})
     request = Request(
         name=_STEP,
-        arms=tuple(_arms(servers, dialects)),
+        arms=tuple(_arms(servers, asked)),
         repeat=1,
         manner=request.manner,
         results=request.results,
         reuse=request.reuse,
     )
-    report.say(f"{len(servers)} servers, {len(dialects)} dialects: {len(request.arms)} runs")
+    report.say(f"{len(servers)} servers, {len(asked)} dialects: {len(request.arms)} runs")
     found = matrix_of(_made(request, report), absent)
     made = _write_all(path, found)
     report.say(text.table(found))
@@ -84,7 +90,15 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
 
 
 def _several(words: Mapping[str, str], name: str) -> list[str]:
-    return [word.strip() for word in words[name].split(",")] if name in words else []
+    return list(dict.fromkeys(word.strip() for word in words[name].split(","))) if name in words else []
+
+
+def _dialect(text: str) -> str:
+    """As it is called, in whatever order its parts were given. Raises ScenarioError."""
+    try:
+        return str(dialects.parse(text))
+    except ValueError:
+        raise ScenarioError("DIALECT", text, KNOBS["DIALECT"].allowed) from None
 
 
 def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
@@ -101,17 +115,15 @@ def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
     return here, absent
 
 
-def _arms(servers: list[Server], dialects: list[str]) -> Iterator[Arm]:
+def _arms(servers: list[Server], named: list[str]) -> Iterator[Arm]:
     for server in servers:
-        for dialect in dialects:
+        for dialect in named:
             asked = {"SERVER": server.name, "DIALECT": dialect}
             for priority in ("spdy", "swap"):
                 yield _arm(f"{server.name}.{dialect}.probe-{priority}", _PROBE, asked, PRIORITY=priority)
-            yield _arm(f"{server.name}.{dialect}.control", _LINK, asked, LOWAT="none")
-            yield _arm(f"{server.name}.{dialect}.lowat", _LINK, asked)
-            yield _arm(f"{server.name}.{dialect}.swapped", _LINK, asked, PRIORITY="swap")
-            if _has_native(server):
-                yield _arm(f"{server.name}.{dialect}.native", _LINK, asked, LOWAT="none", NATIVE="on")
+                for way, words in _WAYS.items():
+                    if way != "native" or _has_native(server):
+                        yield _arm(f"{server.name}.{dialect}.{way}-{priority}", _LINK, words, asked, PRIORITY=priority)
         unasked = {"SERVER": server.name, "PRIORITY": "none"}
         yield _arm(f"{server.name}.{_UNASKED}.probe", _PROBE, unasked)
         yield _arm(f"{server.name}.{_UNASKED}.probe-reversed", _PROBE, unasked, FIRST="script")
@@ -176,12 +188,15 @@ def matrix_of(experiment: Experiment, absent: Mapping[str, str]) -> Matrix:
                 "none": _probe(alone["probe"]),
                 "reversed": _probe(alone["probe-reversed"]),
             },
-            control=crossing(of_cell["control"]),
-            lowat=crossing(of_cell["lowat"]),
-            swapped=crossing(of_cell["swapped"]),
-            native=crossing(of_cell["native"]) if "native" in of_cell else None,
+            control=_pair(of_cell, "control"),
+            lowat=_pair(of_cell, "lowat"),
+            native=_pair(of_cell, "native") if "native-spdy" in of_cell else None,
         )
     return Matrix(cells=cells, unasked=unasked, versions=versions, absent=absent)
+
+
+def _pair(runs: Mapping[str, Run], way: str) -> Pair:
+    return Pair(asked=crossing(runs[f"{way}-spdy"]), swapped=crossing(runs[f"{way}-swap"]))
 
 
 def _probe(run: Run) -> Probe:

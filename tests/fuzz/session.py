@@ -55,7 +55,7 @@ def _plan(random: Random, protocol: Protocol, dialect: Dialect) -> Plan:
         priorities=random.choice(list(Priorities)),
         dialect=dialect,
         protocol=protocol,
-        reloads=0,
+        reloads=1,
         window_bytes=random.choice((65_535, 2**24)),
         steps=random.choice((None, STEPS)),
         load_deadline_ns=1,
@@ -79,6 +79,7 @@ def fuzz(protocol: str, seed: int, frames: int) -> Found:
 
 
 def _session(engine: Engine, peer: Peer, random: Random) -> tuple[int, str]:
+    loads = random.choice((0, 1))
     engine.begin_load(0)
     engine.data_to_send()
     for number in range(1, _LONGEST + 1):
@@ -88,10 +89,14 @@ def _session(engine: Engine, peer: Peer, random: Random) -> tuple[int, str]:
                 events = engine.receive(piece, number)
                 assert all(event.t_ns == number for event in events)
                 engine.data_to_send()
+            if random.random() < 0.2:
+                engine.quiet(number)
+            if not engine.loading and loads:
+                loads -= 1
+                engine.begin_load(number)
+                engine.data_to_send()
         except LoadFailed:
             return number, "failed"
-        if random.random() < 0.2:
-            engine.quiet(number)
         if not engine.loading:
             return number, "finished"
     return _LONGEST, "unfinished"

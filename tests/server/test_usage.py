@@ -1,35 +1,42 @@
 """What a process has used, whichever of its threads did."""
 
 import os
-import threading
-import time
+import subprocess
+import sys
 
 import pytest
 
 from proxy.usage import Usage, usage
 
 _WORKED_NS = 50_000_000
+_WORKING = f"""
+import threading, time
+def work():
+    while time.thread_time_ns() < {_WORKED_NS}:
+        pass
+    for _ in range(10):
+        time.sleep(0.001)
+    print("done", flush=True)
+    threading.Event().wait()
+input()
+threading.Thread(target=work, daemon=True).start()
+input()
+"""
 
 
 def test_threads_count() -> None:
     """Work of a thread that still lives is the process's; so are its waits."""
-    done, seen = threading.Event(), threading.Event()
-
-    def work() -> None:
-        while time.thread_time_ns() < _WORKED_NS:
-            pass
-        for _ in range(10):
-            time.sleep(0.001)
-        done.set()
-        seen.wait()
-
-    before = usage(os.getpid())
-    worker = threading.Thread(target=work)
-    worker.start()
-    done.wait()
-    after = usage(os.getpid())
-    seen.set()
-    worker.join()
+    with subprocess.Popen(
+        [sys.executable, "-c", _WORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdin
+        assert child.stdout
+        before = usage(child.pid)
+        child.stdin.write("begin\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "done\n"
+        after = usage(child.pid)
+        child.kill()
     assert before.voluntary_switches is not None
     assert after.voluntary_switches is not None
     assert after.voluntary_switches >= before.voluntary_switches + 10

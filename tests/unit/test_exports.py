@@ -243,7 +243,7 @@ def test_over_spdy() -> None:
     assert {entry["response"]["httpVersion"] for entry in entries} == {"SPDY/3.1"}
     assert "_http2_stream_weight" not in entries[0]
     told = qlog.document(album(made))
-    assert told["description"].startswith("SPDY/3.1 on TCP")
+    assert told["description"].startswith("SPDY/3.1 through a bottleneck")
     frames = [event["data"]["frame"] for event in told["traces"][0]["events"] if "frame" in event["data"]]
     assert [frame["level"] for frame in frames if "level" in frame] == [3, 2, 3, 2]
     assert {"name": ":host", "value": "maps.test"} in frames[0]["headers"]

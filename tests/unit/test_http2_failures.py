@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 from h2.errors import ErrorCodes
+from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +59,18 @@ def test_no_load_after_a_goaway() -> None:
     pair.server.close_connection()
     pair.down()
     with pytest.raises(LoadFailed, match=r"the front had said GOAWAY \(NO_ERROR\)"):
+        pair.begin_load()
+
+
+def test_no_load_where_no_stream_is_allowed() -> None:
+    """The front's SETTINGS may say so between two loads."""
+    pair = Pair(reloads=1)
+    pair.begin_load()
+    for stream_id in (PAGE, IMAGE, SCRIPT):
+        pair.answer(stream_id)
+    pair.server.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 0})
+    pair.down()
+    with pytest.raises(LoadFailed, match="does not allow a request"):
         pair.begin_load()
 
 

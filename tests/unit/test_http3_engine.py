@@ -167,6 +167,25 @@ def test_an_informational_response_is_no_answer(pair: Pair) -> None:
     assert [event.detail for event in pair.events if event.kind == Kind.HEADERS] == ["200"]
 
 
+def test_trailers_are_no_answer(pair: Pair) -> None:
+    """Headers behind the data end the stream like any others."""
+    assert pair.http is not None
+    pair.answer(PAGE, b"x", end=False)
+    pair.http.send_headers(PAGE, [(b"x-checksum", b"7")], end_stream=True)
+    pair.exchange(2)
+    assert pair.engine.unfinished == ["image", "script"]
+
+
+def test_a_stream_of_the_fronts_fails_the_load(pair: Pair) -> None:
+    """Nobody asked for it."""
+    assert pair.quic is not None
+    assert pair.http is not None
+    stream_id = pair.quic.get_next_available_stream_id()
+    pair.http.send_headers(stream_id, [(b":status", b"200")])
+    with pytest.raises(LoadFailed, match=f"the front opened stream {stream_id}|broke HTTP/3|GOAWAY"):
+        pair.end()
+
+
 def test_another_status_fails_the_load(pair: Pair) -> None:
     """It is named, with the resource."""
     with pytest.raises(LoadFailed, match="answered page with status 502"):

@@ -8,18 +8,25 @@ import pytest
 
 from analysis.figures.palette import ink_on
 from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Crossing, Layer, Matrix, Outcome, OwnOrder, Reading
+from analysis.matrix.cells import Cell, Crossing, Layer, Matrix, Outcome, OwnOrder, Pair, Reading, own_order_on_link
 from analysis.probe import Probe
 
-LOST = Crossing(
-    before=1.0,
-    share=1.0,
-    script_first_ms=4000.0,
-    script_last_ms=7000.0,
-    image_last_ms=4000.0,
-    lanes=((1.0, "image", 100), (4.0, "script", 100)),
-)
-KEPT = replace(LOST, before=0.2, script_first_ms=1000.0, lanes=((0.5, "image", 20), (1.0, "script", 100)))
+
+def crossing(script_last_ms: float, image_last_ms: float, before: float = 0.2) -> Crossing:
+    return Crossing(
+        before=before,
+        script_first_ms=1000.0,
+        script_last_ms=script_last_ms,
+        image_last_ms=image_last_ms,
+        lanes=((0.5, "image", 20), (1.0, "script", 100)),
+    )
+
+
+AFTER = crossing(8000, 4000, before=1.0)
+"""The script begins when the image is complete."""
+NOTHING = Pair(asked=AFTER, swapped=AFTER)
+ALL = Pair(asked=crossing(4000, 8000), swapped=AFTER)
+SOME = Pair(asked=crossing(7000, 8000), swapped=crossing(8000, 7400))
 
 
 def probe(script: int) -> Probe:
@@ -33,9 +40,9 @@ def cell(
     unasked: int = 50,
     turned: int = 50,
     *,
-    control: Crossing = LOST,
-    lowat: Crossing = KEPT,
-    native: Crossing | None = None,
+    control: Pair = NOTHING,
+    lowat: Pair = ALL,
+    native: Pair | None = None,
 ) -> Cell:
     """A cell with such shares of the script."""
     return Cell(
@@ -44,7 +51,6 @@ def cell(
         probes={"spdy": probe(asked), "swap": probe(swapped), "none": probe(unasked), "reversed": probe(turned)},
         control=control,
         lowat=lowat,
-        swapped=KEPT,
         native=native,
     )
 
@@ -52,7 +58,7 @@ def cell(
 def matrix(*cells: Cell) -> Matrix:
     return Matrix(
         cells={(each.server, each.dialect): each for each in cells},
-        unasked={each.server: LOST for each in cells},
+        unasked={each.server: AFTER for each in cells},
         versions={each.server: f"{each.server} <1.0>" for each in cells},
         absent={"caddy": "not installed"},
     )
@@ -62,8 +68,9 @@ def matrix(*cells: Cell) -> Matrix:
     ("asked", "swapped", "reading"),
     [
         (100, 0, Reading.STRICT),
-        (95, 5, Reading.STRICT),
-        (94, 0, Reading.PROPORTIONAL),
+        (98, 2, Reading.STRICT),
+        (97, 2, Reading.PROPORTIONAL),
+        (100, 3, Reading.PROPORTIONAL),
         (55, 45, Reading.PROPORTIONAL),
         (99, 60, Reading.PROPORTIONAL),
         (50, 50, Reading.IGNORED),
@@ -95,55 +102,69 @@ def test_own_orders(unasked: int, turned: int, order: OwnOrder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "share", "outcome"),
-    [
-        (0.2, 1.0, Outcome.KEPT),
-        (0.5, 0.92, Outcome.KEPT),
-        (0.6, 1.0, Outcome.LATE),
-        (0.9, 1.0, Outcome.LOST),
-        (0.2, 0.6, Outcome.LOST),
-    ],
+    ("asked", "swapped", "effect"), [(100, 0, 1.0), (50, 50, 0.0), (75, 25, 2 / 3), (60, 40, 1 / 3), (45, 55, -2 / 11)]
 )
-def test_outcomes(before: float, share: float, outcome: Outcome) -> None:
-    """By how much of the other had gone before, and by the part of the link afterwards."""
-    assert cell().outcome(replace(KEPT, before=before, share=share)) is outcome
-
-
-def test_what_is_shared_by_the_front_may_be_shared_on_the_link() -> None:
-    """A server that divides by weight has kept the order if the link is divided likewise."""
-    halves = replace(KEPT, share=0.55)
-    assert cell(55, 45).outcome(halves) is Outcome.KEPT
-    assert cell(100, 0).outcome(halves) is Outcome.LOST
-    asymmetric = cell(75, 25)
-    assert asymmetric.outcome(replace(KEPT, share=0.7)) is Outcome.KEPT
-    assert replace(asymmetric, swapped=halves).outcome(replace(asymmetric, swapped=halves).swapped) is Outcome.LOST
+def test_what_asking_should_change(asked: int, swapped: int, effect: float) -> None:
+    """With a share of three quarters one is complete after two thirds of the load, and so a third of it sooner."""
+    assert cell(asked, swapped).effect == pytest.approx(effect)
 
 
 @pytest.mark.parametrize(
-    ("made", "layer"),
+    ("pair", "outcome"),
     [
-        (cell(50, 50), Layer.SERVER),
-        (cell(45, 55), Layer.SERVER),
-        (cell(), Layer.SOCKET),
-        (cell(control=KEPT), Layer.NOWHERE),
-        (cell(lowat=LOST), Layer.FRONT),
+        (ALL, Outcome.ARRIVES),
+        (Pair(asked=crossing(6000, 8000), swapped=crossing(8000, 7200)), Outcome.ARRIVES),
+        (SOME, Outcome.WEAK),
+        (NOTHING, Outcome.LOST),
+        (Pair(asked=crossing(8000, 7800), swapped=crossing(8000, 7800)), Outcome.LOST),
+        (Pair(asked=AFTER, swapped=crossing(4000, 8000)), Outcome.TURNED),
     ],
 )
-def test_layers(made: Cell, layer: Layer) -> None:
-    """Both probes together say who lost it."""
+def test_outcomes(pair: Pair, outcome: Outcome) -> None:
+    """By what asking for the other changes, whatever the server does by itself."""
+    assert cell().outcome(pair) is outcome
+
+
+def test_a_little_may_be_all() -> None:
+    """A server that divides by weight has little to give, and a third of that is enough."""
+    assert cell(55, 45).outcome(SOME) is Outcome.ARRIVES
+    assert cell(50, 50).outcome(SOME) is None
+
+
+@pytest.mark.parametrize(
+    ("made", "layer", "told"),
+    [
+        (cell(50, 50), Layer.SERVER, "does not order by it"),
+        (cell(45, 55), Layer.SERVER, "does not order by it"),
+        (cell(), Layer.SOCKET, "LOWAT gives it back"),
+        (cell(control=ALL), Layer.NOWHERE, "without LOWAT as well"),
+        (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT as without"),
+        (cell(lowat=SOME), Layer.FRONT, "begin early, but not have the part"),
+    ],
+)
+def test_layers(made: Cell, layer: Layer, told: str) -> None:
+    """Both together say who lost it."""
     assert made.layer is layer
+    assert told in made.sentence
+
+
+def test_own_order_on_the_link() -> None:
+    """The image requested first: it may be served first, both at once, or the script in spite of it."""
+    assert own_order_on_link(AFTER) is OwnOrder.FIRST_COME
+    assert own_order_on_link(crossing(8000, 7900)) is OwnOrder.SHARED
+    assert own_order_on_link(crossing(4000, 8000)) is OwnOrder.SCRIPT_FIRST
 
 
 def test_the_table() -> None:
     """A row per server: what it reads, and what became of it."""
     other = replace(cell(54, 44), server="h2o")
     ignored = replace(cell(50, 50), server="h2o", dialect="header")
-    both = matrix(cell(), replace(cell(lowat=LOST), dialect="header"), other, ignored)
+    both = matrix(cell(), replace(cell(lowat=NOTHING), dialect="header"), other, ignored)
     assert text.table(both).splitlines() == [
         "| server | plain | header |",
         "| --- | --- | --- |",
-        "| nginx | strict; kept with LOWAT | strict; lost in the front |",
-        "| h2o | proportional 54:44 %; kept with LOWAT | ignored |",
+        "| nginx | strict; arrives with LOWAT | strict; lost in the front |",
+        "| h2o | proportional 54:44 %; arrives with LOWAT | ignored |",
     ]
 
 
@@ -153,8 +174,8 @@ def test_the_document_names_what_was_not_there() -> None:
     assert "- nginx: nginx <1.0>" in told
     assert "- caddy: not installed" in told
     assert "NATIVE=on" not in told
-    with_native = text.document(matrix(cell(native=KEPT)))
-    assert "kept: 20% of the image before, first byte at 1.00 s" in with_native
+    with_native = text.document(matrix(cell(native=ALL)))
+    assert "arrives (100%); 20% of the image before the script, which begins at 1.00 s" in with_native
     assert "NATIVE=on" in with_native
 
 
@@ -168,9 +189,20 @@ def test_the_document_for_programs() -> None:
         "reading": "strict",
         "script_share": {"spdy": 1.0, "swap": 0.0, "none": 0.5, "reversed": 0.5},
         "layer": "socket",
-        "control": {"outcome": "lost", "before": 1.0, "share": 1.0, "script_first_byte_ms": 4000.0},
-        "lowat": {"outcome": "kept", "before": 0.2, "share": 1.0, "script_first_byte_ms": 1000.0},
-        "swapped": {"outcome": "kept", "before": 0.2, "share": 1.0, "script_first_byte_ms": 1000.0},
+        "control": {
+            "outcome": "lost",
+            "arriving": 0.0,
+            "before": 1.0,
+            "script_first_byte_ms": 1000.0,
+            "lead": {"asked": -0.5, "swapped": -0.5},
+        },
+        "lowat": {
+            "outcome": "arrives",
+            "arriving": 1.0,
+            "before": 0.2,
+            "script_first_byte_ms": 1000.0,
+            "lead": {"asked": 0.5, "swapped": -0.5},
+        },
         "native": None,
     }
 
@@ -188,7 +220,7 @@ class _Links(HTMLParser):
 
 def test_the_page() -> None:
     """A cell for each, its stripes inside; nothing is fetched; what a server calls itself is text."""
-    made = page.html(matrix(cell(native=KEPT), replace(cell(50, 50), dialect="header")))
+    made = page.html(matrix(cell(native=ALL), replace(cell(50, 50), dialect="header")))
     links = _Links()
     links.feed(made)
     assert (links.seen, links.cells) == ([], 2)

@@ -15,7 +15,7 @@ STEP = event("window-opened", size_bytes=100)
 
 
 def test_only_what_was_a_choice_counts() -> None:
-    """Not what came before the first step of the connection's window, nor after the first end."""
+    """Not what came before the first step of the connection's window, nor after the last byte of the first to end."""
     probe = probe_of(
         [
             event("data", "image", 1024),
@@ -26,6 +26,7 @@ def test_only_what_was_a_choice_counts() -> None:
             event("data", "script", 40),
             STEP,
             event("data", "image", 100),
+            event("data", "script", 7),
             event("ended", "image"),
             event("data", "script", 900),
         ]
@@ -45,10 +46,10 @@ def test_no_probe(events: list[ClientEvent]) -> None:
     ("script", "favoured", "verdict", "told"),
     [
         (100, "script", "kept", "gave the script 100% of it"),
-        (95, "script", "kept", "95%"),
-        (94, "script", "undecided", "94%"),
-        (6, "script", "undecided", "6%"),
-        (5, "script", "inverted", "5% of it, though it was asked for first"),
+        (98, "script", "kept", "98%"),
+        (97, "script", "undecided", "97%"),
+        (3, "script", "undecided", "3%"),
+        (2, "script", "inverted", "2% of it, though it was asked for first"),
         (0, "image", "kept", "gave the image 100% of it"),
         (100, "image", "inverted", "gave the image 0% of it"),
         (100, None, "undecided", "no order was asked for; the front gave the script 100%"),
