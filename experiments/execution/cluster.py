@@ -243,6 +243,7 @@ class _Waiting:
         self._runs = deque(runs)
         self._alone: deque[Run] = deque()
         self._most = most
+        self._begun = 0
         self.attempts: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -252,7 +253,9 @@ class _Waiting:
         """The next ones. There must be some."""
         if self._alone:
             return [self._alone.popleft()]
-        return [self._runs.popleft() for _ in range(fair_share(len(self._runs), side_by_side, self._most))]
+        share = fair_share(len(self._runs), side_by_side, self._most, self._begun)
+        self._begun += 1
+        return [self._runs.popleft() for _ in range(share)]
 
     def put_back(self, runs: Sequence[Run], *, alone: bool = False) -> None:
         """Next in turn; alone: each by itself."""

@@ -21,7 +21,8 @@ from experiments.order import Tools
 from experiments.record import RunFolder
 from experiments.scenario import Scenario
 
-_FEW = 3
+_FEW, _LITTLE = 5, 30
+_AT_FIRST, _LATER = 4 / 5, 2 / 3
 
 Ended = Callable[[Run, Ending], None]
 
@@ -52,14 +53,19 @@ class Executor(Protocol):
         """All of them. Raises LabError if the rest cannot be carried out."""
 
 
-def fair_share(waiting: int, side_by_side: int, most: int) -> int:
-    """How many of the waiting runs are to share the next command: fewer toward the end, so that nobody is idle before.
+def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
+    """How many of the waiting runs are to share the next command.
 
-    most: as many as one command should carry out. A guest takes as long to begin as one run, so a few share it where
-    there is enough for everybody.
+    In the first round all there is is divided evenly, if it is little. If it is not, later commands get fewer, so that
+    nobody is idle while others have several left; but not very few, since a guest takes as long to begin as two or
+    three runs.
+
+    most: as many as one command should carry out. begun: commands before it.
     """
-    even = math.ceil(waiting / side_by_side)
-    return min(most, max(min(_FEW, even), math.ceil(2 * even / 3)))
+    first = begun < side_by_side
+    even = math.ceil(waiting / (side_by_side - begun if first else side_by_side))
+    share = even if first and even <= _LITTLE else max(_FEW, math.ceil(even * (_AT_FIRST if first else _LATER)))
+    return min(waiting, most, share)
 
 
 def unwritable(run: Run, error: OSError) -> StepFailed:

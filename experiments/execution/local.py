@@ -61,7 +61,7 @@ class Local:
         manner: Manner,
         side_by_side: int,
         *,
-        share: Callable[[int, int, int], int] = fair_share,
+        share: Callable[[int, int, int, int], int] = fair_share,
         meanwhile: Callable[[], None] = lambda: None,
         told: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
@@ -93,7 +93,7 @@ class Local:
 
     def _tasks(self, waiting: deque[Run], desk: "_Desk", batches: dict[str, "_Batch"]) -> Iterator[jobs.Task]:
         while waiting:
-            share = self._share(len(waiting), self.side_by_side, self._manner.fabric.runs_per_command)
+            share = self._share(len(waiting), self.side_by_side, self._manner.fabric.runs_per_command, len(batches))
             runs = [waiting.popleft() for _ in range(share)]
             for run in runs:
                 desk.lay_out(run, self._tools[run.arm.scenario.server])

@@ -57,7 +57,7 @@ def _commands(runs: int, side_by_side: int, most: int) -> int:
     """How many they are divided among."""
     count = 0
     while runs:
-        runs -= fair_share(runs, side_by_side, most)
+        runs -= fair_share(runs, side_by_side, most, count)
         count += 1
     return count
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from experiments.execution import worker
-from experiments.execution.executor import fair_share
 from experiments.execution.parcel import unpack
 from experiments.execution.worker import Mishap, Refusal, Terms, Unwanted, carry_out, identity, kinds, refusal
 from experiments.sweep.sweep import Sweep
@@ -110,12 +109,3 @@ def test_one_of_each_kind_is_looked_at() -> None:
         (server, auto, size) for server in ("nginx", "h2o") for auto in (False, True) for size in (20480, 40960)
     }
     assert len(found) == 8
-
-
-@pytest.mark.parametrize(
-    ("waiting", "side_by_side", "share"),
-    [(1000, 2, 10), (40, 2, 10), (39, 2, 10), (20, 2, 7), (6, 2, 3), (3, 2, 2), (1, 8, 1)],
-)
-def test_batches_become_smaller_toward_the_end(waiting: int, side_by_side: int, share: int) -> None:
-    """So that nobody is idle while others have several left."""
-    assert fair_share(waiting, side_by_side, 10) == share
