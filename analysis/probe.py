@@ -2,7 +2,7 @@
 
 Rules:
 1. Only what came between the first step and the last byte of the stream that ended first counts: before and after there
-   was no choice.
+   was no choice. So it is when the window was opened altogether.
 2. Only order is read, no time.
 """
 
@@ -51,10 +51,12 @@ class Probe:
 
 def probe_of(events: Sequence[ClientEvent]) -> Probe | None:
     """None if the window was never opened by steps."""
-    steps, served = 0, list[tuple[str, int]]()
+    steps, step_bytes, served = 0, None, list[tuple[str, int]]()
     for event in events:
         if event.kind == "window-opened" and event.stream_id is None:
-            steps += 1
+            if steps and event.size_bytes != step_bytes:
+                break
+            steps, step_bytes = steps + 1, event.size_bytes
         elif steps and event.kind == "data":
             name, so_far = served.pop() if served and served[-1][0] == event.resource else (str(event.resource), 0)
             served.append((name, so_far + (event.size_bytes or 0)))

@@ -4,9 +4,11 @@ Rules:
 1. Streams are parked: each has a window for its beginning only, until all have begun. Without one nginx would not send
    headers either.
 2. The connection's window cannot be closed, so it is used up: the resource that was asked for first gets just as much.
+   What is left may be less than a step: lighttpd makes no frame of a few bytes.
 3. Then every stream has more window than it needs, and the connection gets it step by step. Whose bytes come is the
    front's choice, each time between streams that it has had time to fill.
-4. When one of them has ended there is nothing left to choose, and the rest may come.
+4. When one of them has ended there is nothing left to choose, and the rest may come; so it may after so many steps that
+   what the front does has been seen.
 """
 
 from collections.abc import Sequence
@@ -18,6 +20,10 @@ PARKED_BYTES = 1024
 
 WIDE_BYTES = 2**29
 """More than is left of any stream, and small enough that windows, which must stay below 2**31, can take several."""
+
+
+MOST_STEPS = 256
+"""More than the lab's resources take, and at 8 KiB each 2 MiB of those that are larger."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Valve:
         self._step_bytes = step_bytes
         self._stage = _Stage.PARKED
         self._asked = 0
+        self._steps = 0
 
     def turn(self, streams: Sequence[int], *, begun: bool, left_bytes: int) -> list[Opening]:
         """What to open now that all is quiet.
@@ -54,10 +61,12 @@ class Valve:
                 self._stage = _Stage.PLUGGED
                 self._asked = len(streams)
                 return [Opening(streams[0], left_bytes)]
-            case _Stage.PLUGGED if not left_bytes:
+            case _Stage.PLUGGED if left_bytes < self._step_bytes:
                 self._stage = _Stage.STEPPING
+                self._steps = 1
                 return [*(Opening(stream, WIDE_BYTES) for stream in streams), Opening(0, self._step_bytes)]
-            case _Stage.STEPPING if len(streams) == self._asked:
+            case _Stage.STEPPING if len(streams) == self._asked and self._steps < MOST_STEPS:
+                self._steps += 1
                 return [Opening(0, self._step_bytes)]
             case _Stage.STEPPING:
                 self._stage = _Stage.OPEN

@@ -36,6 +36,13 @@ def test_only_what_was_a_choice_counts() -> None:
     assert Probe.from_document(probe.as_document()) == probe
 
 
+def test_what_comes_after_the_steps_does_not_count() -> None:
+    """The window is opened altogether when there have been enough of them, and nobody has ended."""
+    wide = event("window-opened", size_bytes=10**6)
+    probe = probe_of([STEP, event("data", "script", 100), wide, event("data", "image", 900), event("ended", "image")])
+    assert probe == Probe(steps=1, served=(("script", 100),))
+
+
 @pytest.mark.parametrize("events", [[], [event("data", "image", 1)], [STEP]])
 def test_no_probe(events: list[ClientEvent]) -> None:
     """Without a step, or without a byte after it."""

@@ -1,6 +1,6 @@
 """The valve of a probe: what is opened when."""
 
-from client.valve import WIDE_BYTES, Opening, Valve
+from client.valve import MOST_STEPS, WIDE_BYTES, Opening, Valve
 
 
 def test_nothing_is_opened_before_all_have_begun() -> None:
@@ -14,7 +14,23 @@ def test_the_first_stream_uses_up_the_connections_window() -> None:
     """Just as much as there is; and nothing follows until it has come."""
     valve = Valve(100)
     assert valve.turn([3, 5], begun=True, left_bytes=5000) == [Opening(3, 5000)]
-    assert valve.turn([3, 5], begun=True, left_bytes=1) == []
+    assert valve.turn([3, 5], begun=True, left_bytes=100) == []
+
+
+def test_a_rest_may_be_left() -> None:
+    """Less than a step of it: not every front makes a frame of a few bytes."""
+    valve = Valve(100)
+    valve.turn([3, 5], begun=True, left_bytes=5000)
+    assert valve.turn([3, 5], begun=True, left_bytes=99)[-1] == Opening(0, 100)
+
+
+def test_it_ends() -> None:
+    """After so many steps the rest may come, however large the streams are."""
+    valve = Valve(100)
+    valve.turn([3, 5], begun=True, left_bytes=5000)
+    steps = [valve.turn([3, 5], begun=True, left_bytes=0)[-1] for _ in range(MOST_STEPS + 1)]
+    assert steps == [Opening(0, 100)] * MOST_STEPS + [Opening(0, WIDE_BYTES)]
+    assert valve.turn([3, 5], begun=True, left_bytes=0) == []
 
 
 def test_step_by_step_until_one_has_ended() -> None:
