@@ -18,7 +18,7 @@ from experiments.request import Manner, Request, arms_for
 from netem import units
 from netem.shaper import Shaper
 from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
-from proxy.tuner.tuner import Kind
+from proxy.tuner.tuner import TunerKind
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _MOST_REPETITIONS = 1000
@@ -66,8 +66,8 @@ def _shaper(text: str) -> Shaper | None:
     return None if text == AUTO else Shaper(text)
 
 
-def _tuner(text: str) -> Kind | None:
-    return None if text == AUTO else Kind(text)
+def _tuner(text: str) -> TunerKind | None:
+    return None if text == AUTO else TunerKind(text)
 
 
 def _path(text: str) -> Path:
@@ -129,7 +129,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 name="TUNER",
                 default=AUTO,
                 parse=_tuner,
-                allowed=", ".join([AUTO, *Kind]),
+                allowed=", ".join([AUTO, *TunerKind]),
                 meaning="what LOWAT=auto is done by: a program in the kernel (bpf), or a process beside the front"
                 " (userland); auto takes the first where it can be used",
             ),

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from client import dialects
-from client.plan import PROBE_LEAST_BYTES, Kind, Protocol
+from client.plan import PlanKind
 from client.priorities import First, Priorities
+from experiments import combinations
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
 from netem import units, words
@@ -199,8 +200,8 @@ _KNOBS = (
         name="PLAN",
         default="maps",
         field="plan",
-        parse=Kind,
-        allowed=_words(Kind),
+        parse=PlanKind,
+        allowed=_words(PlanKind),
         meaning="maps: page loads as a browser makes them; probe: one load whose streams are parked on a closed"
         " flow-control window, which is opened bit by bit: what the front does when nothing is in its way",
     ),
@@ -290,54 +291,5 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
         name = str(error).partition(":")[0].upper()
         raise ScenarioError(name, knobs[name], KNOBS[name].allowed) from None
     scenario = Scenario(**fields)
-    _check_probe(scenario, knobs)
-    server = catalogue()[scenario.server]
-    _check_protocol(scenario, server, knobs)
-    _check_level("NATIVE", server, scenario.native, lambda other: other.native)
-    _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
+    combinations.check(scenario, lambda name: knobs.get(name, KNOBS[name].default))
     return scenario
-
-
-def _check_probe(scenario: Scenario, knobs: Mapping[str, str]) -> None:
-    """What a probe cannot be combined with. Raises ScenarioError."""
-    if scenario.plan is not Kind.PROBE:
-        return
-    for name, fits, allowed in (
-        ("RELOADS", scenario.reloads == 0, "0"),
-        ("SIZE", scenario.size_bytes >= PROBE_LEAST_BYTES, f"{PROBE_LEAST_BYTES} bytes at least"),
-        ("RATE_STEPS", not scenario.link.rate_steps, "none"),
-    ):
-        if not fits:
-            given = knobs.get(name, KNOBS[name].default)
-            raise ScenarioError(name, given, f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
-
-
-_SAYABLE = {
-    Protocol.SPDY: ((dialects.PLAIN,), "SPDY has a level in each request, and nothing else"),
-    Protocol.HTTP3: ((dialects.PLAIN, dialects.HEADER), "HTTP/3 has the header field of RFC 9218, and nothing else"),
-}
-
-
-def _check_protocol(scenario: Scenario, server: Server, knobs: Mapping[str, str]) -> None:
-    """What cannot be said over the server's protocol, or done with it. Raises ScenarioError."""
-    protocol = Protocol(server.protocol)
-    if protocol in _SAYABLE:
-        allowed, why = _SAYABLE[protocol]
-        if scenario.dialect not in allowed:
-            words = " or ".join(map(str, allowed))
-            raise ScenarioError("DIALECT", knobs["DIALECT"], f"{words} with SERVER={server.name}: {why}")
-    if server.over_tcp:
-        return
-    if scenario.plan is Kind.PROBE:
-        raise ScenarioError("PLAN", knobs["PLAN"], f"{Kind.MAPS} with SERVER={server.name}, which is not probed")
-    if scenario.lowat == LOWAT_AUTO:
-        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
-
-
-def _check_level(knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch]) -> None:
-    """Not every server can be switched. Raises ScenarioError."""
-    levels = switch_of(server).levels
-    if asked not in levels:
-        others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
-        allowed = f"{', '.join(levels)} with SERVER={server.name}, which cannot be switched"
-        raise ScenarioError(knob, asked, f"{allowed}; {asked} with SERVER={' or '.join(others)}")

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from client.plan import Kind
+from client.plan import PlanKind
 from experiments.fabrics.fabric import Fabric
 from experiments.knobs import KNOBS, scenario_from
 from experiments.scenario import Scenario
 from netem.shaper import Shaper
-from proxy.tuner.tuner import Kind as TunerKind
+from proxy.tuner.tuner import TunerKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 def _arms_of(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
     values = [value.strip() for value in knobs["LOWAT"].split(",")]
     scenarios = {value: scenario_from({**knobs, "LOWAT": value}) for value in values}
-    if any(scenario.plan is Kind.PROBE for scenario in scenarios.values()):
+    if any(scenario.plan is PlanKind.PROBE for scenario in scenarios.values()):
         return [Arm(name="probe", knobs={**knobs, "LOWAT": values[0]})]
     treatments = {scenario.lowat: value for value, scenario in scenarios.items()}
     arms = []

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from client.plan import STEPS, Kind, Protocol, maps_plan
+from client.plan import STEPS, PlanKind, Protocol, maps_plan
 from experiments.capture import capturing
 from experiments.environment import Environment
 from experiments.errors import InvalidRun
@@ -193,7 +193,7 @@ def _load_pages(
         first=scenario.first,
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,
-        steps=STEPS if scenario.plan is Kind.PROBE else None,
+        steps=STEPS if scenario.plan is PlanKind.PROBE else None,
         load_deadline_ns=conditions.load_deadline_ns,
         protocol=Protocol(catalogue()[scenario.server].protocol),
     )

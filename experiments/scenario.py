@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from client.dialects import Dialect
-from client.plan import Kind
+from client.plan import PlanKind
 from client.priorities import First, Priorities
 from netem import words
 from netem.link import Link
@@ -52,7 +52,7 @@ class Scenario:
     congestion_control: CongestionControl
     gso_segments: int | None
     link: Link
-    plan: Kind
+    plan: PlanKind
     first: First
     priorities: Priorities
     dialect: Dialect

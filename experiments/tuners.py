@@ -8,7 +8,7 @@ from experiments.errors import Unavailable
 from experiments.scenario import LOWAT_AUTO, Scenario
 from proxy.tuner import compiler
 from proxy.tuner.libbpf import Loaded
-from proxy.tuner.tuner import CannotTune, Kind
+from proxy.tuner.tuner import CannotTune, TunerKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class TunerOrder:
     @property
     def must_be_bpf(self) -> bool:
         """Whether nothing else will do."""
-        return self.kind == Kind.BPF
+        return self.kind == TunerKind.BPF
 
 
 NO_TUNER = TunerOrder()
@@ -47,14 +47,14 @@ def lack_on_host() -> str | None:
         return str(error)
 
 
-def prepare(scenarios: Iterable[Scenario], kind: Kind | None) -> TunerOrder:
+def prepare(scenarios: Iterable[Scenario], kind: TunerKind | None) -> TunerOrder:
     """Compile the kernel's program, if a scenario may want it and it is not there. Raises Unavailable."""
-    if kind is Kind.USERLAND or all(scenario.lowat != LOWAT_AUTO for scenario in scenarios):
+    if kind is TunerKind.USERLAND or all(scenario.lowat != LOWAT_AUTO for scenario in scenarios):
         return TunerOrder(kind=kind)
     try:
         return TunerOrder(kind=kind, program=str(compiler.compiled(cache_folder())))
     except CannotTune as error:
-        if kind is Kind.BPF:
+        if kind is TunerKind.BPF:
             remedy = ", or ".join(filter(None, (error.remedy, "use TUNER=userland")))
             raise Unavailable(f"TUNER={kind}", str(error), remedy) from error
         return TunerOrder(kind=kind, lack=f"{error} ({error.remedy})" if error.remedy else str(error))

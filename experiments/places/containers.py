@@ -42,7 +42,7 @@ from netem.link import Link
 from netem.shaper import Shaper
 from proxy.front import Front
 from proxy.gauge import ENDED, TUNING
-from proxy.tuner.tuner import Kind
+from proxy.tuner.tuner import TunerKind
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")
@@ -243,10 +243,10 @@ class Containers:
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
         """By the gauge. Raises Unavailable if it must be in the kernel: that takes more than a container may."""
         reason = "as asked"
-        if self._tuner.kind != Kind.USERLAND:
+        if self._tuner.kind != TunerKind.USERLAND:
             reason = "a container may not load programs into the kernel"
             if self._tuner.must_be_bpf:
-                raise Unavailable(f"TUNER={Kind.BPF}", reason, "use TUNER=userland, or another FABRIC")
+                raise Unavailable(f"TUNER={TunerKind.BPF}", reason, "use TUNER=userland, or another FABRIC")
         words = [str(FRONT_PORT), str(folder), str(scenario.target_delay_ns // 1000)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
         log = self._folder.front / "tuner.log"
@@ -260,7 +260,7 @@ class Containers:
                 tuner.check_alive()
                 return now_ns + _GAUGE_CHECK_NS
 
-            yield ActiveTuner(kind=Kind.USERLAND, reason=reason, look=look)
+            yield ActiveTuner(kind=TunerKind.USERLAND, reason=reason, look=look)
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:

@@ -16,7 +16,7 @@ from experiments.tuners import TunerOrder
 from proxy.tuner.in_kernel import InKernel
 from proxy.tuner.journal import NAME, writing
 from proxy.tuner.law import Aim
-from proxy.tuner.tuner import CannotTune, Kind, Note, Tuner
+from proxy.tuner.tuner import CannotTune, Note, Tuner, TunerKind
 from proxy.tuner.userland import Userland
 
 _INSTEAD = "use TUNER=userland"
@@ -30,7 +30,7 @@ class FrontTuner:
         self._order = order
         self._group_name = group_name
         self._group: Path | None = None
-        self._lack = "as asked" if order.kind == Kind.USERLAND else order.lack
+        self._lack = "as asked" if order.kind == TunerKind.USERLAND else order.lack
 
     @contextmanager
     def group(self, scenario: Scenario) -> Iterator[Path | None]:
@@ -72,7 +72,7 @@ class FrontTuner:
 
     def _do_without(self, reason: str) -> None:
         if self._order.must_be_bpf:
-            raise Unavailable(f"TUNER={Kind.BPF}", reason, _INSTEAD)
+            raise Unavailable(f"TUNER={TunerKind.BPF}", reason, _INSTEAD)
         self._lack = reason
 
 

@@ -15,7 +15,7 @@ from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper import Shaper
 from proxy.front import Front
-from proxy.tuner.tuner import Kind
+from proxy.tuner.tuner import TunerKind
 
 FRONT_PORT = 443
 ORIGIN_PORT = 8080
@@ -80,7 +80,7 @@ class ActiveLink:
 class ActiveTuner:
     """The tuner at work: what it is made of, why that and nothing better, and what it has to do now and then."""
 
-    kind: Kind
+    kind: TunerKind
     reason: str | None
     look: Look
 

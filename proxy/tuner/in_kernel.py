@@ -17,7 +17,7 @@ from typing import Self
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
 from proxy.tuner.law import Aim, Why
 from proxy.tuner.libbpf import Loaded
-from proxy.tuner.tuner import CannotTune, Kind, Note, Say
+from proxy.tuner.tuner import CannotTune, Note, Say, TunerKind
 
 _DRAIN_NS, _GONE_NS = 10**9, 10**8
 _RULE = struct.Struct("=5I")
@@ -35,7 +35,7 @@ _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING)
 class InKernel:
     """See Tuner. Works on what the servers of a cgroup accept."""
 
-    kind = Kind.BPF
+    kind = TunerKind.BPF
 
     def __init__(
         self,

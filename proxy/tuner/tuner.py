@@ -14,7 +14,7 @@ Say = Callable[[str], None]
 """Is told, in a sentence, what else whoever watches should know."""
 
 
-class Kind(StrEnum):
+class TunerKind(StrEnum):
     """What tuners are made of."""
 
     BPF = "bpf"
@@ -35,7 +35,7 @@ class Tuner(Protocol):
     Nothing it does fails a connection: what the kernel refuses is told as a decision's outcome.
     """
 
-    kind: Kind
+    kind: TunerKind
 
     @property
     def readable(self) -> int | None:

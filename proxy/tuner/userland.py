@@ -25,7 +25,7 @@ from typing import Self, TypeVar
 from proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of, with_descendants
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
 from proxy.tuner.law import Aim, Seen, decide, differs, rate_of
-from proxy.tuner.tuner import CannotTune, Kind, Note
+from proxy.tuner.tuner import CannotTune, Note, TunerKind
 
 _SCAN_NS = 10**8
 _SCAN_SHARE = 20
@@ -70,7 +70,7 @@ class _Connection:
 class Userland:
     """See Tuner. Works on what a process and its descendants have accepted."""
 
-    kind = Kind.USERLAND
+    kind = TunerKind.USERLAND
     readable: int | None = None
 
     def __init__(

@@ -9,7 +9,7 @@ import pytest
 
 import experiments
 import proxy
-from client.plan import Kind, Protocol
+from client.plan import PlanKind, Protocol
 from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, read_entry, request_from
 from experiments.knobs import KNOBS, Knob, scenario_from
 from experiments.sweep.asking import asked_from
@@ -40,7 +40,7 @@ def test_scenario_file_loads(path: Path) -> None:
 def test_scenario_can_be_asked_for(name: str) -> None:
     """Every name makes a control arm with LOWAT unset and a treatment with it set; a probe has no use for LOWAT."""
     arms = request_from({"SCENARIO": name}).arms
-    if all(arm.scenario.plan is Kind.PROBE for arm in arms):
+    if all(arm.scenario.plan is PlanKind.PROBE for arm in arms):
         assert [arm.name for arm in arms] == ["probe"]
         return
     control, treatment = arms

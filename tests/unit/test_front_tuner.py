@@ -12,7 +12,7 @@ from experiments.places import front_tuner
 from experiments.places.front_tuner import FrontTuner
 from experiments.tuners import TunerOrder, prepare
 from proxy.tuner import compiler
-from proxy.tuner.tuner import CannotTune, Kind
+from proxy.tuner.tuner import CannotTune, TunerKind
 
 AUTO = scenario_from({"LOWAT": "auto"})
 PLAIN = scenario_from({})
@@ -59,6 +59,6 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert order.program is None
     assert order.lack == "no compiler for BPF is installed (install gcc-bpf and libbpf-dev)"
     with pytest.raises(Unavailable, match=r"TUNER=bpf .*; install gcc-bpf and libbpf-dev, or use TUNER=userland"):
-        prepare([AUTO], Kind.BPF)
-    assert prepare([AUTO], Kind.USERLAND).lack is None
+        prepare([AUTO], TunerKind.BPF)
+    assert prepare([AUTO], TunerKind.USERLAND).lack is None
     assert prepare([PLAIN], None) == TunerOrder()

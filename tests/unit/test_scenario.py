@@ -5,7 +5,7 @@ import json
 import pytest
 
 from client.dialects import PLAIN
-from client.plan import Kind
+from client.plan import PlanKind
 from client.priorities import First, Priorities
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
@@ -26,7 +26,7 @@ def test_defaults_are_the_maps_case() -> None:
         congestion_control=CongestionControl.CUBIC,
         gso_segments=None,
         link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
-        plan=Kind.MAPS,
+        plan=PlanKind.MAPS,
         first=First.IMAGE,
         priorities=Priorities.SPDY,
         dialect=PLAIN,

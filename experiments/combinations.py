@@ -1,0 +1,65 @@
+"""What cannot go together in a scenario, though each of its words is allowed: with a probe, a protocol, a server."""
+
+from collections.abc import Callable
+
+from client import dialects
+from client.plan import PROBE_LEAST_BYTES, PlanKind, Protocol
+from experiments.errors import ScenarioError
+from experiments.scenario import LOWAT_AUTO, Scenario
+from proxy.server import Server, Switch, catalogue
+
+Given = Callable[[str], str]
+"""What somebody wrote for the knob of that name, or its default."""
+
+
+def check(scenario: Scenario, given: Given) -> None:
+    """Raises ScenarioError."""
+    _check_probe(scenario, given)
+    server = catalogue()[scenario.server]
+    _check_protocol(scenario, server, given)
+    _check_level("NATIVE", server, scenario.native, lambda other: other.native)
+    _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
+
+
+def _check_probe(scenario: Scenario, given: Given) -> None:
+    """What a probe cannot be combined with. Raises ScenarioError."""
+    if scenario.plan is not PlanKind.PROBE:
+        return
+    for name, fits, allowed in (
+        ("RELOADS", scenario.reloads == 0, "0"),
+        ("SIZE", scenario.size_bytes >= PROBE_LEAST_BYTES, f"{PROBE_LEAST_BYTES} bytes at least"),
+        ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+    ):
+        if not fits:
+            raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
+
+
+_SAYABLE = {
+    Protocol.SPDY: ((dialects.PLAIN,), "SPDY has a level in each request, and nothing else"),
+    Protocol.HTTP3: ((dialects.PLAIN, dialects.HEADER), "HTTP/3 has the header field of RFC 9218, and nothing else"),
+}
+
+
+def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
+    """What cannot be said over the server's protocol, or done with it. Raises ScenarioError."""
+    protocol = Protocol(server.protocol)
+    if protocol in _SAYABLE:
+        allowed, why = _SAYABLE[protocol]
+        if scenario.dialect not in allowed:
+            words = " or ".join(map(str, allowed))
+            raise ScenarioError("DIALECT", given("DIALECT"), f"{words} with SERVER={server.name}: {why}")
+    if server.over_tcp:
+        return
+    if scenario.plan is PlanKind.PROBE:
+        raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.MAPS} with SERVER={server.name}, which is not probed")
+    if scenario.lowat == LOWAT_AUTO:
+        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
+
+
+def _check_level(knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch]) -> None:
+    """Not every server can be switched. Raises ScenarioError."""
+    levels = switch_of(server).levels
+    if asked not in levels:
+        others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
+        allowed = f"{', '.join(levels)} with SERVER={server.name}, which cannot be switched"
+        raise ScenarioError(knob, asked, f"{allowed}; {asked} with SERVER={' or '.join(others)}")
