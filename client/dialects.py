@@ -50,6 +50,20 @@ class Part(StrEnum):
 
 TREES = (Part.PLAIN, Part.CHROME, Part.FIREFOX, Part.SAFARI)
 
+TRIED = (
+    "plain",
+    "chrome",
+    "firefox",
+    "safari",
+    "plain+reprioritize",
+    "header",
+    "header+no7540",
+    "update",
+    "update+no7540",
+    "chrome+header",
+)
+"""What a server is asked in, to see what it understands: trees, changes of mind, RFC 9218 with and without a tree."""
+
 _FIREFOX_GROUPS = (
     Group(name="leader", stream_id=3, position=Position(weight=201)),
     Group(name="other", stream_id=5, position=Position(weight=101)),
@@ -80,8 +94,8 @@ _FIREFOX_TREE = _Roles(
     second=Position(weight=22, depends_on="follower"),
 )
 _SAFARI_TREE = _Roles(page=Position(weight=256), first=Position(weight=24), second=Position(weight=8))
-# Of a blocking script, and of an image nobody has seen yet.
-_CHROME_FIELDS = _Roles(page="u=0, i", first="u=1", second="i")
+# Chrome's urgency is the level that its weight is made of (Priorities.levels), and 3, the default, is left out.
+_CHROME_FIELDS = _Roles(page="u=0, i", first="u=2", second="i")
 _FIREFOX_FIELDS = _Roles(page="u=0, i", first="u=2", second="u=5, i")
 
 
@@ -128,7 +142,7 @@ class Saying:
 
 
 def saying(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -> Saying:
-    """What is said so that those are asked to come first. resources: as they are asked for, the page first."""
+    """What is said so that those are asked to come first. resources: as they are asked for, the page first, if any."""
     if priorities.favoured is None:
         return Saying(requests={name: Signals() for name in resources})
     tree, parts = dialect.tree, dialect.parts
@@ -139,7 +153,7 @@ def saying(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -
     said_by_header: Mapping[str, str] = {}
     if Part.HEADER in parts:
         said_by_header = _fields(tree, priorities.opposite if updates else priorities, resources)
-    later = sorted(resources[1:], key=lambda name: name != priorities.favoured)
+    later = sorted((name for name in resources if name != PAGE), key=lambda name: name != priorities.favoured)
     changes: list[Change] = []
     if moves:
         moved = _positions(tree or Part.PLAIN, priorities, [PAGE, *later])

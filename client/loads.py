@@ -1,7 +1,8 @@
 """Page loads on one connection: which request is due when, and which stream is whose. Pure; what it sees are events.
 
 Rules:
-1. Loads come one after another. A load asks for the page; when the page is complete, for everything else, in order.
+1. Loads come one after another. A load asks for the page; when the page is complete, or where there is none, for
+   everything else, in order.
 2. A load is finished when each of its streams has ended.
 """
 
@@ -41,12 +42,13 @@ class Loads:
         """Names of the resources that have not ended."""
         return [request.name for request in self._open.values()]
 
-    def begin(self, now_ns: int) -> tuple[Event, Request]:
+    def begin(self, now_ns: int) -> tuple[Event, Sequence[Request]]:
         """The next load has begun; what it asks for. Raises LoadFailed where the front has said GOAWAY before."""
         self._number += 1
         if self._gone is not None:
             raise LoadFailed(f"the front had said GOAWAY ({self._gone})")
-        return self.event(Kind.LOAD_STARTED, now_ns), self._plan.page
+        page = self._plan.page
+        return self.event(Kind.LOAD_STARTED, now_ns), self._plan.resources if page is None else (page,)
 
     def asked(self, stream_id: int, request: Request, now_ns: int, detail: str | None) -> Event:
         """A request has been made on that stream. detail: the priority that was sent with it."""
@@ -57,6 +59,11 @@ class Loads:
     def open_stream(self, name: str) -> int | None:
         """The stream of that resource, None if it is not open."""
         return next((stream_id for stream_id, request in self._open.items() if request.name == name), None)
+
+    @property
+    def page_stream(self) -> int | None:
+        """The page's stream, None if it is not open."""
+        return next((stream_id for stream_id, request in self._open.items() if request is self._plan.page), None)
 
     @property
     def resources(self) -> list[int]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from client.dialects import Dialect, fields, levels, saying
@@ -33,7 +34,7 @@ class Steps:
     quiet_ns: int
 
 
-class Kind(StrEnum):
+class PlanKind(StrEnum):
     """What a plan is for."""
 
     MAPS = "maps"
@@ -44,6 +45,9 @@ class Kind(StrEnum):
 
 STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
 """A probe's. 8 KiB are what nginx puts into a frame, and half of what others do."""
+
+MAPS_PATHS: Mapping[str, str] = MappingProxyType({PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"})
+"""As the origin has them, in the order in which they are asked for."""
 
 PROBE_LEAST_BYTES = 256 * 1024
 """Of a resource that is probed: 64 KiB plug the connection's window, and then there must be something to choose."""
@@ -62,7 +66,8 @@ class Request:
 class Plan:
     """Page loads on one connection: the warm-up reloads first, the measured one last.
 
-    A load asks for `page`; when that is complete it asks for all of `resources`, in order, at once.
+    A load asks for `page`; when that is complete it asks for all of `resources`, in order, at once. Where there is no
+    page it begins with them.
     favoured: the resource that is to come first, by whatever signals say so; None if no order is asked.
     no_rfc7540_priorities: whether SETTINGS_NO_RFC7540_PRIORITIES is 1 (RFC 9218, 2.1).
     groups: said when the connection is made. changes: said in each load, see Change.
@@ -75,7 +80,7 @@ class Plan:
     address: str
     port: int
     server_name: str
-    page: Request
+    page: Request | None
     resources: tuple[Request, ...]
     favoured: str | None
     no_rfc7540_priorities: bool
@@ -97,7 +102,7 @@ class Plan:
         if document.pop("format", None) != PLAN_FORMAT:
             raise ValueError(f"not a plan of format {PLAN_FORMAT}")
         document["protocol"] = Protocol(document["protocol"])
-        document["page"] = _request(document["page"])
+        document["page"] = None if document["page"] is None else _request(document["page"])
         document["resources"] = tuple(map(_request, document["resources"]))
         document["groups"] = tuple(Group(**_placed(group)) for group in document["groups"])
         document["changes"] = tuple(Change(**_placed(change)) for change in document["changes"])
@@ -127,26 +132,27 @@ def maps_plan(
     steps: Steps | None = None,
     protocol: Protocol = Protocol.HTTP2,
     first: First = First.IMAGE,
+    paths: Mapping[str, str] = MAPS_PATHS,
 ) -> Plan:
     """The Google Maps case: a page that names its image before its script; `reloads` loads before the measured one.
 
-    first: what is requested first.
+    first: what is requested first. paths: of image and script, and of the page, if there is to be one.
 
     Raises ValueError for a dialect that the protocol cannot say.
     """
-    paths = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
+    paths = dict(paths)
     if first is First.SCRIPT:
         paths[IMAGE] = paths.pop(IMAGE)
     say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]
     said = say(dialect, priorities, list(paths))
-    page, *resources = (Request(name=name, path=path, signals=said.requests[name]) for name, path in paths.items())
+    requests = {name: Request(name=name, path=path, signals=said.requests[name]) for name, path in paths.items()}
     return Plan(
         protocol=protocol,
         address=address,
         port=port,
         server_name=server_name,
-        page=page,
-        resources=tuple(resources),
+        page=requests.pop(PAGE, None),
+        resources=tuple(requests.values()),
         favoured=priorities.favoured,
         no_rfc7540_priorities=said.no_rfc7540_priorities,
         groups=said.groups,

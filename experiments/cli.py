@@ -15,7 +15,7 @@ from analysis.exports.formats import FORMATS
 from analysis.journals import FolderError
 from analysis.load import load_experiment
 from analysis.summary import summarize
-from experiments import knee, tune
+from experiments import knee, probing, tune
 from experiments.doctor import examine, ways
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
@@ -142,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     model_parser = commands.add_parser("model", help="the predictor against what is measured")
     model_parser.add_argument("file", type=Path, help="the document to write")
     model_parser.set_defaults(do=_model)
+    probing.add_to(commands)
     tune.add_to(commands)
     kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is there")
     kernel_parser.add_argument("--quiet-if-present", action="store_true", help="say nothing if there is nothing to do")

@@ -62,11 +62,11 @@ class Http2Engine:
 
     def begin_load(self, now_ns: int) -> list[Event]:
         """See Engine."""
-        begun, page = self._loads.begin(now_ns)
+        begun, due = self._loads.begin(now_ns)
         self._changes_due = bool(self._plan.changes)
         with _allowed():
-            events = [begun, self._ask(page, now_ns)]
-            if self._valve and (stream_id := self._loads.open_stream(page.name)):
+            events = [begun, *(self._ask(request, now_ns) for request in due)]
+            if self._valve and (stream_id := self._loads.page_stream):
                 self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
         return events
 

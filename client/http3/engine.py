@@ -70,8 +70,8 @@ class Http3Engine:
 
     def begin_load(self, now_ns: int) -> list[Event]:
         """Ask for the page of the next load. The handshake must be complete."""
-        begun, page = self._loads.begin(now_ns)
-        return [begun, self._ask(page, now_ns)]
+        begun, due = self._loads.begin(now_ns)
+        return [begun, *(self._ask(request, now_ns) for request in due)]
 
     def datagrams_to_send(self, now_ns: int) -> Sequence[bytes]:
         """What has to go to the front now."""

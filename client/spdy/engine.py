@@ -82,9 +82,9 @@ class SpdyEngine:
 
     def begin_load(self, now_ns: int) -> list[Event]:
         """See Engine."""
-        begun, page = self._loads.begin(now_ns)
-        events = [begun, *self._ask([page], now_ns)]
-        if self._valve and (stream_id := self._loads.open_stream(page.name)):
+        begun, due = self._loads.begin(now_ns)
+        events = [begun, *self._ask(due, now_ns)]
+        if self._valve and (stream_id := self._loads.page_stream):
             self._open(stream_id, WIDE_BYTES)
         return events
 

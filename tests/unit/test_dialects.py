@@ -137,7 +137,7 @@ def test_reprioritize_alone() -> None:
 def test_header() -> None:
     """Firefox's values; Chrome's beside Chrome's tree."""
     assert fields("header") == ["u=0, i", "u=5, i", "u=2"]
-    assert fields("chrome+header") == ["u=0, i", "i", "u=1"]
+    assert fields("chrome+header") == ["u=0, i", "i", "u=2"]
     assert positions("header") == [None, None, None]
 
 

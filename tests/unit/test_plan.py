@@ -40,7 +40,7 @@ PLANS = st.builds(
     address=st.text(),
     port=st.integers(min_value=1, max_value=65_535),
     server_name=st.text(),
-    page=REQUESTS,
+    page=st.none() | REQUESTS,
     resources=st.lists(REQUESTS, max_size=4).map(tuple),
     favoured=st.none() | st.text(),
     groups=st.lists(
@@ -82,14 +82,39 @@ def test_missing_format_is_refused() -> None:
         Plan.from_json("{}")
 
 
+def requests(plan: Plan) -> list[Request]:
+    """All of one load."""
+    return [*([plan.page] if plan.page else []), *plan.resources]
+
+
+def test_paths_of_ones_own() -> None:
+    """Without a page the load begins with the two, and what is said of them is the same."""
+    plan = maps_plan(
+        address="198.18.1.2",
+        port=443,
+        server_name="maps.test",
+        priorities=Priorities.SPDY,
+        dialect=PLAIN,
+        reloads=2,
+        window_bytes=2**24,
+        load_deadline_ns=10**9,
+        paths={"image": "/a", "script": "/b?c"},
+    )
+    assert plan.page is None
+    assert [(each.path, each.signals) for each in requests(plan)] == [
+        ("/a", MAPS.resources[0].signals),
+        ("/b?c", MAPS.resources[1].signals),
+    ]
+
+
 def test_maps_plan_asks_for_the_image_before_the_script() -> None:
     """Document order works against the script: the image is asked for first, with the smaller weight."""
-    assert [(each.name, each.path) for each in (MAPS.page, *MAPS.resources)] == [
+    assert [(each.name, each.path) for each in requests(MAPS)] == [
         ("page", "/"),
         ("image", "/image.jpg"),
         ("script", "/script.js"),
     ]
-    assert [each.signals.position for each in (MAPS.page, *MAPS.resources)] == [
+    assert [each.signals.position for each in requests(MAPS)] == [
         Position(weight=256),
         Position(weight=147),
         Position(weight=183),
@@ -110,7 +135,7 @@ def test_over_spdy_levels_are_said() -> None:
         protocol=Protocol.SPDY,
     )
     assert (MAPS.protocol, plan.protocol) == ("h2", "spdy/3.1")
-    assert [each.signals for each in (plan.page, *plan.resources)] == [Signals(level=level) for level in (0, 3, 2)]
+    assert [each.signals for each in requests(plan)] == [Signals(level=level) for level in (0, 3, 2)]
     assert Plan.from_json(plan.to_json()) == plan
 
 

@@ -1,0 +1,89 @@
+"""`priolab probe` against fronts on loopback: it finds what docs/matrix.json says, and tells what is in its way."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from analysis.matrix.cells import Reading
+from client.plan import PROBE_LEAST_BYTES
+from experiments.cli import main
+from proxy.front import FrontSettings
+from tests.conftest import needs
+from tests.server.fronts import NAME, running_front
+
+_DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "matrix.json"
+_URL = "https://127.0.0.1:1/"
+
+
+def _command(front: FrontSettings, *paths: str) -> list[str]:
+    urls = [f"https://{NAME}:{front.port}{path}" for path in paths]
+    return ["probe", *urls, "--connect", "127.0.0.1", "--ca", str(front.certificates.ca)]
+
+
+@pytest.fixture(params=["nginx", "h2o", "haproxy", "lighttpd"])
+def front(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FrontSettings]:
+    """With resources that are large enough."""
+    needs(request.param)
+    with running_front(request.param, tmp_path, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
+        yield settings
+
+
+def test_it_finds_what_is_documented(front: FrontSettings) -> None:
+    """In the tree's words and in the header field's; and what the server does of itself."""
+    command = [sys.executable, "-m", "experiments.cli", *_command(front, "/image.jpg", "/script.js")]
+    command += ["--dialect", "plain,header", "--json", "--pause", "10ms"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    found, documented = json.loads(done.stdout), json.loads(_DOCUMENTED.read_text())["servers"][front.server.name]
+    assert found["paths"] == ["/image.jpg", "/script.js"]
+    assert found["unasked"]["own_order"] == documented["own_order"]
+    for dialect in ("plain", "header"):
+        assert found["dialects"][dialect]["reading"] == documented["dialects"][dialect]["reading"], found
+    assert list(found["dialects"]) == ["plain", "header"]
+    assert done.stderr.startswith(f"6 probes of {NAME}, one after another")
+
+
+def test_one_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same twice will do; for a person there is a table, and what its words mean."""
+    with running_front("nginx", tmp_path, size_bytes=PROBE_LEAST_BYTES) as (settings, _):
+        assert main([*_command(settings, "/image.jpg"), "--dialect", "chrome"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split() for line in out.splitlines() if line.startswith("chrome")] == [
+        ["chrome", Reading.STRICT, "100%", "100%"]
+    ]
+    assert "strict: who is asked for has" in out
+
+
+def test_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There must be something left to choose when the window is opened."""
+    with running_front("nginx", tmp_path, size_bytes=PROBE_LEAST_BYTES - 1) as (settings, _):
+        assert main([*_command(settings, "/image.jpg"), "--dialect", "chrome"]) == 1
+        assert "/image.jpg has 262143 bytes; a probe needs 262144 at least" in capsys.readouterr().err
+        assert main([*_command(settings, "/nothing"), "--dialect", "chrome"]) == 1
+        assert "probing: the front answered /nothing with status 404" in capsys.readouterr().err
+        assert main(_command(settings, "/image.jpg")[:-2]) == 1
+        assert "certificate verify failed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([_URL], 1, "cannot connect to 127.0.0.1:1"),
+        (["http://127.0.0.1:1/"], 2, "url=http://127.0.0.1:1/ is not allowed; allowed: https://HOST[:PORT]/PATH"),
+        (["https://127.0.0.1:port/"], 2, "allowed: https://HOST[:PORT]/PATH"),
+        ([_URL, "https://127.0.0.1:2/"], 2, "allowed: a URL of the same server and port"),
+        ([_URL, "--dialect", "plain,chroem"], 2, "--dialect=plain,chroem is not allowed"),
+        ([_URL, "--connect", "a/b"], 2, "--connect=a/b is not allowed; allowed: HOST[:PORT]"),
+        ([_URL, "--ca", "/dev/null"], 2, "--ca=/dev/null is not allowed; allowed: a file of certificates in PEM"),
+    ],
+)
+def test_what_is_in_its_way(words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line."""
+    assert main(["probe", *words]) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
