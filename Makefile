@@ -85,8 +85,9 @@ agreement: setup ## the same scenarios in every fabric that can be used here; wr
 auto: setup ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
 	@$(PRIOLAB) auto docs/auto.md
 
-matrix: setup-servers ## which servers keep the order, in which dialects; writes docs/matrix.md, .html and .json (about three minutes)
-	@$(PRIOLAB) matrix --from-make docs/matrix.md
+matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
+matrix: setup-servers ## which servers keep the order, in which dialects; writes docs/matrix.md, .html and .json, a part of it results/matrix.md
+	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
 
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md

@@ -6,6 +6,7 @@ Rules:
 3. While it is being built its owner holds a lock on it; a partial folder without a lock is a wreck.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -33,9 +34,11 @@ def write_json(path: Path, document: object) -> None:
 
 
 def check_document(path: Path, step: str) -> None:
-    """Before long work: whether a document can be written there. Raises StepFailed."""
+    """Before long work: whether a document can be written there; its folder is made. Raises StepFailed."""
     if path.is_dir():
         raise StepFailed(step, f"{path} is a folder, not a file")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise StepFailed(step, f"{path} cannot be written")
 

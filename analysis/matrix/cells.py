@@ -35,11 +35,16 @@ class Reading(StrEnum):
     STRICT = "strict"
     """Whoever is asked for first has the window to himself."""
     PROPORTIONAL = "proportional"
-    """The window is divided, the larger part for whoever is asked for first."""
+    """The window is divided, with more of it for either of the two if it is asked for first."""
     IGNORED = "ignored"
     """The same, whoever is asked for first."""
     CONTRARY = "contrary"
-    """The larger part is the other's."""
+    """The other way round."""
+
+    @property
+    def honoured(self) -> bool:
+        """Whether the server orders by it."""
+        return self in (Reading.STRICT, Reading.PROPORTIONAL)
 
 
 class OwnOrder(StrEnum):
@@ -98,15 +103,18 @@ class Crossing:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two loads that differ in nothing but who is asked to come first: the script (asked), and the image (swapped)."""
+    """Two loads that differ in nothing but who is asked to come first: the script (asked), and the image (swapped).
+
+    swapped: None where the server does not order by the dialect, so that there is nothing to lose on the way.
+    """
 
     asked: Crossing
-    swapped: Crossing
+    swapped: Crossing | None
 
     @property
     def effect(self) -> float:
         """What asking changes."""
-        return self.asked.lead - self.swapped.lead
+        return self.asked.lead - self.swapped.lead if self.swapped else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,12 +136,7 @@ class Cell:
     @property
     def reading(self) -> Reading:
         """What the server makes of the dialect."""
-        asked, swapped = self._shares
-        if asked >= ALONE and swapped <= 1 - ALONE:
-            return Reading.STRICT
-        if abs(asked - swapped) < _DIFFERENCE:
-            return Reading.IGNORED
-        return Reading.PROPORTIONAL if asked > swapped else Reading.CONTRARY
+        return reading(*self._shares)
 
     @property
     def own_order(self) -> OwnOrder:
@@ -143,7 +146,7 @@ class Cell:
     @property
     def honoured(self) -> bool:
         """Whether the server orders by it."""
-        return self.reading in (Reading.STRICT, Reading.PROPORTIONAL)
+        return self.reading.honoured
 
     @property
     def effect(self) -> float:
@@ -192,6 +195,15 @@ class Cell:
     @property
     def _shares(self) -> tuple[float, float]:
         return self.probes["spdy"].script_share, self.probes["swap"].script_share
+
+
+def reading(asked: float, swapped: float) -> Reading:
+    """From the script's shares when it is asked to come first, and when the image is."""
+    if asked >= ALONE and swapped <= 1 - ALONE:
+        return Reading.STRICT
+    if abs(asked - swapped) < _DIFFERENCE:
+        return Reading.IGNORED
+    return Reading.PROPORTIONAL if asked > swapped else Reading.CONTRARY
 
 
 def _lead(share: float) -> float:
@@ -286,7 +298,7 @@ def _document(cell: Cell) -> dict[str, Any]:
             "arriving": round(cell.arriving(pair), 2) if cell.honoured else None,
             "before": round(pair.asked.before, 3),
             "script_first_byte_ms": round(pair.asked.script_first_ms, 1),
-            "lead": {"asked": round(pair.asked.lead, 3), "swapped": round(pair.swapped.lead, 3)},
+            "lead": {"asked": round(pair.asked.lead, 3), "swapped": pair.swapped and round(pair.swapped.lead, 3)},
         }
 
     return {

@@ -33,7 +33,7 @@ _COPIES = 8
 
 
 class Virtual:
-    """A User-Mode Linux guest per arm. Needs no root: it is an ordinary process of the user's."""
+    """User-Mode Linux guests, many runs each. Needs no root: a guest is an ordinary process of the user's."""
 
     name = "virtual"
     merit = "a virtual clock, so a slow link costs no waiting"

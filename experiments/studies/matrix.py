@@ -8,13 +8,14 @@ same code and programs, serve again.
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from analysis.load import Experiment, Run
 from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Crossing, Matrix, Pair, crossing
+from analysis.matrix.cells import Cell, Crossing, Matrix, Pair, crossing, reading
 from analysis.probe import Probe
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, Protocol
@@ -31,19 +32,6 @@ from proxy.server import Server, catalogue
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The rest is what is measured. Of SERVER and DIALECT there may be several."""
-
-DIALECTS = (
-    "plain",
-    "chrome",
-    "firefox",
-    "safari",
-    "plain+reprioritize",
-    "header",
-    "header+no7540",
-    "update",
-    "update+no7540",
-    "chrome+header",
-)
 
 _STEP = "matrix"
 _BESIDE = (".html", ".json")
@@ -69,19 +57,13 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         raise ScenarioError("FILE", str(path), f"the document's name; {' and '.join(_BESIDE)} go beside it")
     check_document(path, _STEP)
     servers, absent = _servers(words)
-    asked = list(dict.fromkeys(_dialect(word) for word in _several(words, "DIALECT") or DIALECTS))
+    asked = list(dict.fromkeys(_dialect(word) for word in _several(words, "DIALECT") or dialects.TRIED))
     rest = {name: word for name, word in words.items() if name not in ("SERVER", "DIALECT")}
     request = request_from({"REUSE": "yes", **rest, "SAMPLE": "none", "CONTROL": "no"})
-    request = Request(
-        name=_STEP,
-        arms=tuple(_arms(servers, asked)),
-        repeat=1,
-        manner=request.manner,
-        results=request.results,
-        reuse=request.reuse,
-    )
-    report.say(f"{len(servers)} servers, {len(asked)} dialects: {len(request.arms)} runs")
-    found = matrix_of(_made(request, report), absent)
+    report.say(f"{len(servers)} servers, {len(asked)} dialects")
+    probes = _runs(replace(request, name=f"{_STEP}-probes", arms=tuple(probing(servers, asked))), "probes", report)
+    loading = replace(request, name=_STEP, arms=tuple(_loading(servers, asked, probes)))
+    found = matrix_of([probes, _runs(loading, "loads", report)], absent)
     made = _write_all(path, found)
     report.say(text.table(found))
     for each in made:
@@ -115,19 +97,27 @@ def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
     return here, absent
 
 
-def _arms(servers: list[Server], named: list[str]) -> Iterator[Arm]:
+def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
+    """The arms with nothing in the way."""
     for server in servers:
         for dialect in named:
-            asked = {"SERVER": server.name, "DIALECT": dialect}
             for priority in ("spdy", "swap"):
-                yield _arm(f"{server.name}.{dialect}.probe-{priority}", _PROBE, asked, PRIORITY=priority)
-                for way, words in _WAYS.items():
-                    if way != "native" or _has_native(server):
-                        yield _arm(f"{server.name}.{dialect}.{way}-{priority}", _LINK, words, asked, PRIORITY=priority)
-        unasked = {"SERVER": server.name, "PRIORITY": "none"}
-        yield _arm(f"{server.name}.{_UNASKED}.probe", _PROBE, unasked)
-        yield _arm(f"{server.name}.{_UNASKED}.probe-reversed", _PROBE, unasked, FIRST="script")
-        yield _arm(f"{server.name}.{_UNASKED}.lowat", _LINK, unasked)
+                yield _arm(server.name, dialect, f"probe-{priority}", _PROBE, PRIORITY=priority)
+        yield _arm(server.name, _UNASKED, "probe", _PROBE, PRIORITY="none")
+        yield _arm(server.name, _UNASKED, "probe-reversed", _PROBE, PRIORITY="none", FIRST="script")
+
+
+def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
+    """The arms over the slow link; where nothing is to be lost, one each suffices for the picture."""
+    of_cells = _cells(probes.runs)
+    for server in servers:
+        ways = [way for way in _WAYS if way != "native" or _has_native(server)]
+        for dialect in named:
+            heard = reading(*_asked_and_swapped(of_cells[server.name, dialect])).honoured
+            for way in ways:
+                for priority in ("spdy", "swap") if heard else ("spdy",):
+                    yield _arm(server.name, dialect, f"{way}-{priority}", _LINK | _WAYS[way], PRIORITY=priority)
+        yield _arm(server.name, _UNASKED, "lowat", _LINK, PRIORITY="none")
 
 
 def _has_native(server: Server) -> bool:
@@ -136,18 +126,17 @@ def _has_native(server: Server) -> bool:
     return "on" in server.native.levels and server.native.lacked_until("on", said) is None
 
 
-def _arm(name: str, *words: Mapping[str, str], **more: str) -> Arm:
+def _arm(server: str, dialect: str, role: str, words: Mapping[str, str], **more: str) -> Arm:
+    asked = {"SERVER": server} if dialect == _UNASKED else {"SERVER": server, "DIALECT": dialect}
     knobs = {each.name: each.default for each in KNOBS.values()} | {"SIZE": str(_SIZE)}
-    for given in (*words, more):
-        knobs |= given
-    return Arm(name=name.replace("+", "-"), knobs=knobs)
+    return Arm(name=f"{server}.{dialect}.{role}".replace("+", "-"), knobs={**knobs, **words, **asked, **more})
 
 
-def _made(request: Request, report: Report) -> Experiment:
+def _runs(request: Request, noun: str, report: Report) -> Experiment:
     began_s, done, bad = time.monotonic(), 0, 0
 
     def line() -> str:
-        return f"{done} of {len(request.arms)} runs, {time.monotonic() - began_s:.0f} s" + (
+        return f"{done} of {len(request.arms)} {noun}, {time.monotonic() - began_s:.0f} s" + (
             f", {bad} not ok" if bad else ""
         )
 
@@ -163,13 +152,22 @@ def _made(request: Request, report: Report) -> Experiment:
         return completed(request, Progress(step=lambda *_: tick(), ended=ended, reused=report.reused))
 
 
-def matrix_of(experiment: Experiment, absent: Mapping[str, str]) -> Matrix:
-    """What an experiment of these arms came to. Raises FolderError."""
-    runs: dict[tuple[str, str], dict[str, Run]] = {}
-    for run in experiment.runs:
+_Cells = dict[tuple[str, str], dict[str, Run]]
+"""Runs of each server and dialect, by what they are for."""
+
+
+def _cells(runs: Iterable[Run]) -> _Cells:
+    cells: _Cells = {}
+    for run in runs:
         scenario, role = run.scenario, run.arm.rpartition(".")[2]
         dialect = _UNASKED if scenario["priorities"] == "none" else scenario["dialect"]
-        runs.setdefault((scenario["server"], dialect), {})[role] = run
+        cells.setdefault((scenario["server"], dialect), {})[role] = run
+    return cells
+
+
+def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> Matrix:
+    """What experiments of these arms came to. Raises FolderError."""
+    runs = _cells(run for experiment in experiments for run in experiment.runs)
     cells: dict[tuple[str, str], Cell] = {}
     unasked: dict[str, Crossing] = {}
     versions: dict[str, str] = {}
@@ -196,7 +194,13 @@ def matrix_of(experiment: Experiment, absent: Mapping[str, str]) -> Matrix:
 
 
 def _pair(runs: Mapping[str, Run], way: str) -> Pair:
-    return Pair(asked=crossing(runs[f"{way}-spdy"]), swapped=crossing(runs[f"{way}-swap"]))
+    swapped = runs.get(f"{way}-swap")
+    return Pair(asked=crossing(runs[f"{way}-spdy"]), swapped=crossing(swapped) if swapped else None)
+
+
+def _asked_and_swapped(runs: Mapping[str, Run]) -> tuple[float, float]:
+    """The script's shares."""
+    return _probe(runs["probe-spdy"]).script_share, _probe(runs["probe-swap"]).script_share
 
 
 def _probe(run: Run) -> Probe:

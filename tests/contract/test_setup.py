@@ -68,6 +68,20 @@ def test_what_is_no_knob() -> None:
     assert set(knobs.split()) == {"LOWAT=1", "RTAE=2"}
 
 
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        ([], "docs/matrix.md"),
+        (["REUSE=no"], "docs/matrix.md"),
+        (["SERVER=h2o"], "results/matrix.md"),
+        (["DIALECT=plain", "RESULTS=elsewhere"], "elsewhere/matrix.md"),
+    ],
+)
+def test_a_part_is_not_the_document(words: Sequence[str], file: str) -> None:
+    """docs/matrix.md is all of the matrix or is left alone."""
+    assert re.findall(r"matrix --from-make (.*)$", _make("matrix", *words), re.MULTILINE) == [file]
+
+
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
     """A copy of what setup.sh looks at, its environment made already, and a bin with next to nothing."""

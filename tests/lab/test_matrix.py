@@ -1,19 +1,38 @@
-"""Who keeps the order, of the servers in the base set: docs/matrix.json is what was found, and is found again."""
+"""Who keeps the order: docs/matrix.json is what was found, and is found again, of all but the base set in part."""
 
 import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import make_lab
+from analysis.matrix.cells import OwnOrder, Reading, own_order, reading
+from experiments.invocation import request_from
+from experiments.programs import lack_of
+from experiments.report import Report
+from experiments.studies.complete import complete
+from experiments.studies.matrix import probing
+from proxy.server import catalogue
+from tests.conftest import make_lab, needs
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ("nginx", "h2o")
 _ALIKE = 0.05
+
+SOME = ("plain", "header", "header+no7540")
+EXPECTED: Mapping[str, tuple[Reading, Reading, Reading]] = {
+    "haproxy": (Reading.IGNORED, Reading.IGNORED, Reading.IGNORED),
+    "lighttpd": (Reading.IGNORED, Reading.STRICT, Reading.STRICT),
+    "nghttpx": (Reading.PROPORTIONAL, Reading.IGNORED, Reading.STRICT),
+    "apache": (Reading.PROPORTIONAL, Reading.IGNORED, Reading.IGNORED),
+    "caddy": (Reading.PROPORTIONAL, Reading.IGNORED, Reading.IGNORED),
+}
+"""In these dialects."""
+OTHERS = tuple(EXPECTED)
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +108,42 @@ def test_h2o_is_proportional_by_weight(found: Mapping[str, Any], dialect: str, h
 def test_none_is_no_order(found: Mapping[str, Any], server: str) -> None:
     """Where nothing is asked neither of the two puts one stream before the other."""
     assert found[server]["own_order"] == "shared"
+
+
+@pytest.fixture(scope="module")
+def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], Mapping[str, float]]:
+    """The script's shares for the servers that are not in the base set, with nothing in the way."""
+    del guest
+    servers = [server for server in catalogue().values() if server.name in OTHERS and not lack_of(server)]
+    request = request_from({"RESULTS": str(tmp_path_factory.mktemp("probes")), "SAMPLE": "none", "CONTROL": "no"})
+    request = replace(request, name="probes", arms=tuple(probing(servers, SOME)))
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for run in complete(request, Report(aside=True)).runs:
+        _, dialect, role = run.arm.split(".")
+        found.setdefault((run.scenario["server"], dialect), {})[role] = run.document["probe"]["script_share"]
+    return found
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("dialect", SOME)
+def test_the_others_are_what_is_documented(
+    others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
+) -> None:
+    """HAProxy ignores all, lighttpd reads RFC 9218 only, nghttpx that of clients that speak it alone; two share."""
+    needs(name)
+    documented = json.loads((ROOT / "docs" / "matrix.json").read_text())["servers"][name]
+    of_script = others[name, dialect.replace("+", "-")]
+    found = reading(of_script["probe-spdy"], of_script["probe-swap"])
+    assert found == documented["dialects"][dialect]["reading"], of_script
+    assert found == EXPECTED[name][SOME.index(dialect)]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_the_others_do_unasked(others: Mapping[tuple[str, str], Mapping[str, float]], name: str) -> None:
+    """None puts a stream first that nobody asked for, but for two, which are known for it."""
+    needs(name)
+    found = own_order(others[name, "none"]["probe"], others[name, "none"]["probe-reversed"])
+    assert found == {"caddy": OwnOrder.LAST_COME, "lighttpd": OwnOrder.SCRIPT_FIRST}.get(name, OwnOrder.SHARED)
 
 
 def test_files_beside_each_other(found: Mapping[str, Any]) -> None:
