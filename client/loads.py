@@ -9,8 +9,10 @@ Rules:
 from collections.abc import Iterable, Sequence
 
 from client.events import Event, Kind
+from client.pieces import DataHeader, DataPiece
 from client.plan import Plan, Request
 from client.records import Record
+from client.valve import Opening
 
 
 class LoadFailed(Exception):
@@ -82,6 +84,21 @@ class Loads:
     def is_resource(self, stream_id: int) -> bool:
         """Whether that stream is open, and not the page's."""
         return self._open.get(stream_id, self._plan.page) is not self._plan.page
+
+    def arrived(self, piece: DataHeader | DataPiece, now_ns: int, record: Record | None) -> Event:
+        """A DATA frame begins, or payload of it is here."""
+        if isinstance(piece, DataHeader):
+            kind, size_bytes = Kind.DATA_HEADER, piece.length_bytes
+        else:
+            kind, size_bytes = Kind.DATA, piece.size_bytes
+        return self.event(kind, now_ns, piece.stream_id, size_bytes=size_bytes, record=record)
+
+    def opened(self, openings: Iterable[Opening], now_ns: int) -> list[Event]:
+        """Windows have grown."""
+        return [
+            self.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
+            for opening in openings
+        ]
 
     def ended(self, stream_id: int, now_ns: int) -> tuple[list[Event], Sequence[Request]]:
         """A stream has ended; what to ask for now. Raises KeyError for one that is not open."""

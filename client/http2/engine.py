@@ -13,7 +13,7 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from client.events import Event, Kind
-from client.http2.frames import DataHeader, DataPiece, FrameScanner, FrameTooLarge, priority_update
+from client.http2.frames import FrameScanner, FrameTooLarge, priority_update
 from client.loads import LoadFailed, Loads
 from client.plan import Plan, Request
 from client.records import Record
@@ -87,16 +87,13 @@ class Http2Engine:
         for opening in openings:
             # Streams come from Loads and are open; windows stay below their largest.
             self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id or None)
-        return [
-            self._loads.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
-            for opening in openings
-        ]
+        return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
         """See Engine."""
         events: list[Event] = []
         try:
-            events += (self._seen(piece, now_ns, record) for piece in self._scanner.feed(data))
+            events += (self._loads.arrived(piece, now_ns, record) for piece in self._scanner.feed(data))
         except FrameTooLarge as error:
             raise LoadFailed(f"the front broke HTTP/2: {error}", events) from error
         begun = any(event.kind is Kind.DATA and self._loads.is_resource(event.stream_id or 0) for event in events)
@@ -108,13 +105,6 @@ class Http2Engine:
         except LoadFailed as error:
             raise LoadFailed(str(error), events + error.events) from error
         return events + self._change(now_ns) if begun and self._changes_due else events
-
-    def _seen(self, piece: DataHeader | DataPiece, now_ns: int, record: Record | None) -> Event:
-        if isinstance(piece, DataHeader):
-            kind, size_bytes = Kind.DATA_HEADER, piece.length_bytes
-        else:
-            kind, size_bytes = Kind.DATA, piece.size_bytes
-        return self._loads.event(kind, now_ns, piece.stream_id, size_bytes=size_bytes, record=record)
 
     def _ask(self, request: Request, now_ns: int) -> Event:
         stream_id = max(self._first_stream, self._connection.get_next_available_stream_id())

@@ -10,7 +10,8 @@ Rules:
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from client.pieces import DataHeader, DataPiece
 
 _HEADER_BYTES = 9
 _DATA = 0x0
@@ -26,22 +27,6 @@ def priority_update(stream_id: int, field: str) -> bytes:
     """A PRIORITY_UPDATE frame (RFC 9218, 7.1), which h2 does not know."""
     payload = stream_id.to_bytes(4) + field.encode("ascii")
     return len(payload).to_bytes(3) + bytes([_PRIORITY_UPDATE, 0]) + bytes(4) + payload
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataHeader:
-    """A DATA frame begins; length_bytes is its length field, padding included."""
-
-    stream_id: int
-    length_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataPiece:
-    """Payload bytes of a DATA frame that arrived together."""
-
-    stream_id: int
-    size_bytes: int
 
 
 class FrameTooLarge(Exception):

@@ -11,8 +11,9 @@ Rules:
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from client.events import Event, Kind
+from client.events import Event
 from client.loads import LoadFailed, Loads
+from client.pieces import DataHeader, DataPiece
 from client.plan import Plan, Request
 from client.priorities import NO_ORDER_LEVEL
 from client.records import Record
@@ -102,10 +103,7 @@ class SpdyEngine:
         )
         for opening in openings:
             self._open(opening.stream_id, opening.size_bytes)
-        return [
-            self._loads.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
-            for opening in openings
-        ]
+        return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
         """See Engine."""
@@ -148,12 +146,12 @@ class SpdyEngine:
 
     def _react(self, seen: frames.Seen, now_ns: int, record: Record | None) -> list[Event]:
         match seen:
-            case frames.DataHeader(stream_id=stream_id, length_bytes=length):
+            case DataHeader(stream_id=stream_id, length_bytes=length):
                 self._check_data(stream_id, length)
-                return [self._loads.event(Kind.DATA_HEADER, now_ns, stream_id, size_bytes=length, record=record)]
-            case frames.DataPiece(stream_id=stream_id, size_bytes=size):
+                return [self._loads.arrived(seen, now_ns, record)]
+            case DataPiece(stream_id=stream_id, size_bytes=size):
                 self._take(stream_id, size)
-                return [self._loads.event(Kind.DATA, now_ns, stream_id, size_bytes=size, record=record)]
+                return [self._loads.arrived(seen, now_ns, record)]
             case frames.DataEnd(stream_id=stream_id):
                 return self._end(stream_id, now_ns)
             case frames.Block():

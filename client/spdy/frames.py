@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from client.pieces import DataHeader, DataPiece
+
 VERSION = 3  # the minor version is in no frame
 _HEADER_BYTES = 8
 _CONTROL = 0x8000_0000
@@ -49,22 +51,6 @@ class Setting(IntEnum):
 
     MAX_CONCURRENT_STREAMS = 4
     INITIAL_WINDOW_SIZE = 7
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataHeader:
-    """A DATA frame begins."""
-
-    stream_id: int
-    length_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataPiece:
-    """Payload bytes of a DATA frame that arrived together."""
-
-    stream_id: int
-    size_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The plan and its JSON document."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from client.plan import Plan, Protocol, Request, Steps, maps_plan, read_plan
 from client.priorities import First, Priorities
 from client.signals import Change, Group, Position, Signals
 
-MAPS = maps_plan(
+_maps = partial(
+    maps_plan,
     address="198.18.1.2",
     port=443,
     server_name="maps.test",
@@ -22,6 +24,7 @@ MAPS = maps_plan(
     window_bytes=2**24,
     load_deadline_ns=10**9,
 )
+MAPS = _maps()
 POSITIONS = st.builds(
     Position,
     weight=st.integers(min_value=1, max_value=256),
@@ -89,17 +92,7 @@ def requests(plan: Plan) -> list[Request]:
 
 def test_paths_of_ones_own() -> None:
     """Without a page the load begins with the two, and what is said of them is the same."""
-    plan = maps_plan(
-        address="198.18.1.2",
-        port=443,
-        server_name="maps.test",
-        priorities=Priorities.SPDY,
-        dialect=PLAIN,
-        reloads=2,
-        window_bytes=2**24,
-        load_deadline_ns=10**9,
-        paths={"image": "/a", "script": "/b?c"},
-    )
+    plan = _maps(paths={"image": "/a", "script": "/b?c"})
     assert plan.page is None
     assert [(each.path, each.signals) for each in requests(plan)] == [
         ("/a", MAPS.resources[0].signals),
@@ -123,17 +116,7 @@ def test_maps_plan_asks_for_the_image_before_the_script() -> None:
 
 def test_over_spdy_levels_are_said() -> None:
     """And no weights; the plan says itself what is spoken."""
-    plan = maps_plan(
-        address="198.18.1.2",
-        port=443,
-        server_name="maps.test",
-        priorities=Priorities.SPDY,
-        dialect=PLAIN,
-        reloads=2,
-        window_bytes=2**24,
-        load_deadline_ns=10**9,
-        protocol=Protocol.SPDY,
-    )
+    plan = _maps(protocol=Protocol.SPDY)
     assert (MAPS.protocol, plan.protocol) == ("h2", "spdy/3.1")
     assert [each.signals for each in requests(plan)] == [Signals(level=level) for level in (0, 3, 2)]
     assert Plan.from_json(plan.to_json()) == plan
@@ -141,17 +124,7 @@ def test_over_spdy_levels_are_said() -> None:
 
 def test_the_script_can_be_requested_first() -> None:
     """With the priorities it had."""
-    plan = maps_plan(
-        address="198.18.1.2",
-        port=443,
-        server_name="maps.test",
-        priorities=Priorities.SPDY,
-        dialect=PLAIN,
-        first=First.SCRIPT,
-        reloads=0,
-        window_bytes=2**24,
-        load_deadline_ns=10**9,
-    )
+    plan = _maps(first=First.SCRIPT)
     assert (plan.page, plan.resources, plan.favoured) == (MAPS.page, MAPS.resources[::-1], "script")
 
 
