@@ -1,7 +1,11 @@
 """The same page over HTTP/2 and over HTTP/3: where there is no send buffer in the kernel there is no inversion."""
 
+import json
+from pathlib import Path
+
 import pytest
 
+from experiments.export import export
 from tests.conftest import needs
 from tests.lab.conftest import Runs
 
@@ -41,3 +45,23 @@ def test_what_it_cannot_do(run: Runs, words: tuple[str, ...], told: str) -> None
     done = run("SERVER=caddy-h3", *words)
     assert done.code == 2
     assert told in done.err
+
+
+@pytest.mark.parametrize("to", ["har", "qlog", "perfetto", "csv"])
+def test_it_is_exported(run: Runs, to: str, tmp_path: Path) -> None:
+    """What was measured of a stream is there in every format, and the protocol is called by its name."""
+    needs("caddy-h3")
+    done = run("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0")
+    assert done.folder
+    exported = export(done.folder, to, tmp_path / "out")
+    texts = {path.name: path.read_text() for path in exported.paths if path.is_file()}
+    if to == "har":
+        entries = json.loads(texts["caddy-h3-control.1.har"])["log"]["entries"]
+        assert {entry["response"]["httpVersion"] for entry in entries} == {"HTTP/3"}
+        assert len(entries) == 3
+    elif to == "csv":
+        ended = [line for line in texts["events.csv"].splitlines() if "caddy-h3-control" in line and ",ended," in line]
+        assert len(ended) == 3
+    else:
+        assert any("caddy-h3-control.1" in text for text in texts.values())
+        assert any("/script.js" in text for text in texts.values())
