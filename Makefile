@@ -60,7 +60,7 @@ test: setup-test ## unit, contract, server, link and lab tests
 	@status=0; .venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder -m "not punctual" || status=$$?; \
 	.venv/bin/pytest -m punctual || status=$$?; exit $$status
 
-fuzz: setup-test ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
+fuzz: setup-lint ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
 	@.venv/bin/python -m tests.fuzz
 
 lint: setup-lint ## ruff, mypy, the import contract

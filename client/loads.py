@@ -101,9 +101,14 @@ class Loads:
         ]
 
     def ended(self, stream_id: int, now_ns: int) -> tuple[list[Event], Sequence[Request]]:
-        """A stream has ended; what to ask for now. Raises KeyError for one that is not open."""
+        """A stream has ended; what to ask for now. Raises KeyError for one that is not open.
+
+        Raises LoadFailed where there is more to ask for and the front is going.
+        """
         events = [self.event(Kind.ENDED, now_ns, stream_id)]
         due = self._plan.resources if self._open.pop(stream_id) is self._plan.page else ()
+        if due and self._gone is not None:
+            raise LoadFailed(f"the front said GOAWAY ({self._gone})", events)
         if not self._open and not due:
             events.append(self.event(Kind.LOAD_FINISHED, now_ns))
         return events, due
@@ -122,6 +127,10 @@ class Loads:
         """What to raise when the front has reset a stream."""
         event = self.event(Kind.RESET, now_ns, stream_id, detail=code)
         return LoadFailed(f"the front reset the stream of {event.resource}: {code}", [event])
+
+    def going(self, code: str) -> None:
+        """The front is about to say GOAWAY: it came together with what is looked at first."""
+        self._gone = code
 
     def goaway(self, code: str, now_ns: int) -> Event:
         """The front has said GOAWAY. Raises LoadFailed if a stream is open."""

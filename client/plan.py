@@ -28,10 +28,12 @@ class Steps:
     """How a probe opens its window: by so many bytes at a time, each time when nothing has come for so long.
 
     The pause is for the front to get what it has not yet got from the origin; how long it takes is not looked at.
+    leave: whether to go once all has been seen, instead of taking the rest of the load.
     """
 
     size_bytes: int
     quiet_ns: int
+    leave: bool = False
 
 
 class PlanKind(StrEnum):
@@ -68,18 +70,21 @@ class Plan:
 
     A load asks for `page`; when that is complete it asks for all of `resources`, in order, at once. Where there is no
     page it begins with them.
+    authority: host and port as requests name them.
     favoured: the resource that is to come first, by whatever signals say so; None if no order is asked.
     no_rfc7540_priorities: whether SETTINGS_NO_RFC7540_PRIORITIES is 1 (RFC 9218, 2.1).
     groups: said when the connection is made. changes: said in each load, see Change.
     window_bytes: flow-control window offered per stream and for the connection.
     steps: of a probe, which keeps both closed until all streams have begun; None for page loads as browsers make them.
     load_deadline_ns: a load that takes longer has failed.
+    source_port: the client's own, None for whichever the kernel chooses.
     """
 
     protocol: Protocol
     address: str
     port: int
     server_name: str
+    authority: str
     page: Request | None
     resources: tuple[Request, ...]
     favoured: str | None
@@ -90,6 +95,7 @@ class Plan:
     window_bytes: int
     steps: Steps | None
     load_deadline_ns: int
+    source_port: int | None = None
 
     def to_json(self) -> str:
         """One JSON document; `from_json` reads it back."""
@@ -133,10 +139,13 @@ def maps_plan(
     protocol: Protocol = Protocol.HTTP2,
     first: First = First.IMAGE,
     paths: Mapping[str, str] = MAPS_PATHS,
+    authority: str | None = None,
+    source_port: int | None = None,
 ) -> Plan:
     """The Google Maps case: a page that names its image before its script; `reloads` loads before the measured one.
 
-    first: what is requested first. paths: of image and script, and of the page, if there is to be one.
+    first: what is requested first. paths: of image and script, and of the page, if there is to be one. authority: of
+    the requests, if it is not the server's name.
 
     Raises ValueError for a dialect that the protocol cannot say.
     """
@@ -151,6 +160,7 @@ def maps_plan(
         address=address,
         port=port,
         server_name=server_name,
+        authority=server_name if authority is None else authority,
         page=requests.pop(PAGE, None),
         resources=tuple(requests.values()),
         favoured=priorities.favoured,
@@ -161,6 +171,7 @@ def maps_plan(
         window_bytes=window_bytes,
         steps=steps,
         load_deadline_ns=load_deadline_ns,
+        source_port=source_port,
     )
 
 

@@ -21,7 +21,9 @@ def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
     context = tls_context(ca_file, out / "keys.log")
     with (
         Journal.writing(out) as journal,
-        Transport((plan.address, plan.port), plan.server_name, context, plan.protocol, deadline) as transport,
+        Transport(
+            (plan.address, plan.port), plan.server_name, context, plan.protocol, deadline, plan.source_port
+        ) as transport,
     ):
         engine = engine_for(plan)
         journal.add([Event(t_ns=transport.connected_ns, kind=Kind.CONNECTED, load=0)])

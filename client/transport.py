@@ -63,10 +63,17 @@ class Transport:
     """One TLS connection, for the one protocol that it offers. Use as a context manager; every wait has a deadline."""
 
     def __init__(
-        self, address: tuple[str, int], server_name: str, context: ssl.SSLContext, alpn: str, deadline: Deadline
+        self,
+        address: tuple[str, int],
+        server_name: str,
+        context: ssl.SSLContext,
+        alpn: str,
+        deadline: Deadline,
+        source_port: int | None = None,
     ) -> None:
+        own = None if source_port is None else ("", source_port)
         try:
-            self._socket = socket.create_connection(address, timeout=deadline.remaining_s())
+            self._socket = socket.create_connection(address, timeout=deadline.remaining_s(), source_address=own)
         except OSError as error:
             raise TransportFailed(f"cannot connect to {address[0]}:{address[1]}: {error}") from error
         self.connected_ns = time.monotonic_ns()

@@ -4,7 +4,8 @@ Rules:
 1. Streams are parked: each has a window for its beginning only, until all have begun. Without one nginx would not send
    headers either.
 2. The connection's window cannot be closed, so it is used up: the resource that was asked for first gets just as much.
-   What is left may be less than a step: lighttpd makes no frame of a few bytes.
+   What is left may be less than a step: lighttpd makes no frame of a few bytes. Where more is left and nothing comes,
+   turn after turn, that front leaves more.
 3. Then every stream has more window than it needs, and the connection gets it step by step. Whose bytes come is the
    front's choice, each time between streams that it has had time to fill.
 4. When one of them has ended there is nothing left to choose, and the rest may come; so it may after so many steps that
@@ -24,6 +25,10 @@ WIDE_BYTES = 2**29
 
 MOST_STEPS = 256
 """More than the lab's resources take, and at 8 KiB each 2 MiB of those that are larger."""
+
+
+_PATIENCE = 5
+"""Turns in which nothing comes though there is window."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,12 @@ class Valve:
         self._stage = _Stage.PARKED
         self._asked = 0
         self._steps = 0
+        self._left_bytes, self._still = 0, 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all has been seen that there is to see, and the rest may come."""
+        return self._stage is _Stage.OPEN
 
     def turn(self, streams: Sequence[int], *, begun: bool, left_bytes: int) -> list[Opening]:
         """What to open now that all is quiet.
@@ -56,12 +67,17 @@ class Valve:
         streams: those of the resources that are open, in the order in which they were asked for. begun: whether each
         is being answered. left_bytes: of the connection's window.
         """
+        self._still = self._still + 1 if left_bytes == self._left_bytes else 0
+        self._left_bytes = left_bytes
         match self._stage:
             case _Stage.PARKED if begun and streams:
                 self._stage = _Stage.PLUGGED
-                self._asked = len(streams)
-                return [Opening(streams[0], left_bytes)]
-            case _Stage.PLUGGED if left_bytes < self._step_bytes:
+                self._asked, self._still = len(streams), 0
+                return [Opening(streams[0], max(1, left_bytes))]
+            case _Stage.PLUGGED if len(streams) < self._asked:  # it was too small
+                self._stage = _Stage.OPEN
+                return [*(Opening(stream, WIDE_BYTES) for stream in streams), Opening(0, WIDE_BYTES)]
+            case _Stage.PLUGGED if left_bytes < self._step_bytes or self._still >= _PATIENCE:
                 self._stage = _Stage.STEPPING
                 self._steps = 1
                 return [*(Opening(stream, WIDE_BYTES) for stream in streams), Opening(0, self._step_bytes)]

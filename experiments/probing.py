@@ -4,7 +4,9 @@ Rules:
 1. Two large resources are requested on one connection and parked on the client's window, which is then opened bit by
    bit, as in the probes of docs/matrix.md: whose bytes come is the server's choice, and only order is read.
 2. In every dialect both are asked for in turn: only what that changes is an answer.
-3. Connections are made one after another, and no more than are announced.
+3. Connections are made one after another, to one address, and no more than are announced, but for one that measures
+   the round trip. Each is left as soon as the order has been seen.
+4. A dialect in which the server breaks off is an answer, too.
 """
 
 import argparse
@@ -14,19 +16,20 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from analysis.journals import ClientEvent, read_lines
-from analysis.matrix.cells import own_order, reading
-from analysis.probe import probe_of
+from analysis.matrix.cells import OwnOrder, own_order, reading
+from analysis.probe import Probe, probe_of
 from client import dialects
 from client.dialects import Dialect
 from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Steps, maps_plan
 from client.priorities import IMAGE, SCRIPT, First, Priorities
+from client.valve import MOST_STEPS
 from experiments.errors import ScenarioError, StepFailed
 from experiments.knobs import KNOBS
 from experiments.processes import Process
@@ -35,12 +38,16 @@ from netem import units
 
 _STEP = "probing"
 _CONNECT_S = 20.0
-_MOST_STEPS = 2048
 _SLACK_NS = 60 * 10**9
+_LONGEST_PAUSE_NS = 10**10
+_DOUBT_STEPS = 1.5
+"""A share may be off by so many steps: on a real clock a server may have nothing ready when the window is opened."""
 _LOOK_S = 1.0
 _MS_NS = 10**6
 _HTTPS = 443
 _FORMAT = 1
+_AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
+"""What may stand in a path or a query (RFC 3986, 2.2 and 2.4); letters, digits and a few more may anyhow."""
 _NAMES = (IMAGE, SCRIPT)
 """What the two are in a plan: nothing is asked of the one, or of the other."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
@@ -70,6 +77,7 @@ class _Target:
     """paths: of what is requested first and second. ca: the file with the authorities that are trusted."""
 
     host: str
+    authority: str
     address: str
     port: int
     paths: tuple[str, str]
@@ -82,6 +90,7 @@ class _Target:
             address=self.address,
             port=self.port,
             server_name=self.host,
+            authority=self.authority,
             priorities=question.priorities,
             dialect=question.dialect,
             first=question.first,
@@ -89,7 +98,7 @@ class _Target:
             reloads=0,
             window_bytes=PROBE_LEAST_BYTES,
             steps=self.steps,
-            load_deadline_ns=_SLACK_NS + _MOST_STEPS * self.steps.quiet_ns,
+            load_deadline_ns=_SLACK_NS + 2 * MOST_STEPS * self.steps.quiet_ns,
         )
 
 
@@ -105,73 +114,116 @@ class _Question:
 _UNASKED = (_Question(), _Question(first=First.SCRIPT))
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """In one dialect. shares: the second's part of the window, if it is asked for and if the first is; doubt: what
+    they may be off by. refusal: why there is none.
+    """
+
+    shares: tuple[float, float] | None = None
+    doubt: float = 0.0
+    refusal: str | None = None
+
+    @property
+    def word(self) -> str:
+        """What it is called."""
+        return str(reading(*self.shares, doubt=self.doubt)) if self.shares else "refused"
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        if self.shares is None:
+            return {"reading": None, "refusal": self.refusal}
+        return {"reading": self.word, "second_share": dict(zip(("asked", "swapped"), self.shares, strict=True))}
+
+    def row(self, dialect: str) -> tuple[str, ...]:
+        """For people."""
+        if self.shares is None:
+            return dialect, self.word, str(self.refusal), ""
+        return dialect, self.word, f"{self.shares[0]:.0%}", f"{1 - self.shares[1]:.0%}"
+
+
 def probe(options: argparse.Namespace, report: Report) -> int:
     """Ask, and tell. Raises ScenarioError, StepFailed."""
     named = _dialects(options.dialect)
     target = _target(options)
-    asked = {
-        dialect: tuple(_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP))
-        for dialect in named
-    }
-    questions = [*_UNASKED, *(question for pair in asked.values() for question in pair)]
-    shares: dict[_Question, float] = {}
     beside = Report(aside=True) if options.json else report
+    number, done = 2 + 2 * len(named), 0
     beside.say(
-        f"{len(questions)} probes of {target.host}, one after another: {STEPS.size_bytes // 1024} KiB more of the"
-        f" window after {units.format_time(target.steps.quiet_ns)} of quiet"
+        f"{number} probes of {target.host} ({target.address}), one after another: {STEPS.size_bytes // 1024} KiB more"
+        f" of the window after {units.format_time(target.steps.quiet_ns)} of quiet"
     )
+    answers: dict[str, _Answer] = {}
     with (
-        beside.ticking(lambda: f"{len(shares)} of {len(questions)} probes") as tick,
+        beside.ticking(lambda: f"{done} of {number} probes") as tick,
         tempfile.TemporaryDirectory(prefix="priolab-probe-") as room,
     ):
-        for number, question in enumerate(questions):
-            shares[question] = _share(question, target, Path(room) / str(number))
+
+        def seen(question: _Question) -> Probe:
+            nonlocal done
+            found = _probe(question, target, Path(room) / str(done))
+            done += 1
             tick()
-    unasked, turned = (shares[question] for question in _UNASKED)
-    found = {str(dialect): (shares[spdy], shares[swap]) for dialect, (spdy, swap) in asked.items()}
+            return found
+
+        unasked, turned = (seen(question).script_share for question in _UNASKED)
+        for dialect in named:
+            answers[str(dialect)] = _answer(dialect, seen)
     if options.json:
-        report.document(_document(target, (unasked, turned), found))
+        report.document(_document(target, (unasked, turned), answers))
         return 0
-    rows = [
-        (dialect, str(reading(*pair)), *(f"{share:.0%}" for share in (pair[0], 1 - pair[1])))
-        for dialect, pair in found.items()
-    ]
-    report.table(("dialect", "", "the second's part if asked for", "the first's part if asked for"), rows)
+    head = ("dialect", "", "the second's part if asked for", "the first's part if asked for")
+    report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
     report.say(
-        f"Nothing asked: {own_order(unasked, turned)}; what is requested second has {unasked:.0%} of the window,"
+        f"Nothing asked: {_own_order(unasked, turned)}; what is requested second has {unasked:.0%} of the window,"
         f" {1 - turned:.0%} if the two are requested the other way round."
     )
     report.say(_MEANING)
     return 0
 
 
-def _document(target: _Target, unasked: tuple[float, float], found: Mapping[str, tuple[float, float]]) -> Any:
-    """Shares are of the second path, all of the window being 1."""
+def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
+    try:
+        asked, swapped = (
+            seen(_Question(dialect=dialect, priorities=who)) for who in (Priorities.SPDY, Priorities.SWAP)
+        )
+    except StepFailed as error:
+        return _Answer(refusal=error.reason)
+    doubt = _DOUBT_STEPS / min(asked.steps, swapped.steps)
+    return _Answer(shares=(round(asked.script_share, 4), round(swapped.script_share, 4)), doubt=doubt)
+
+
+def _own_order(unasked: float, turned: float) -> str:
+    """In words in which nothing is called a script."""
+    if own_order(1 - unasked, 1 - turned) is OwnOrder.SCRIPT_FIRST:
+        return "the first URL before the second, whichever is requested first"
+    if (found := own_order(unasked, turned)) is OwnOrder.SCRIPT_FIRST:
+        return "the second URL before the first, whichever is requested first"
+    return found
+
+
+def _document(target: _Target, unasked: tuple[float, float], answers: Mapping[str, _Answer]) -> Any:
+    """docs/results.md describes it."""
     return {
         "format": _FORMAT,
         "host": target.host,
+        "address": target.address,
         "port": target.port,
         "paths": target.paths,
         "unasked": {
-            "own_order": own_order(*unasked),
-            "second_share": dict(zip(("requested_second", "requested_first"), unasked, strict=True)),
+            "own_order": _own_order(*unasked),
+            "second_share": {"requested_second": round(unasked[0], 4), "requested_first": round(unasked[1], 4)},
         },
-        "dialects": {
-            dialect: {
-                "reading": reading(*pair),
-                "second_share": dict(zip(("asked", "swapped"), pair, strict=True)),
-            }
-            for dialect, pair in found.items()
-        },
+        "dialects": {dialect: answer.document() for dialect, answer in answers.items()},
     }
 
 
-def _share(question: _Question, target: _Target, folder: Path) -> float:
-    """The second's part of the window. Raises StepFailed."""
+def _probe(question: _Question, target: _Target, folder: Path) -> Probe:
+    """What one connection saw. Raises StepFailed."""
     folder.mkdir()
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
-    command = (sys.executable, "-m", "client", str(plan), str(target.ca), str(folder))
+    # -P: whatever stands in the folder where somebody asks is none of the lab's modules.
+    command = (sys.executable, "-P", "-m", "client", str(plan), str(target.ca), str(folder))
     with Process(_STEP, command, folder / "output.log") as client:
         while not client.wait(_LOOK_S):
             pass
@@ -180,21 +232,22 @@ def _share(question: _Question, target: _Target, folder: Path) -> float:
         except StepFailed as error:  # its log goes with the folder
             raise StepFailed(_STEP, _in_its_words(error.reason, target)) from None
     events = read_lines(folder / "events.jsonl", ClientEvent)
-    found = probe_of(events)
     for resource, path in zip(_NAMES, target.paths, strict=True):
-        size = sum(event.size_bytes or 0 for event in events if (event.kind, event.resource) == ("data", resource))
-        if size < PROBE_LEAST_BYTES:
+        own = [event for event in events if event.resource == resource]
+        size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
+        if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
             raise StepFailed(_STEP, f"{path} has {size} bytes; a probe needs {PROBE_LEAST_BYTES} at least")
+    found = probe_of(events)
     if found is None:
-        raise StepFailed(_STEP, "the server never waited for the window")
-    return round(found.script_share, 4)
+        raise StepFailed(_STEP, "the server sent nothing when the window was opened")
+    return found
 
 
 def _in_its_words(reason: str, target: _Target) -> str:
     """A plan's names are image and script; those who asked know paths."""
     paths = dict(zip(_NAMES, target.paths, strict=True))
-    reason = re.sub(rf"\b({'|'.join(_NAMES)})\b", lambda name: paths[name[0]], reason)
-    return reason.removeprefix("load 1 of 1: ")
+    reason = reason.removeprefix("load 1 of 1: ").partition("; unfinished: ")[0]
+    return re.sub(rf"(answered|stream of) ({'|'.join(_NAMES)})\b", lambda said: f"{said[1]} {paths[said[2]]}", reason)
 
 
 def _dialects(text: str | None) -> list[Dialect]:
@@ -214,23 +267,40 @@ def _target(options: argparse.Namespace) -> _Target:
     if one[:2] != two[:2]:
         raise ScenarioError("second", options.second, "a URL of the same server and port")
     host, port, path = one
-    address, its_port = _address(options.connect) if options.connect else (host, None)
+    to_host, to_port = _address(options.connect) if options.connect else (host, None)
     ca = _authorities(options.ca)
-    began_ns = time.monotonic_ns()
-    try:
-        socket.create_connection((address, its_port or port), timeout=_CONNECT_S).close()
-    except OSError as error:
-        raise StepFailed(_STEP, f"cannot connect to {address}:{its_port or port}: {error}") from error
-    round_trip_ns = time.monotonic_ns() - began_ns
-    pause_ns = _pause_ns(options.pause) if options.pause else STEPS.quiet_ns + 2 * (round_trip_ns // _MS_NS) * _MS_NS
+    given_pause_ns = _pause_ns(options.pause) if options.pause else None
+    address, round_trip_ns = _reached(to_host, to_port or port)
+    pause_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * (round_trip_ns // _MS_NS) * _MS_NS)
     return _Target(
         host=host,
+        authority=urlsplit(options.url).netloc,
         address=address,
-        port=its_port or port,
+        port=to_port or port,
         paths=(path, two[2]),
         ca=ca,
-        steps=Steps(size_bytes=STEPS.size_bytes, quiet_ns=pause_ns),
+        steps=Steps(size_bytes=STEPS.size_bytes, quiet_ns=given_pause_ns or pause_ns, leave=True),
     )
+
+
+def _reached(host: str, port: int) -> tuple[str, int]:
+    """The first of its addresses that answers, and how long the handshake took in ns. Raises StepFailed."""
+    trouble: Exception = OSError("it has no address")
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        found, trouble = [], error
+    for family, kind, _, _, address in found:
+        began_ns = time.monotonic_ns()
+        try:
+            with socket.socket(family, kind) as connection:
+                connection.settimeout(_CONNECT_S)
+                connection.connect(address)
+        except OSError as error:
+            trouble = error
+        else:
+            return str(address[0]), time.monotonic_ns() - began_ns
+    raise StepFailed(_STEP, f"cannot connect to {host}:{port}: {trouble}") from trouble
 
 
 def _url(where: str, text: str) -> tuple[str, int, str]:
@@ -242,7 +312,7 @@ def _url(where: str, text: str) -> tuple[str, int, str]:
         parts, host, port = SplitResult("", "", "", "", ""), None, 0
     if parts.scheme != "https" or host is None or parts.username is not None:
         raise ScenarioError(where, text, "https://HOST[:PORT]/PATH")
-    return host, port, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return host, port, quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_AS_THEY_ARE)
 
 
 def _address(text: str) -> tuple[str, int | None]:
@@ -262,7 +332,7 @@ def _pause_ns(text: str) -> int:
         pause_ns = units.parse_time_ns(text)
     except ValueError:
         pause_ns = 0
-    if not _MS_NS <= pause_ns <= 10**10:
+    if not _MS_NS <= pause_ns <= _LONGEST_PAUSE_NS:
         raise ScenarioError("--pause", text, "a time from 1ms to 10s")
     return pause_ns
 

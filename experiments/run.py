@@ -14,6 +14,7 @@ from experiments.listening import Listening
 from experiments.npm import modules_of
 from experiments.order import Tools
 from experiments.places.places import (
+    CLIENT_PORT,
     FRONT_PORT,
     ORIGIN_PORT,
     ActiveLink,
@@ -195,6 +196,7 @@ def _load_pages(
         window_bytes=scenario.window_bytes,
         steps=STEPS if scenario.plan is PlanKind.PROBE else None,
         load_deadline_ns=conditions.load_deadline_ns,
+        source_port=CLIENT_PORT,
         protocol=Protocol(catalogue()[scenario.server].protocol),
     )
     plan_file = folder.client / "plan.json"

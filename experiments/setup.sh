@@ -2,7 +2,7 @@
 # Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
 # `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh capture` sees to
-# what CAPTURE=yes needs as well, `setup.sh servers` to every server of the catalogue, `setup.sh test` to what the tests
+# what CAPTURE=yes needs as well, `setup.sh servers` to the servers of the catalogue, `setup.sh test` to what the tests
 # need, `setup.sh lint` to the checks, `setup.sh notebook` to JupyterLab. PRIOLAB_KNOBS may name the servers wanted.
 set -eu
 
@@ -36,25 +36,37 @@ lack() { # PACKAGE
 need() { # PROGRAM PACKAGE
     have "$1" || lack "$2"
 }
-services=""
-need_server() { # FILE of the catalogue
-    program=$(entry "$1" program)
+services="" # programs that Debian would start
+spare=""    # packages of servers that nobody has asked for by name
+absent=""   # those servers, with commas
+need_server() { # FOLDER in the catalogue, IS_NEEDED
+    file="$1/server.toml"
+    program=$(entry "$file" program)
     if have "$program"; then lacking=""; else lacking=yes; fi
-    for file in $(entry "$1" files); do [ -e "$file" ] || lacking=yes; done
+    for needed in $(entry "$file" files); do [ -e "$needed" ] || lacking=yes; done
     [ -n "$lacking" ] || return 0
-    for package in $(entry "$1" packages); do lack "$package"; done
-    [ "$program" = node ] || services="$services $program"
+    for package in $(entry "$file" packages); do
+        if [ "$2" = yes ]; then lack "$package"; else spare="$spare $package"; fi
+    done
+    [ "$2" = yes ] || absent="$absent,${1##*/}"
+    [ "$program" = node ] || have "$program" && return 0
+    case " $services " in *" $program "*) ;; *) services="$services $program" ;; esac
 }
 modules="" # servers that need packages of npm
 asked=""
 for word in ${PRIOLAB_KNOBS:-}; do
     case $word in SERVER=*) asked=",${word#SERVER=}," ;; esac
 done
-is_wanted() { # SERVER BASE: the base set is, and what is asked for
-    case $part in servers | test) return 0 ;; esac
-    [ "$2" != true ] || return 0
+is_asked_for() { # SERVER
     case $asked in *",$1,"*) return 0 ;; esac
     return 1
+}
+is_wanted() { # SERVER: where it is not needed, as those of the base set are and what is asked for
+    case $part in
+    servers) [ -z "$asked" ] && [ -z "$(entry "$root/proxy/servers/$1/server.toml" npm)" ] ;;
+    test) return 0 ;;
+    *) return 1 ;;
+    esac
 }
 remedy() { # PACKAGES
     if ! have apt-get; then
@@ -69,13 +81,17 @@ kernel=""
 [ "$(uname -m)" != x86_64 ] || ls "$cache"/linux-[0-9]* >/dev/null 2>&1 || kernel=missing
 
 for folder in "$root"/proxy/servers/*; do
-    is_wanted "${folder##*/}" "$(entry "$folder/server.toml" base)" || continue
-    need_server "$folder/server.toml"
-    [ -z "$(entry "$folder/server.toml" npm)" ] || modules="$modules ${folder##*/}"
-done
-# Of those that are only history, what is asked for; the tests' and the rest do without where it cannot be had.
-for server in $modules; do
-    case $asked in *",$server,"*) need npm npm ;; esac
+    server=${folder##*/}
+    if [ "$(entry "$folder/server.toml" base)" = true ] || is_asked_for "$server"; then
+        need_server "$folder" yes
+    elif is_wanted "$server"; then
+        need_server "$folder" no
+    else
+        continue
+    fi
+    [ -n "$(entry "$folder/server.toml" npm)" ] || continue
+    modules="$modules $server"
+    ! is_asked_for "$server" || need npm npm
 done
 need node nodejs
 need ip iproute2
@@ -110,8 +126,32 @@ optional=""
 have bpf-gcc || have clang || optional="$optional gcc-bpf"
 [ -e /usr/include/bpf/bpf_helpers.h ] || optional="$optional libbpf-dev"
 
-if [ -n "$missing$optional" ] && [ "$(id -u)" -ne 0 ]; then
+if [ -n "$missing$spare$optional" ] && [ "$(id -u)" -ne 0 ]; then
     if have sudo && sudo -n true 2>/dev/null; then become="sudo -n"; else become="no"; fi
+fi
+updated=""
+fetch() { # PACKAGES: install them
+    : >"$log"
+    [ -n "$updated" ] || $become apt-get update >"$log" 2>&1 || return 1
+    updated=yes
+    $become env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $1 >"$log" 2>&1
+}
+failure() { grep -m1 '^E:' "$log" || tail -n 1 "$log"; }
+try() { # PACKAGES WHAT_WITHOUT: what the lab can do without
+    [ -n "$1" ] || return 0
+    if ! have apt-get || [ "$become" = no ]; then
+        complain "note: not installed:$1; without, $2"
+        complain "note: $(remedy "$1")"
+        return 0
+    fi
+    say "installing$1"
+    fetch "$1" || complain "note: apt-get failed: $(failure); without, $2"
+}
+# The servers are wanted as programs: a new package must not start one on port 80.
+if [ -n "$missing$spare" ] && have apt-get && [ "$become" != no ] && [ ! -e /usr/sbin/policy-rc.d ]; then
+    policy=/usr/sbin/policy-rc.d
+    printf '#!/bin/sh\nexit 101\n' | $become tee "$policy" >/dev/null
+    $become chmod 755 "$policy"
 fi
 if [ -n "$missing" ]; then
     if ! have apt-get || [ "$become" = no ]; then
@@ -120,33 +160,18 @@ if [ -n "$missing" ]; then
         exit 1
     fi
     say "installing$missing"
-    # The servers are wanted as programs: a new package must not start one on port 80.
-    if [ ! -e /usr/sbin/policy-rc.d ]; then
-        policy=/usr/sbin/policy-rc.d
-        printf '#!/bin/sh\nexit 101\n' | $become tee "$policy" >/dev/null
-        $become chmod 755 "$policy"
-    fi
-    if ! { $become apt-get update && $become env DEBIAN_FRONTEND=noninteractive apt-get install -y \
-        --no-install-recommends $missing; } >"$log" 2>&1; then
-        complain "apt-get failed: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")"
+    fetch "$missing" || {
+        complain "apt-get failed: $(failure)"
         exit 1
-    fi
-    [ -z "$services" ] || say "installed and not running; Debian would start at the next boot:$services (systemctl disable$services)"
+    }
 fi
-if [ -n "$optional" ] && [ "$part" != environment ]; then
-    if ! have apt-get || [ "$become" = no ]; then
-        complain "note: not installed:$optional; without, LOWAT=auto works from beside the front and not in the kernel"
-        complain "note: $(remedy "$optional")"
-    else
-        say "installing$optional"
-        { [ -n "$missing" ] || $become apt-get update; } >"$log" 2>&1 || true
-        if ! $become env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $optional \
-            >"$log" 2>&1; then
-            complain "note: apt-get failed: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")"
-            complain "note: without, LOWAT=auto works from beside the front and not in the kernel"
-        fi
-    fi
+if [ "$part" != environment ]; then
+    try "$spare" "there is no SERVER=${absent#,}"
+    try "$optional" "LOWAT=auto works from beside the front and not in the kernel"
 fi
+installed=""
+for program in $services; do ! have "$program" || installed="$installed $program"; done
+[ -z "$installed" ] || say "installed and not running; Debian would start at the next boot:$installed (systemctl disable$installed)"
 
 # --- Python environment ----------------------------------------------------------------------------------------------
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
@@ -173,11 +198,16 @@ esac
 
 # --- packages of npm -------------------------------------------------------------------------------------------------
 [ "$part" != environment ] || modules=""
+tried=""
 for server in $modules; do
+    packages=$(entry "$root/proxy/servers/$server/server.toml" npm)
+    case " $tried " in *" $packages "*) continue ;; esac
+    tried="$tried $packages"
     if ! "$venv/bin/python" -m experiments.npm "$server" >"$log" 2>&1; then
         complain "$(tail -n 1 "$log")"
-        case $asked in *",$server,"*) exit 1 ;; esac
-        complain "note: without, there is no SERVER=$server; $(remedy " npm")"
+        ! is_asked_for "$server" || exit 1
+        complain "note: without, there is no SERVER=$server"
+        have npm || complain "note: $(remedy " npm")"
     fi
 done
 

@@ -49,8 +49,9 @@ def html(matrix: Matrix) -> str:
 </head>
 <body>
 <h1>Who keeps the order?</h1>
-<p>The script is asked to come before the image, in every dialect a client can use, of every server. First with nothing
-in the way but the client's window, then over a slow link with a large send buffer: without LOWAT, and with it.</p>
+<p>The script is asked to come before the image, of every server (a row), in every dialect (a column). First with
+nothing in the way but the client's window, then over a slow link with a large send buffer, without LOWAT and with
+it.</p>
 <p class="quiet">{_key()}</p>
 <div class="scroll"><table>
 <thead><tr><th></th>{head}</tr></thead>

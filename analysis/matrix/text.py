@@ -9,14 +9,14 @@ MARKS = {
     Layer.NOWHERE: "arrives",
     Layer.SOCKET: "arrives with LOWAT",
     Layer.FRONT: "lost in the front",
-    Layer.SERVER: "not read",
+    Layer.SERVER: "not ordered by",
 }
 
 _HEADING = "Who keeps the order?"
 _EXPLANATION = """\
-Made by `make matrix`: every server of the catalogue that speaks HTTP/2 and was installed, with ten of the ways in which
-a client can say who comes first (`DIALECT`, client/dialects.py; parts that speak later contradict what was said with
-the requests). The script is asked to come before the image, though it is requested after it.
+Made by `make matrix`: servers of the catalogue that speak HTTP/2 and were installed, and ways in which a client can say
+who comes first (`DIALECT`, client/dialects.py; parts that speak later contradict what was said with the requests). The
+script is asked to come before the image, though it is requested after it.
 
 **With nothing in the way.** Both streams are parked on the client's closed flow-control window, which is then opened
 by 8 KiB at a time; whose bytes come is the server's choice. Asked for the script, and asked for the image: *strict*,
@@ -31,9 +31,10 @@ nothing can take back. *Weak*: less; *lost*: less than a tenth; *turned round*: 
 not.
 
 Together they say which layer lost it: the server that does not read the dialect, the front, in what it has put in line
-between its scheduler and the socket, or the kernel's send buffer, which is the only one that LOWAT bounds. These are
-not the verdicts of a run (*kept*, *inverted*), which are about one load alone. On later loads of a connection Apache
-puts all of a response in line, and LOWAT no longer helps there (README.md, Servers)."""
+between its scheduler and the socket, or the kernel's send buffer, which is the only one that LOWAT bounds. That is
+relative to what a dialect asks for: where the window is shared almost evenly there is little to lose, and little has to
+arrive. These are not the verdicts of a run (*kept*, *inverted*), which are about one load alone. On later loads of a
+connection Apache puts all of a response in line, and LOWAT no longer helps there (README.md, Servers)."""
 
 
 def table(matrix: Matrix) -> str:
@@ -140,5 +141,5 @@ def _natives(matrix: Matrix) -> Table:
 
 def _outcome(cell: Cell, pair: Pair) -> str:
     arriving, first_s = cell.arriving(pair), pair.asked.script_first_ms / 1000
-    told = f"{cell.outcome(pair)} ({arriving:.0%})"
+    told = f"{cell.outcome(pair)} ({round(arriving, 2) + 0.0:.0%})"
     return f"{told}; {pair.asked.before:.0%} of the image before the script, which begins at {first_s:.2f} s"

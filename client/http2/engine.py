@@ -1,6 +1,6 @@
 """The engine for HTTP/2, made of h2; see client/engine.py."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -37,6 +37,7 @@ class Http2Engine:
         self._scanner = FrameScanner()
         self._connection = H2Connection(H2Configuration(client_side=True))
         self._valve = Valve(plan.steps.size_bytes) if plan.steps else None
+        self._leaves = plan.steps is not None and plan.steps.leave
         offered: dict[SettingCodes, int] = {
             SettingCodes.ENABLE_PUSH: 0,
             SettingCodes.INITIAL_WINDOW_SIZE: PARKED_BYTES if self._valve else plan.window_bytes,
@@ -53,7 +54,7 @@ class Http2Engine:
     @property
     def loading(self) -> bool:
         """See Engine."""
-        return self._loads.loading
+        return self._loads.loading and not (self._valve and self._valve.is_open and self._leaves)
 
     @property
     def unfinished(self) -> list[str]:
@@ -98,7 +99,11 @@ class Http2Engine:
             raise LoadFailed(f"the front broke HTTP/2: {error}", events) from error
         begun = any(event.kind is Kind.DATA and self._loads.is_resource(event.stream_id or 0) for event in events)
         try:
-            for h2_event in self._connection.receive_data(data):
+            h2_events = self._connection.receive_data(data)
+            for h2_event in h2_events:
+                if isinstance(h2_event, ConnectionTerminated):
+                    self._loads.going(_code_name(h2_event.error_code))
+            for h2_event in h2_events:
                 events += self._react(h2_event, now_ns, record)
         except ProtocolError as error:
             raise LoadFailed(f"the front broke HTTP/2: {error!r}", events) from error
@@ -112,7 +117,7 @@ class Http2Engine:
         headers = [
             (":method", "GET"),
             (":scheme", "https"),
-            (":authority", self._plan.server_name),
+            (":authority", self._plan.authority),
             (":path", request.path),
             ("user-agent", "priolab"),
             *([("priority", signals.field)] if signals.field else []),
@@ -166,7 +171,9 @@ class Http2Engine:
                 return []
             case StreamEnded(stream_id=int(stream_id)):
                 events, due = self._loads.ended(stream_id, now_ns)
-                return events + [self._ask(request, now_ns) for request in due]
+                with _allowed(events):
+                    events += [self._ask(request, now_ns) for request in due]
+                return events
             case StreamReset(stream_id=int(stream_id), error_code=code):
                 raise self._loads.was_reset(stream_id, _code_name(code), now_ns)
             case ConnectionTerminated(error_code=code):
@@ -175,12 +182,15 @@ class Http2Engine:
 
 
 @contextmanager
-def _allowed() -> Iterator[None]:
-    """What the front has not allowed before is its doing: no streams at once, or none any more. Raises LoadFailed."""
+def _allowed(events: Sequence[Event] = ()) -> Iterator[None]:
+    """What the front has not allowed before is its doing: no streams at once, or none any more. Raises LoadFailed.
+
+    events: what has been seen.
+    """
     try:
         yield
     except ProtocolError as error:
-        raise LoadFailed(f"the front does not allow a request: {error!r}") from error
+        raise LoadFailed(f"the front does not allow a request: {error!r}", events) from error
 
 
 def said(position: Position | None, field: str | None) -> str | None:

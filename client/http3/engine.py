@@ -157,7 +157,7 @@ class Http3Engine:
         headers = {
             ":method": "GET",
             ":scheme": "https",
-            ":authority": self._plan.server_name,
+            ":authority": self._plan.authority,
             ":path": request.path,
             "user-agent": "priolab",
             **({"priority": field} if field else {}),

@@ -56,6 +56,7 @@ class SpdyEngine:
         self._plan = plan
         self._loads = Loads(plan)
         self._valve = Valve(plan.steps.size_bytes) if plan.steps else None
+        self._leaves = plan.steps is not None and plan.steps.leave
         self._window_bytes = PARKED_BYTES if self._valve else plan.window_bytes
         self._streams: dict[int, _Stream] = {}
         self._next_stream = 1
@@ -74,7 +75,7 @@ class SpdyEngine:
     @property
     def loading(self) -> bool:
         """See Engine."""
-        return self._loads.loading
+        return self._loads.loading and not (self._valve and self._valve.is_open and self._leaves)
 
     @property
     def unfinished(self) -> list[str]:
@@ -111,6 +112,8 @@ class SpdyEngine:
         try:
             for seen in self._reader.feed(data):
                 events += self._react(seen, now_ns, record)
+                if isinstance(seen, frames.Block) and seen.is_last:
+                    events += self._end(seen.stream_id, now_ns)
         except Breach as breach:
             raise LoadFailed(f"the front broke SPDY: {breach}", events) from breach
         except LoadFailed as error:
@@ -130,7 +133,7 @@ class SpdyEngine:
             ":method": "GET",
             ":path": request.path,
             ":version": "HTTP/1.1",
-            ":host": self._plan.server_name,
+            ":host": self._plan.authority,
             ":scheme": "https",
             "user-agent": "priolab",
         }
@@ -216,7 +219,7 @@ class SpdyEngine:
             stream.is_answered = True
             stream.promised_bytes = _length(fields.get("content-length"))
             events = [self._loads.answered(block.stream_id, status.partition(" ")[0], now_ns, record)]
-        return events + self._end(block.stream_id, now_ns) if block.is_last else events
+        return events
 
     def _end(self, stream_id: int, now_ns: int) -> list[Event]:
         stream = self._streams.pop(stream_id)

@@ -18,6 +18,8 @@ from proxy.front import Front
 from proxy.tuner.tuner import TunerKind
 
 FRONT_PORT = 443
+CLIENT_PORT = 40_000
+"""The kernel's choice would depend on the connections before it, also on those of other runs in one guest."""
 ORIGIN_PORT = 8080
 
 

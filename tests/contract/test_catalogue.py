@@ -116,7 +116,7 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
 def test_a_shell_reads_the_same(name: str) -> None:
     """What setup.sh and the image of a front read of an entry is what Python reads."""
     server = servers()[name]
-    read = 'for field in program base files image_version; do entry "$1" "$field" || exit; done; pinned "$1"'
+    read = 'for field in program base files npm image_version; do entry "$1" "$field" || exit; done; pinned "$1"'
     done = subprocess.run(
         ["sh", "-euc", f". proxy/entry.sh; {read}", "sh", server.template.parent / "server.toml"],
         cwd=ROOT,
@@ -128,6 +128,7 @@ def test_a_shell_reads_the_same(name: str) -> None:
         server.program,
         *(["true"] if server.base else []),
         *([" ".join(server.files)] if server.files else []),
+        *([server.npm.name] if server.npm else []),
         server.image_version,
         *(f"{package}={server.image_version}" for package in server.packages),
     ]

@@ -104,6 +104,9 @@ def _close_in_the_page(tls: ssl.SSLSocket) -> None:
     connection.send_headers(1, [(":status", "200")])
     connection.send_data(1, b"<!doctype html>")
     tls.sendall(connection.data_to_send())
+    # What the client still says has to be read: of a socket that is closed over it the kernel sends RST.
+    tls.shutdown(socket.SHUT_WR)
+    _say_nothing(tls)
 
 
 def _reset(tls: ssl.SSLSocket) -> None:

@@ -81,7 +81,7 @@ def test_an_ordinary_user_can_run_it(server: str) -> None:
             environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
             def start(command: tuple[str, ...], log: Path) -> Process:
-                for written in (settings.config, settings.log):
+                for written in (settings.config, settings.log) if user else ():
                     os.chown(written, _NOBODY, _NOBODY)
                 return Process(server, [*user, *command], log, environment=environment)
 

@@ -30,6 +30,7 @@ class Pair:
         window_bytes: int = 2**24,
         reloads: int = 0,
         steps: Steps | None = None,
+        authority: str | None = None,
     ) -> None:
         self.engine = Http2Engine(
             maps_plan(
@@ -42,6 +43,7 @@ class Pair:
                 window_bytes=window_bytes,
                 load_deadline_ns=1,
                 steps=steps,
+                authority=authority,
             )
         )
         self.server = H2Connection(H2Configuration(client_side=False))

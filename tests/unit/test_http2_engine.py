@@ -291,6 +291,31 @@ def test_a_probe_opens_its_window_step_by_step() -> None:
     assert [size for stream, size in opened if stream is None][:3] == [8192, 8192, 8192]
 
 
+def test_a_probe_may_leave() -> None:
+    """When the valve is open there is nothing more to see."""
+    pair = Pair(steps=Steps(size_bytes=8192, quiet_ns=1, leave=True))
+    pair.begin_load()
+    pair.answer(PAGE)
+    for stream_id in (IMAGE, SCRIPT):
+        pair.server.send_headers(stream_id, OK)
+    pair.down()
+    pair.quiet()
+    pair.server.end_stream(IMAGE)
+    pair.down()
+    assert pair.engine.loading
+    pair.quiet()
+    assert not pair.engine.loading
+
+
+@pytest.mark.parametrize("authority", [None, "[::1]:8443"])
+def test_the_authority_may_be_another_than_the_name(authority: str | None) -> None:
+    """That of a URL has its port (RFC 9113, 8.3.1)."""
+    pair = Pair(authority=authority)
+    pair.begin_load()
+    headers = dict(pair.requests()[0].headers or [])
+    assert headers[b":authority"].decode() == (authority or "maps.test")
+
+
 def test_page_loads_do_not_care_for_quiet(resources: Pair) -> None:
     """Without steps nothing is opened."""
     assert resources.engine.quiet(9) == []

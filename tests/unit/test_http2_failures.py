@@ -74,6 +74,29 @@ def test_no_load_where_no_stream_is_allowed() -> None:
         pair.begin_load()
 
 
+def test_too_few_streams_are_allowed() -> None:
+    """That is no breach: what the page asked for cannot be had at once."""
+    pair = Pair()
+    pair.server.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 1})
+    pair.down()
+    pair.begin_load()
+    pair.up()
+    with pytest.raises(LoadFailed, match="the front does not allow a request: TooManyStreams") as failed:
+        pair.answer(PAGE)
+    assert failed.value.events[-1].kind is Kind.ENDED
+
+
+def test_goaway_together_with_the_page() -> None:
+    """The page is complete, and nothing more can be asked for."""
+    pair = Pair()
+    pair.begin_load()
+    pair.server.send_headers(PAGE, [(":status", "200")], end_stream=True)
+    pair.server.close_connection()
+    with pytest.raises(LoadFailed, match=r"^the front said GOAWAY \(NO_ERROR\)$") as failed:
+        pair.down()
+    assert failed.value.events[-1].kind is Kind.ENDED
+
+
 @pytest.mark.parametrize("status", ["404", "502", "204"])
 def test_other_status_fails_the_load(resources: Pair, status: str) -> None:
     """Only 200 is an answer; any other status fails the load and is named."""

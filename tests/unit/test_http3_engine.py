@@ -232,13 +232,45 @@ def test_frames_that_break_the_protocol(pair: Pair) -> None:
         pair.end()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+_UNIDIRECTIONAL = 15  # the server's first that HTTP/3 has not opened itself
+_SPOKEN = st.tuples(st.sampled_from([PAGE, _UNIDIRECTIONAL]), st.binary(min_size=1, max_size=64), st.booleans())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
+@given(spoken=st.lists(_SPOKEN, min_size=1, max_size=4), answered=st.booleans())
+def test_whatever_is_said_ends_the_load_or_nothing(
+    certificates: Certificates, spoken: list[tuple[int, bytes, bool]], *, answered: bool
+) -> None:
+    """Frames of any kind and length, header blocks, ends: on the page's stream and on one of the server's own."""
+    pair = Pair(certificates)
+    pair.begin()
+    assert pair.quic is not None
+    ended: set[int] = set()
+    told = None
+    try:
+        if answered:
+            pair.answer(PAGE, b"page", end=False)
+        for stream_id, data, end in spoken:
+            if stream_id not in ended:
+                pair.quic.send_stream_data(stream_id, data, end_stream=end)
+                ended |= {stream_id} if end else set()
+            pair.exchange()
+        pair.end()
+    except LoadFailed as failed:
+        told = str(failed)
+    assert told is None or told.startswith(("the front ", "the handshake")), told
+    kinds = [event.kind for event in pair.events]
+    assert kinds[:3] == [Kind.SECURED, Kind.LOAD_STARTED, Kind.REQUEST_SENT]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(data=st.binary(min_size=1, max_size=64), at=st.integers(min_value=0, max_value=1500))
-def test_no_datagram_raises_anything_else(certificates: Certificates, data: bytes, at: int) -> None:
-    """Whatever becomes of datagrams on the way: they are survived, or the load fails."""
+def test_a_damaged_datagram_is_as_good_as_lost(certificates: Certificates, data: bytes, at: int) -> None:
+    """QUIC drops what it cannot decrypt: nothing arrives of what it held, and nothing else happens."""
     pair = Pair(certificates)
     pair.begin()
     pair.spoil = lambda datagram: datagram[:at] + data + datagram[at + len(data) :]
     with contextlib.suppress(LoadFailed):
         pair.answer(PAGE, b"page")
         pair.end()
+    assert all(event.size_bytes == 4 for event in pair.events if event.kind is Kind.DATA)

@@ -135,8 +135,8 @@ def test_a_little_may_be_all() -> None:
     ("made", "layer", "told"),
     [
         (cell(50, 50), Layer.SERVER, "does not order by it"),
-        (cell(45, 55), Layer.SERVER, "does not order by it"),
-        (cell(), Layer.SOCKET, "LOWAT gives it back"),
+        (cell(45, 55), Layer.SERVER, "does the contrary"),
+        (cell(), Layer.SOCKET, "LOWAT gives 100% of it back"),
         (cell(control=ALL), Layer.NOWHERE, "without LOWAT as well"),
         (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT as without"),
         (cell(lowat=SOME), Layer.FRONT, "begin early, but not have the part"),

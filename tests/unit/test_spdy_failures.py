@@ -54,6 +54,14 @@ def test_reset_stream_fails_the_load() -> None:
     assert kinds == [Kind.HEADERS, Kind.DATA_HEADER, Kind.DATA, Kind.RESET]
 
 
+def test_a_reply_that_breaks_off_is_told_of() -> None:
+    """A SYN_REPLY that is also the end, though it promised a body: the breach, and what came with it."""
+    pair = resources_asked()
+    with pytest.raises(LoadFailed, match="ended after 0 bytes of DATA, promised were 5") as failed:
+        pair.feed(pair.server.reply(IMAGE, {**OK, "content-length": "5"}, flags=1))
+    assert [event.kind for event in failed.value.events] == [Kind.HEADERS]
+
+
 def test_a_reset_after_the_end_is_nothing() -> None:
     """Whoever is done with a stream may say so."""
     pair = resources_asked()

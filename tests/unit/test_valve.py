@@ -24,6 +24,29 @@ def test_a_rest_may_be_left() -> None:
     assert valve.turn([3, 5], begun=True, left_bytes=99)[-1] == Opening(0, 100)
 
 
+def test_a_front_that_leaves_more() -> None:
+    """When nothing has come for some turns, nothing will."""
+    valve = Valve(100)
+    valve.turn([3, 5], begun=True, left_bytes=5000)
+    turns = [valve.turn([3, 5], begun=True, left_bytes=4000) for _ in range(6)]
+    assert turns[:-1] == [[]] * 5
+    assert turns[-1][-1] == Opening(0, 100)
+
+
+def test_a_window_that_is_used_up_already() -> None:
+    """A window cannot grow by nothing (RFC 9113, 6.9)."""
+    assert Valve(100).turn([3, 5], begun=True, left_bytes=0) == [Opening(3, 1)]
+
+
+def test_a_first_stream_that_is_too_small() -> None:
+    """There is no choice to be seen: all may come."""
+    valve = Valve(100)
+    valve.turn([3, 5], begun=True, left_bytes=5000)
+    assert not valve.is_open
+    assert valve.turn([5], begun=True, left_bytes=4000) == [Opening(5, WIDE_BYTES), Opening(0, WIDE_BYTES)]
+    assert valve.is_open
+
+
 def test_it_ends() -> None:
     """After so many steps the rest may come, however large the streams are."""
     valve = Valve(100)

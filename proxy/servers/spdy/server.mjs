@@ -20,6 +20,7 @@ import tls from "node:tls";
 import { orderStrictly } from "./strict.mjs";
 
 const SPDY = "spdy/3.1";
+const DAY_MS = 86_400_000; // a slow link is not a dead client
 const OF_A_CONNECTION = ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding"];
 
 if (process.argv[2] === "--version") {
@@ -93,6 +94,7 @@ const server = tls.createServer(
     cert: fs.readFileSync(config.certificate),
     key: fs.readFileSync(config.key),
     ALPNProtocols: [SPDY, "http/1.1"],
+    handshakeTimeout: DAY_MS,
   },
   (socket) => {
     if (socket.alpnProtocol !== SPDY) return plain.emit("connection", socket);

@@ -1,0 +1,66 @@
+"""`priolab probe` without a server: what a URL means, and what an answer is called."""
+
+import pytest
+
+from analysis.probe import Probe
+from client.dialects import PLAIN
+from experiments import probing
+from experiments.errors import StepFailed
+
+
+def seen(steps: int, script: int) -> Probe:
+    return Probe(steps=steps, served=(("script", script), ("image", 100 - script)))
+
+
+@pytest.mark.parametrize(
+    ("url", "means"),
+    [
+        ("https://a.test", ("a.test", 443, "/")),
+        ("https://a.test:8443/x?y=1&z=%20#part", ("a.test", 8443, "/x?y=1&z=%20")),
+        ("https://[::1]:8443/a b/ü", ("::1", 8443, "/a%20b/%C3%BC")),
+    ],
+)
+def test_a_url(url: str, means: tuple[str, int, str]) -> None:
+    """Host, port, and what a request says; nothing that may not stand there."""
+    assert probing._url("url", url) == means
+
+
+@pytest.mark.parametrize(
+    ("steps", "asked", "swapped", "word"),
+    [
+        (100, 98, 2, "strict"),
+        (100, 97, 3, "proportional"),
+        (25, 95, 5, "strict"),
+        (100, 52, 48, "proportional"),
+        (25, 52, 48, "ignored"),
+    ],
+)
+def test_a_step_more_or_less_decides_nothing(steps: int, asked: int, swapped: int, word: str) -> None:
+    """With few steps a frame out of place weighs much."""
+    probes = iter((seen(steps, asked), seen(steps, swapped)))
+    assert probing._answer(PLAIN, lambda _: next(probes)).word == word
+
+
+def test_a_refusal_is_an_answer() -> None:
+    """The other dialects have theirs."""
+
+    def refused(_: object) -> Probe:
+        raise StepFailed("probing", "the server said no")
+
+    answer = probing._answer(PLAIN, refused)
+    assert answer.row("plain") == ("plain", "refused", "the server said no", "")
+    assert answer.document() == {"reading": None, "refusal": "the server said no"}
+
+
+@pytest.mark.parametrize(
+    ("unasked", "turned", "told"),
+    [
+        (0.5, 0.5, "shared"),
+        (1.0, 1.0, "the second URL before the first, whichever is requested first"),
+        (0.0, 0.0, "the first URL before the second, whichever is requested first"),
+        (0.0, 1.0, "first come, first served"),
+    ],
+)
+def test_own_order(unasked: float, turned: float, told: str) -> None:
+    """In words of URLs."""
+    assert probing._own_order(unasked, turned) == told
