@@ -47,19 +47,20 @@ class _Stage(Enum):
 
 
 class Valve:
-    """For one page load."""
+    """For one page load. leave: whether to go when all has been seen."""
 
-    def __init__(self, step_bytes: int) -> None:
+    def __init__(self, step_bytes: int, *, leave: bool = False) -> None:
         self._step_bytes = step_bytes
+        self._leave = leave
         self._stage = _Stage.PARKED
         self._asked = 0
         self._steps = 0
         self._left_bytes, self._still = 0, 0
 
     @property
-    def is_open(self) -> bool:
-        """Whether all has been seen that there is to see, and the rest may come."""
-        return self._stage is _Stage.OPEN
+    def is_left(self) -> bool:
+        """Whether all has been seen that there is to see, and the rest is not waited for."""
+        return self._leave and self._stage is _Stage.OPEN
 
     def turn(self, streams: Sequence[int], *, begun: bool, left_bytes: int) -> list[Opening]:
         """What to open now that all is quiet.

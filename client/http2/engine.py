@@ -36,8 +36,7 @@ class Http2Engine:
         self._loads = Loads(plan)
         self._scanner = FrameScanner()
         self._connection = H2Connection(H2Configuration(client_side=True))
-        self._valve = Valve(plan.steps.size_bytes) if plan.steps else None
-        self._leaves = plan.steps is not None and plan.steps.leave
+        self._valve = Valve(plan.steps.size_bytes, leave=plan.steps.leave) if plan.steps else None
         offered: dict[SettingCodes, int] = {
             SettingCodes.ENABLE_PUSH: 0,
             SettingCodes.INITIAL_WINDOW_SIZE: PARKED_BYTES if self._valve else plan.window_bytes,
@@ -54,7 +53,7 @@ class Http2Engine:
     @property
     def loading(self) -> bool:
         """See Engine."""
-        return self._loads.loading and not (self._valve and self._valve.is_open and self._leaves)
+        return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
     def unfinished(self) -> list[str]:

@@ -55,8 +55,7 @@ class SpdyEngine:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._loads = Loads(plan)
-        self._valve = Valve(plan.steps.size_bytes) if plan.steps else None
-        self._leaves = plan.steps is not None and plan.steps.leave
+        self._valve = Valve(plan.steps.size_bytes, leave=plan.steps.leave) if plan.steps else None
         self._window_bytes = PARKED_BYTES if self._valve else plan.window_bytes
         self._streams: dict[int, _Stream] = {}
         self._next_stream = 1
@@ -75,7 +74,7 @@ class SpdyEngine:
     @property
     def loading(self) -> bool:
         """See Engine."""
-        return self._loads.loading and not (self._valve and self._valve.is_open and self._leaves)
+        return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
     def unfinished(self) -> list[str]:

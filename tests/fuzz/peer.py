@@ -4,13 +4,14 @@ Most of what they say is what a server could say to this client, so that its fra
 server may say; and some are bytes. Some are hardly rude at all, so that there are sessions that get far.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from random import Random
 
 Maker = Callable[[], bytes]
 
 
-class Peer:
+class Peer(ABC):
     """The frames of one connection. streams: the client's first three, of which the first is the page's.
 
     Subclasses say how frames are made in their protocol.
@@ -35,37 +36,37 @@ class Peer:
         makers: dict[Maker, int] = {self.data: 8, self.headers: 8, self.control: 5, self.anything: 2, self._broken: 1}
         return self._random.choices(list(makers), list(makers.values()))[0]()
 
+    @abstractmethod
     def settings(self) -> bytes:
         """How a server begins."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answered(self, stream_id: int) -> bytes:
         """Headers as they should be."""
-        raise NotImplementedError
 
+    @abstractmethod
     def payload(self, stream_id: int, payload: bytes, *, last: bool) -> bytes:
         """A frame of data as it should be."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ping(self) -> bytes:
         """Harmless, and answered."""
-        raise NotImplementedError
 
+    @abstractmethod
     def data(self) -> bytes:
         """A frame of data, of any stream."""
-        raise NotImplementedError
 
+    @abstractmethod
     def headers(self) -> bytes:
         """Headers, of any stream."""
-        raise NotImplementedError
 
+    @abstractmethod
     def control(self) -> bytes:
         """Any other frame of the protocol."""
-        raise NotImplementedError
 
+    @abstractmethod
     def anything(self) -> bytes:
         """Any type, any flags, any length that is not absurd."""
-        raise NotImplementedError
 
     def stream(self) -> int:
         """Mostly one of the client's."""

@@ -40,11 +40,12 @@ def test_a_window_that_is_used_up_already() -> None:
 
 def test_a_first_stream_that_is_too_small() -> None:
     """There is no choice to be seen: all may come."""
-    valve = Valve(100)
-    valve.turn([3, 5], begun=True, left_bytes=5000)
-    assert not valve.is_open
-    assert valve.turn([5], begun=True, left_bytes=4000) == [Opening(5, WIDE_BYTES), Opening(0, WIDE_BYTES)]
-    assert valve.is_open
+    for leave in (False, True):
+        valve = Valve(100, leave=leave)
+        valve.turn([3, 5], begun=True, left_bytes=5000)
+        assert not valve.is_left
+        assert valve.turn([5], begun=True, left_bytes=4000) == [Opening(5, WIDE_BYTES), Opening(0, WIDE_BYTES)]
+        assert valve.is_left is leave
 
 
 def test_it_ends() -> None:
