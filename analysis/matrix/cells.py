@@ -105,18 +105,23 @@ class Crossing:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two loads that differ in nothing but who is asked to come first: the script (asked), and the image (swapped).
-
-    swapped: None where the server does not order by the dialect, so that there is nothing to lose on the way.
-    """
+    """Two loads that differ in nothing but who is asked to come first: the script (asked), and the image (swapped)."""
 
     asked: Crossing
-    swapped: Crossing | None
+    swapped: Crossing
 
     @property
     def effect(self) -> float:
         """What asking changes."""
-        return self.asked.lead - self.swapped.lead if self.swapped else 0.0
+        return self.asked.lead - self.swapped.lead
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unasked:
+    """Loads in which nothing is asked, LOWAT unset and set."""
+
+    control: Crossing
+    lowat: Crossing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,14 +130,15 @@ class Cell:
     nothing with the script requested first (`reversed`).
 
     control, lowat, native: on the slow link, LOWAT unset, LOWAT set, and the server's own mechanism instead, where it
-    has one.
+    has one. None where the server does not order by the dialect: there is nothing to lose on the way, and what it does
+    is what it does when nothing is asked.
     """
 
     server: str
     dialect: str
     probes: Mapping[str, Probe]
-    control: Pair
-    lowat: Pair
+    control: Pair | None
+    lowat: Pair | None
     native: Pair | None
 
     @property
@@ -160,9 +166,9 @@ class Cell:
         """The part of it that arrives. The dialect must be honoured."""
         return pair.effect / self.effect
 
-    def outcome(self, pair: Pair) -> Outcome | None:
+    def outcome(self, pair: Pair | None) -> Outcome | None:
         """What became of the order there; None if there was none."""
-        if not self.honoured:
+        if pair is None or not self.honoured:
             return None
         arriving = self.arriving(pair)
         if arriving >= _ARRIVES:
@@ -190,10 +196,18 @@ class Cell:
             case Layer.NOWHERE:
                 return "it arrives, without LOWAT as well"
             case Layer.SOCKET:
-                return f"lost in the kernel's send buffer; LOWAT gives {self.arriving(self.lowat):.0%} of it back"
-        if self.lowat.asked.before < self.control.asked.before - _EARLIER:
+                back = self.arriving(self.lowat) if self.lowat else 0.0
+                return f"lost in the kernel's send buffer; LOWAT gives {back:.0%} of it back"
+        if self._begins_early:
             return "lost in the front: LOWAT lets the script begin early, but not have the part it is asked for"
         return "lost in the front: what it has put in line stays in that order, with LOWAT as without"
+
+    @property
+    def _begins_early(self) -> bool:
+        """Whether with LOWAT less of the image comes before the script."""
+        if self.control is None or self.lowat is None:
+            return False
+        return self.lowat.asked.before < self.control.asked.before - _EARLIER
 
     @property
     def _shares(self) -> tuple[float, float]:
@@ -264,7 +278,7 @@ class Matrix:
     """All cells, by server and dialect. versions: of the servers; absent: servers that were not there, and why."""
 
     cells: Mapping[tuple[str, str], Cell]
-    unasked: Mapping[str, Crossing]
+    unasked: Mapping[str, Unasked]
     versions: Mapping[str, str]
     absent: Mapping[str, str]
 
@@ -303,10 +317,10 @@ def _document(cell: Cell) -> dict[str, Any]:
             return None
         return {
             "outcome": cell.outcome(pair),
-            "arriving": round(cell.arriving(pair), 2) if cell.honoured else None,
+            "arriving": round(cell.arriving(pair), 2),
             "before": round(pair.asked.before, 3),
             "script_first_byte_ms": round(pair.asked.script_first_ms, 1),
-            "lead": {"asked": round(pair.asked.lead, 3), "swapped": pair.swapped and round(pair.swapped.lead, 3)},
+            "lead": {"asked": round(pair.asked.lead, 3), "swapped": round(pair.swapped.lead, 3)},
         }
 
     return {

@@ -35,7 +35,9 @@ svg text {{ font: 9px "Liberation Sans", Helvetica, Arial, sans-serif; fill: {QU
 
 def html(matrix: Matrix) -> str:
     """The document."""
-    longest_s = max(piece[0] for cell in matrix.cells.values() for each in _crossings(cell) for piece in each.lanes)
+    longest_s = max(
+        piece[0] for cell in matrix.cells.values() for each in _crossings(matrix, cell) for piece in each.lanes
+    )
     rows = "\n".join(_row(matrix, server, longest_s) for server in matrix.servers)
     head = "".join(f'<th scope="col">{escape(dialect)}</th>' for dialect in matrix.dialects)
     absent = "".join(f"<p class='quiet'>{escape(server)}: {escape(why)}.</p>" for server, why in matrix.absent.items())
@@ -61,7 +63,8 @@ it.</p>
 </table></div>
 <p class="quiet">In each cell: <b>window</b>, whose bytes the server sent as the window was opened, in order, not in
 time; <b>unset</b> and <b>lowat</b>, whose bytes arrived on the slow link, LOWAT unset and LOWAT=16384; <b>native</b>,
-the server's own mechanism. The last three share one axis of {longest_s:.1f} s.</p>
+the server's own mechanism. The last three share one axis of {longest_s:.1f}&nbsp;s. Where the server does not order by a
+dialect, unset and lowat are what it did when nothing was asked.</p>
 {absent}</body>
 </html>
 """
@@ -77,12 +80,12 @@ def _key() -> str:
 
 
 def _row(matrix: Matrix, server: str, longest_s: float) -> str:
-    cells = "".join(_cell(matrix.cells[server, dialect], longest_s) for dialect in matrix.dialects)
+    cells = "".join(_cell(matrix, matrix.cells[server, dialect], longest_s) for dialect in matrix.dialects)
     version = escape(matrix.versions[server])
     return f'<tr><th scope="row">{escape(server)}<span>{version}</span></th>{cells}</tr>'
 
 
-def _cell(cell: Cell, longest_s: float) -> str:
+def _cell(matrix: Matrix, cell: Cell, longest_s: float) -> str:
     colour = _COLOURS[cell.layer]
     asked, swapped = (f"{cell.probes[name].script_share:.0%}" for name in ("spdy", "swap"))
     told = f"{cell.server}, {cell.dialect}: {cell.reading} (the script's share {asked}, asked the other way {swapped})"
@@ -90,18 +93,21 @@ def _cell(cell: Cell, longest_s: float) -> str:
     word = f"{cell.reading} {asked}" if cell.reading is Reading.PROPORTIONAL else str(cell.reading)
     return (
         f'<td title="{escape(told)}"><div class="stamp" style="background:{colour};color:{ink_on(colour)}">'
-        f"{escape(word)}</div>{_picture(cell, longest_s)}</td>"
+        f"{escape(word)}</div>{_picture(cell, _crossings(matrix, cell), longest_s)}</td>"
     )
 
 
-def _crossings(cell: Cell) -> list[Crossing]:
+def _crossings(matrix: Matrix, cell: Cell) -> list[Crossing]:
+    if cell.control is None:
+        unasked = matrix.unasked[cell.server]
+        return [unasked.control, unasked.lowat]
     return [each.asked for each in (cell.control, cell.lowat, cell.native) if each]
 
 
-def _picture(cell: Cell, longest_s: float) -> str:
+def _picture(cell: Cell, crossings: Sequence[Crossing], longest_s: float) -> str:
     stripes = [("window", _of_probe(cell.probes["spdy"]))]
     names = ("unset", "lowat", "native")
-    stripes += [(name, _of_link(each, longest_s)) for name, each in zip(names, _crossings(cell), strict=False)]
+    stripes += [(name, _of_link(each, longest_s)) for name, each in zip(names, crossings, strict=False)]
     height = len(stripes) * (_STRIPE + 4)
     drawn = "".join(
         f'<text x="0" y="{row * (_STRIPE + 4) + _STRIPE - 3}">{name}</text>'

@@ -23,12 +23,12 @@ by 8 KiB at a time; whose bytes come is the server's choice. Asked for the scrip
 who is asked for has 98 % of the window or more; *proportional*, more of it than if the other is asked for (the script's
 part is given for both); *ignored*, it makes no difference; *contrary*, less. Only order is read, no time.
 
-**With the socket in the way.** The same two, 384 KiB each, on the first load of a connection over the slow link (128
-kB/s, 300 ms), with a send buffer of 4 MB and the server taking whole responses (`BUFFERING=on`), without LOWAT and with
-LOWAT=16384. Again both are asked for in turn, and what that changes is when each is complete. It *arrives* if it
-changes at least a third of what it would with nothing in the way; the image, which is there first, has a start that
-nothing can take back. *Weak*: less; *lost*: less than a tenth; *turned round*: who is asked for is later than if he is
-not.
+**With the socket in the way.** Where there is an order to lose: the same two, 384 KiB each, on the first load of a
+connection over the slow link (128 kB/s, 300 ms), with a send buffer of 4 MB and the server taking whole responses
+(`BUFFERING=on`), without LOWAT and with LOWAT=16384. Again both are asked for in turn, and what that changes is when
+each is complete. It *arrives* if it changes at least a third of what it would with nothing in the way; the image,
+which is there first, has a start that nothing can take back. *Weak*: less; *lost*: less than a tenth; *turned round*:
+who is asked for is later than if he is not.
 
 Together they say which layer lost it: the server that does not read the dialect, the front, in what it has put in line
 between its scheduler and the socket, or the kernel's send buffer, which is the only one that LOWAT bounds. That is
@@ -87,7 +87,7 @@ def _own_orders(matrix: Matrix) -> Table:
     rows = []
     for server in matrix.servers:
         cell = next(cell for (name, _), cell in matrix.cells.items() if name == server)
-        unasked = matrix.unasked[server]
+        unasked = matrix.unasked[server].lowat
         shares = [f"{cell.probes[name].script_share:.0%}" for name in ("none", "reversed")]
         rows.append(
             (
@@ -139,7 +139,9 @@ def _natives(matrix: Matrix) -> Table:
     return Table(head=("server", "dialect", "NATIVE=on", "LOWAT=16384"), rows=tuple(rows))
 
 
-def _outcome(cell: Cell, pair: Pair) -> str:
+def _outcome(cell: Cell, pair: Pair | None) -> str:
+    if pair is None:
+        return ""
     arriving, first_s = cell.arriving(pair), pair.asked.script_first_ms / 1000
     told = f"{cell.outcome(pair)} ({round(arriving, 2) + 0.0:.0%})"
     return f"{told}; {pair.asked.before:.0%} of the image before the script, which begins at {first_s:.2f} s"

@@ -1,8 +1,8 @@
 """Who keeps the order: `make matrix` writes docs/matrix.md, .html and .json.
 
-Every server that is installed, with every dialect: probes with nothing in the way, and loads over the slow link,
-without LOWAT and with it, and with the server's own mechanism where it has one. Results that are there already, of the
-same code and programs, serve again.
+Every server that is installed, with every dialect: probes with nothing in the way, and where they find an order, loads
+over the slow link, without LOWAT and with it, and with the server's own mechanism where it has one. Results that are
+there already, of the same code and programs, serve again.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from typing import Any
 
 from analysis.load import Experiment, Run
 from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Crossing, Matrix, Pair, crossing, reading
+from analysis.matrix.cells import Cell, Matrix, Pair, Unasked, crossing, reading
 from analysis.probe import Probe
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, Protocol
@@ -108,16 +108,17 @@ def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
 
 
 def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
-    """The arms over the slow link; where nothing is to be lost, one each suffices for the picture."""
+    """The arms over the slow link: where there is an order to lose, and where nothing is asked."""
     of_cells = _cells(probes.runs)
     for server in servers:
         ways = [way for way in _WAYS if way != "native" or _has_native(server)]
         for dialect in named:
-            heard = reading(*_asked_and_swapped(of_cells[server.name, dialect])).honoured
-            for way in ways:
-                for priority in ("spdy", "swap") if heard else ("spdy",):
-                    yield _arm(server.name, dialect, f"{way}-{priority}", _LINK | _WAYS[way], PRIORITY=priority)
-        yield _arm(server.name, _UNASKED, "lowat", _LINK, PRIORITY="none")
+            if reading(*_asked_and_swapped(of_cells[server.name, dialect])).honoured:
+                for way in ways:
+                    for priority in ("spdy", "swap"):
+                        yield _arm(server.name, dialect, f"{way}-{priority}", _LINK | _WAYS[way], PRIORITY=priority)
+        for way in ("control", "lowat"):
+            yield _arm(server.name, _UNASKED, way, _LINK | _WAYS[way], PRIORITY="none")
 
 
 def _has_native(server: Server) -> bool:
@@ -169,12 +170,12 @@ def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> M
     """What experiments of these arms came to. Raises FolderError."""
     runs = _cells(run for experiment in experiments for run in experiment.runs)
     cells: dict[tuple[str, str], Cell] = {}
-    unasked: dict[str, Crossing] = {}
+    unasked: dict[str, Unasked] = {}
     versions: dict[str, str] = {}
     for (server, dialect), of_cell in runs.items():
         alone = runs[server, _UNASKED]
         if dialect == _UNASKED:
-            unasked[server] = crossing(of_cell["lowat"])
+            unasked[server] = Unasked(control=crossing(of_cell["control"]), lowat=crossing(of_cell["lowat"]))
             versions[server] = str(read_json(of_cell["lowat"].path / "env.json")["versions"][server])
             continue
         cells[server, dialect] = Cell(
@@ -188,14 +189,15 @@ def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> M
             },
             control=_pair(of_cell, "control"),
             lowat=_pair(of_cell, "lowat"),
-            native=_pair(of_cell, "native") if "native-spdy" in of_cell else None,
+            native=_pair(of_cell, "native"),
         )
     return Matrix(cells=cells, unasked=unasked, versions=versions, absent=absent)
 
 
-def _pair(runs: Mapping[str, Run], way: str) -> Pair:
-    swapped = runs.get(f"{way}-swap")
-    return Pair(asked=crossing(runs[f"{way}-spdy"]), swapped=crossing(swapped) if swapped else None)
+def _pair(runs: Mapping[str, Run], way: str) -> Pair | None:
+    if f"{way}-spdy" not in runs:
+        return None
+    return Pair(asked=crossing(runs[f"{way}-spdy"]), swapped=crossing(runs[f"{way}-swap"]))
 
 
 def _asked_and_swapped(runs: Mapping[str, Run]) -> tuple[float, float]:

@@ -8,7 +8,18 @@ import pytest
 
 from analysis.figures.palette import ink_on
 from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Crossing, Layer, Matrix, Outcome, OwnOrder, Pair, Reading, own_order_on_link
+from analysis.matrix.cells import (
+    Cell,
+    Crossing,
+    Layer,
+    Matrix,
+    Outcome,
+    OwnOrder,
+    Pair,
+    Reading,
+    Unasked,
+    own_order_on_link,
+)
 from analysis.probe import Probe
 
 
@@ -40,8 +51,8 @@ def cell(
     unasked: int = 50,
     turned: int = 50,
     *,
-    control: Pair = NOTHING,
-    lowat: Pair = ALL,
+    control: Pair | None = NOTHING,
+    lowat: Pair | None = ALL,
     native: Pair | None = None,
 ) -> Cell:
     """A cell with such shares of the script."""
@@ -58,7 +69,7 @@ def cell(
 def matrix(*cells: Cell) -> Matrix:
     return Matrix(
         cells={(each.server, each.dialect): each for each in cells},
-        unasked={each.server: AFTER for each in cells},
+        unasked={each.server: Unasked(control=AFTER, lowat=AFTER) for each in cells},
         versions={each.server: f"{each.server} <1.0>" for each in cells},
         absent={"caddy": "not installed"},
     )
