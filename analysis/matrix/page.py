@@ -63,8 +63,8 @@ it.</p>
 </table></div>
 <p class="quiet">In each cell: <b>window</b>, whose bytes the server sent as the window was opened, in order, not in
 time; <b>unset</b> and <b>lowat</b>, whose bytes arrived on the slow link, LOWAT unset and LOWAT=16384; <b>native</b>,
-the server's own mechanism. The last three share one axis of {longest_s:.1f}&nbsp;s. Where the server does not order by a
-dialect, unset and lowat are what it did when nothing was asked.</p>
+the server's own mechanism. The last three share one axis of {longest_s:.1f}&nbsp;s. Where the server does not order by
+a dialect, unset and lowat are what it did when nothing was asked.</p>
 {absent}</body>
 </html>
 """
