@@ -134,7 +134,7 @@ class Loads:
 
     def goaway(self, code: str, now_ns: int) -> Event:
         """The front has said GOAWAY. Raises LoadFailed if a stream is open."""
-        self._gone = code
+        self.going(code)
         event = self.event(Kind.GOAWAY, now_ns, detail=code)
         if self._open:
             raise LoadFailed(f"the front said GOAWAY ({code})", [event])

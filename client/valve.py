@@ -22,10 +22,8 @@ PARKED_BYTES = 1024
 WIDE_BYTES = 2**29
 """More than is left of any stream, and small enough that windows, which must stay below 2**31, can take several."""
 
-
 MOST_STEPS = 256
 """More than the lab's resources take, and at 8 KiB each 2 MiB of those that are larger."""
-
 
 _PATIENCE = 5
 """Turns in which nothing comes though there is window."""

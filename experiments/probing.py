@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from analysis.journals import ClientEvent, read_lines
 from analysis.matrix.cells import OwnOrder, own_order, reading
@@ -251,9 +251,10 @@ def _in_its_words(reason: str, target: _Target) -> str:
 
 
 def _dialects(text: str | None) -> list[Dialect]:
-    """In the order in which they were asked for. Raises ScenarioError."""
+    """Each once, in the order in which they were asked for. Raises ScenarioError."""
+    words = dialects.TRIED if text is None else text.split(",")
     try:
-        return [dialects.parse(word.strip()) for word in (text.split(",") if text is not None else dialects.TRIED)]
+        return list(dict.fromkeys(dialects.parse(word.strip()) for word in words))
     except ValueError:
         raise ScenarioError(
             "--dialect", str(text), f"{KNOBS['DIALECT'].allowed}; several with commas between"
@@ -305,14 +306,16 @@ def _reached(host: str, port: int) -> tuple[str, int]:
 
 def _url(where: str, text: str) -> tuple[str, int, str]:
     """Host, port, and the path with its query. Raises ScenarioError."""
+    wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH")
     try:
         parts = urlsplit(text)
-        host, port = parts.hostname, parts.port or _HTTPS
+        port = parts.port or _HTTPS
     except ValueError:
-        parts, host, port = SplitResult("", "", "", "", ""), None, 0
-    if parts.scheme != "https" or host is None or parts.username is not None:
-        raise ScenarioError(where, text, "https://HOST[:PORT]/PATH")
-    return host, port, quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_AS_THEY_ARE)
+        raise wrong from None
+    if parts.scheme != "https" or parts.hostname is None or parts.username is not None:
+        raise wrong
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return parts.hostname, port, quote(path, safe=_AS_THEY_ARE)
 
 
 def _address(text: str) -> tuple[str, int | None]:
