@@ -13,9 +13,10 @@ from analysis.journals import Arrival, QueueSample, SocketSample, latest
 from analysis.ledger import Layer, Ledger, Moment
 from analysis.load import Evidence, Layers
 from analysis.metrics import IMAGE, SCRIPT, PageLoad
-from analysis.packets import PACKET_BYTES, framed, unframed
+from analysis.packets import PACKET_BYTES, framed
 from analysis.rate import Rate
 from analysis.stream import Payload
+from analysis.whereabouts import whereabouts
 
 FEWEST_LOOKS = 10
 """In a load; with fewer, as with SAMPLE=none, there is no ledger, and nothing to draw."""
@@ -189,12 +190,11 @@ def _moments(
     for index, sample in enumerate(sockets):
         if sample.t_ns < from_ns:
             continue
-        handed, sent = image.before(sample.handed_bytes), image.before(sample.sent_bytes)
-        received = min(image.before(layers.arrived_bytes(sample)), sent)
+        seen = whereabouts(sample, layers)
+        handed, sent = image.before(seen.handed_bytes), image.before(seen.sent_bytes)
         # In the order of the stream: what is missing at the client, the bottleneck, and the delay line before it.
-        in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)
-        line_from = max(received, image.before(sample.sent_bytes - in_line))
-        queue_from = max(received, image.before(sample.sent_bytes - in_line - in_queue))
+        received = image.before(seen.arrived_bytes)
+        line_from, queue_from = image.before(seen.line_from_bytes), image.before(seen.queue_from_bytes)
         is_waiting = index >= waiting_from and handed < ahead
         committed = ahead - handed if is_waiting else 0
         moments.append(
@@ -218,14 +218,6 @@ def _image_ns(load: PageLoad, evidence: Evidence) -> int:
         if request.path == _IMAGE_PATH and request.received_ns >= load.started_ns and request.available_ns:
             return request.available_ns
     return load.image.requested_ns
-
-
-def _on_link(held: QueueSample | None, sample: SocketSample) -> tuple[int, int]:
-    """Bytes of the stream in the bottleneck and in the delay line."""
-    if held is None:
-        return 0, 0
-    in_queue, in_line = (unframed(size, sample.mss_bytes) for size in (held.bytes, held.delay_line_bytes))
-    return round(in_queue), round(in_line)
 
 
 def _look_ns(sockets: Sequence[SocketSample]) -> int:

@@ -16,6 +16,7 @@ from analysis.journals import FolderError
 from analysis.load import load_experiment
 from analysis.summary import summarize
 from experiments import knee, probing, tune
+from experiments.demo import command as demo
 from experiments.doctor import examine, ways
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
@@ -130,6 +131,9 @@ def _parser() -> argparse.ArgumentParser:
     auto_parser.add_argument("file", type=Path, help="the document to write; its picture goes beside it")
     auto_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     auto_parser.set_defaults(do=_auto, from_make=False)
+    demo_parser = commands.add_parser("demo", help="experiments as films, on a page of this machine", allow_abbrev=False)
+    demo.add_to(demo_parser)
+    demo_parser.set_defaults(do=_demo)
     matrix_parser = commands.add_parser(
         "matrix", help="which servers keep the order, in which dialects", allow_abbrev=False
     )
@@ -278,6 +282,11 @@ def _matrix(options: argparse.Namespace, report: Report) -> int:
     from experiments.studies import matrix  # figures, which take half a second to import
 
     return 0 if matrix.write(options, _words(options), report) else 1
+
+
+def _demo(options: argparse.Namespace, report: Report) -> int:
+    demo.serve(options, _words(options), report)
+    return 0
 
 
 def _model(options: argparse.Namespace, report: Report) -> int:

@@ -7,11 +7,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 _DECIDING = ("analysis", "backend", "client", "clock", "compose.yaml", "experiments", "netem", "netlink", "proxy")
 _DECIDING_NOTHING = (
+    "analysis/film.py",
     "analysis/figures",
     "analysis/matrix",
     "analysis/notebooks",
     "analysis/reproduction",
     "experiments/catalogue",
+    "experiments/demo",
     "experiments/sweep/catalogue",
 )
 _MADE_BY_RUNNING = "__pycache__"

@@ -1,0 +1,161 @@
+"""The film of a run's measured load: what an animation of it needs, and nothing that was not recorded. Pure.
+
+Between two looks at the front's socket nothing is known of it, so nothing is made up: a film holds the looks themselves,
+and the client's arrivals, which are finer. Positions are of the TCP stream (analysis/whereabouts.py); the tape says which
+payload stands where in it, by TLS record, so any position can be told as bytes of image and of script.
+
+Times are milliseconds from the page's request. Positions count from what had arrived by then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from analysis.bookkeeping import FEWEST_LOOKS
+from analysis.journals import ClientEvent
+from analysis.load import Evidence, Layers, Run
+from analysis.metrics import IMAGE, PAGE, SCRIPT, PageLoad, measured_load
+from analysis.whereabouts import whereabouts
+
+_PATHS = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
+_US = 1000
+_MS = 10**6
+
+
+class NoFilm(Exception):
+    """There is too little to show; the text says what is missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tape:
+    """The load's TLS records in the order of the stream: where each ends, and what payload it holds."""
+
+    end: tuple[int, ...]
+    image: tuple[int, ...]
+    script: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looks:
+    """What each look at the front's socket found: see `Whereabouts`."""
+
+    t_ms: tuple[float, ...]
+    handed: tuple[int, ...]
+    sent: tuple[int, ...]
+    line_from: tuple[int, ...]
+    queue_from: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals:
+    """How much of the stream the client had, and since when."""
+
+    t_ms: tuple[float, ...]
+    end: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One resource: asked for by the client, received and available at the origin, seen by the client."""
+
+    resource: str
+    sent_ms: float
+    received_ms: float | None
+    available_ms: float | None
+    first_byte_ms: float
+    last_byte_ms: float
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Film:
+    """All of it. load: its number. duration_ms: until the last stream ended."""
+
+    load: int
+    duration_ms: float
+    resources: tuple[Asked, ...]
+    tape: Tape
+    looks: Looks
+    arrivals: Arrivals
+
+    def as_document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+def film_of(run: Run) -> Film:
+    """Of a run that is ok. Raises NoFilm, and FolderError for a folder that is damaged."""
+    layers = run.layers()
+    if layers is None:
+        raise NoFilm("the folder is of a format without what stood between front and client")
+    return film(run.evidence(), layers)
+
+
+def film(evidence: Evidence, layers: Layers) -> Film:
+    """Of what was written down. Raises NoFilm."""
+    load = measured_load(evidence)
+    looks = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
+    if len(looks) < FEWEST_LOOKS:
+        raise NoFilm(f"the front's socket was looked at {len(looks)} times during the load")
+    if not layers.arrivals:
+        raise NoFilm("what arrived at the client was not noted down")
+    before = [arrival for arrival in layers.arrivals if arrival.t_ns < load.started_ns]
+    base = before[-1].tcp_bytes if before else 0
+    seen = [whereabouts(sample, layers) for sample in looks]
+    arrived = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
+    tape = _tape(evidence.events, load.number, base)
+    if not tape.end:
+        raise NoFilm("the client did not note where in the stream its data stood")
+    return Film(
+        load=load.number,
+        duration_ms=_ms(load, load.finished_ns),
+        resources=tuple(_asked(load, evidence, name) for name in _PATHS),
+        tape=tape,
+        looks=Looks(
+            t_ms=tuple(_ms(load, sample.t_ns) for sample in looks),
+            handed=tuple(each.handed_bytes - base for each in seen),
+            sent=tuple(each.sent_bytes - base for each in seen),
+            line_from=tuple(each.line_from_bytes - base for each in seen),
+            queue_from=tuple(each.queue_from_bytes - base for each in seen),
+        ),
+        arrivals=Arrivals(
+            t_ms=tuple(_ms(load, each.t_ns) for each in arrived),
+            end=tuple(each.tcp_bytes - base for each in arrived),
+        ),
+    )
+
+
+def _ms(load: PageLoad, t_ns: int) -> float:
+    """To the microsecond."""
+    return (t_ns - load.started_ns) // _US * _US / _MS
+
+
+def _tape(events: Sequence[ClientEvent], number: int, base: int) -> Tape:
+    ends: list[int] = []
+    sizes: dict[str, list[int]] = {IMAGE: [], SCRIPT: []}
+    for event in events:
+        if event.load != number or event.tcp_bytes is None:
+            continue
+        if not ends or event.tcp_bytes - base > ends[-1]:
+            ends.append(event.tcp_bytes - base)
+            for column in sizes.values():
+                column.append(0)
+        if event.kind == "data" and event.resource in sizes:
+            sizes[event.resource][-1] += event.size_bytes or 0
+    return Tape(end=tuple(ends), image=tuple(sizes[IMAGE]), script=tuple(sizes[SCRIPT]))
+
+
+def _asked(load: PageLoad, evidence: Evidence, name: str) -> Asked:
+    own = [event for event in evidence.events if (event.load, event.resource) == (load.number, name)]
+    sent_ns = next(event.t_ns for event in own if event.kind == "request-sent")
+    data = [event for event in own if event.kind == "data"]
+    request = next((each for each in evidence.requests if each.path == _PATHS[name] and each.received_ns >= sent_ns), None)
+    return Asked(
+        resource=name,
+        sent_ms=_ms(load, sent_ns),
+        received_ms=None if request is None else _ms(load, request.received_ns),
+        available_ms=None if request is None or request.available_ns is None else _ms(load, request.available_ns),
+        first_byte_ms=_ms(load, data[0].t_ns),
+        last_byte_ms=_ms(load, data[-1].t_ns),
+        size_bytes=sum(event.size_bytes or 0 for event in data),
+    )

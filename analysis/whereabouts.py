@@ -1,0 +1,46 @@
+"""Where the bytes of the TCP stream are at a look at the front's socket, as positions in that stream. Pure.
+
+Both ends count the same stream, and TCP keeps its order; so five positions tell everything. Before `arrived` it is with
+the client; from there to `queue_from` it was sent and is neither on the link nor readable (lost, or behind something that
+was); then in the bottleneck's queue, up to `line_from`; then in the delay line before it, up to `sent`; then unsent in
+the front's kernel, up to `handed`; the rest is with the front.
+"""
+
+from dataclasses import dataclass
+
+from analysis.journals import QueueSample, SocketSample
+from analysis.load import Layers
+from analysis.packets import unframed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whereabouts:
+    """Positions in the TCP stream, none larger than the one before it."""
+
+    handed_bytes: int
+    sent_bytes: int
+    line_from_bytes: int
+    queue_from_bytes: int
+    arrived_bytes: int
+
+
+def whereabouts(sample: SocketSample, layers: Layers) -> Whereabouts:
+    """At that look."""
+    sent = sample.sent_bytes
+    arrived = min(layers.arrived_bytes(sample), sent)
+    in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)
+    return Whereabouts(
+        handed_bytes=sample.handed_bytes,
+        sent_bytes=sent,
+        line_from_bytes=max(arrived, sent - in_line),
+        queue_from_bytes=max(arrived, sent - in_line - in_queue),
+        arrived_bytes=arrived,
+    )
+
+
+def _on_link(held: QueueSample | None, sample: SocketSample) -> tuple[int, int]:
+    """Bytes of the stream in the bottleneck and in the delay line."""
+    if held is None:
+        return 0, 0
+    in_queue, in_line = (unframed(size, sample.mss_bytes) for size in (held.bytes, held.delay_line_bytes))
+    return round(in_queue), round(in_line)

@@ -1,0 +1,1 @@
+"""The live demo: one local page that runs arms and shows them as they were recorded."""

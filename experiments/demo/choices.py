@@ -1,0 +1,76 @@
+"""What the page offers: knobs with values worth trying, the named scenarios, and which servers are here."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from types import MappingProxyType
+from typing import Any
+
+from client.plan import PlanKind, Protocol
+from experiments.invocation import Entry, catalogue
+from experiments.knobs import KNOBS, scenario_from
+from experiments.programs import lack_of
+from proxy.server import catalogue as servers
+
+LOWATS = ("none", "1M", "524288", "262144", "131072", "65536", "32768", "16384", "8192", "4096", "1024", "auto")
+"""Stops of the slider, from no limit to the tightest, and last the tuner."""
+
+_WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "CC": ("cubic", "bbr", "reno"),
+        "RATE": ("128kbit", "128kbps", "512kbps", "10mbit", "unlimited"),
+        "DELAY": ("0ms", "20ms", "100ms", "300ms"),
+        "QUEUE": ("10", "25", "100", "1000"),
+        "PRIORITY": ("spdy", "swap", "none"),
+        "SNDBUF": ("4M", "stock"),
+        "RELOADS": ("0", "1", "2"),
+        "JS_DELAY": ("0ms", "200ms", "1s"),
+        "BUFFERING": ("on", "off"),
+        "WINDOW": ("65535", "16M"),
+        "LOSS": ("0%", "1%"),
+    }
+)
+
+
+def offers() -> dict[str, Any]:
+    """All that the page needs to know before anything is run."""
+    return {"lowats": list(LOWATS), "knobs": _knobs(), "scenarios": [_scenario(entry) for entry in _to_be_seen()]}
+
+
+def _knobs() -> list[dict[str, Any]]:
+    """Every knob of a scenario; those with values worth trying have a list of them."""
+    values = {"SERVER": _servers(), "LOWAT": LOWATS, **_WORTH_TRYING}
+    return [
+        {
+            "name": knob.name,
+            "default": knob.default,
+            "allowed": knob.allowed,
+            "meaning": knob.meaning,
+            "values": list(values.get(knob.name, ())),
+        }
+        for knob in KNOBS.values()
+    ]
+
+
+def _servers() -> tuple[str, ...]:
+    """Those whose sockets can be looked at, and that are installed."""
+    return tuple(
+        name
+        for name, server in servers().items()
+        if server.over_tcp and server.protocol == Protocol.HTTP2 and lack_of(server) is None
+    )
+
+
+def _to_be_seen() -> list[Entry]:
+    """A probe's times are the client's own doing: there is nothing to watch."""
+    return [entry for entry in catalogue().values() if scenario_from(entry.knobs).plan is PlanKind.MAPS]
+
+
+def _scenario(entry: Entry) -> dict[str, Any]:
+    card = getattr(entry, "card", None)
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "expect": entry.expect,
+        "knobs": dict(entry.knobs),
+        "card": asdict(card) if is_dataclass(card) and not isinstance(card, type) else None,
+    }

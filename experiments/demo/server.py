@@ -1,0 +1,164 @@
+"""The demo's HTTP server: for one person, on this machine.
+
+Rules:
+1. It listens on 127.0.0.1, and answers nobody who calls it by another name (a page elsewhere could have its own name
+   resolved to 127.0.0.1).
+2. Everything but the page's own files needs the token, which stands in the address that is printed, behind the `#`: no
+   browser sends that anywhere. It travels in a header of its own, which no other site's page can set.
+3. What is asked for is knobs of a scenario, or the number of a job. No request names a file; the page's files are read
+   once, when the server starts.
+"""
+
+import hmac
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from analysis.journals import FolderError
+from experiments.demo.choices import offers
+from experiments.demo.desk import Busy, Desk, Job, News
+from experiments.demo.showing import Shown, document
+from experiments.demo.story import steps
+from experiments.errors import LabError, ScenarioError
+
+HOST = "127.0.0.1"
+NAMES = (HOST, "localhost")
+TOKEN_HEADER = "x-priolab-token"  # noqa: S105  a header's name
+PAGE = Path(__file__).resolve().parent / "page"
+
+_KINDS: Mapping[str, str] = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_MOST_BYTES = 16 * 1024
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+_Answer = Callable[[Request], Awaitable[Response]]
+
+
+def application(desk: Desk, token: str) -> Starlette:
+    """The server, to be run in one event loop. It closes the desk at its end."""
+    files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.suffix in _KINDS}
+    front_page = files["index.html"]
+
+    async def page(request: Request) -> Response:
+        name = request.path_params.get("name")
+        content = front_page if name is None else files.get(name)
+        if content is None:
+            raise HTTPException(404, "there is no such file")
+        kind = _KINDS[Path(name or "index.html").suffix]
+        return Response(content, media_type=kind, headers=_HEADERS)
+
+    async def choices(_: Request) -> Response:
+        return _json({**await run_in_threadpool(offers), "story": [step.as_document() for step in steps()]})
+
+    async def ask(request: Request) -> Response:
+        answer = desk.ask(await _knobs(request))
+        if isinstance(answer, Job):
+            return _json({"job": answer.id}, 202)
+        return _json({"shown": await _shown(answer)})
+
+    async def news(request: Request) -> Response:
+        job = desk.job(request.path_params["number"])
+        return StreamingResponse(_lines(desk, job), media_type="application/x-ndjson", headers=_HEADERS)
+
+    async def cancel(request: Request) -> Response:
+        desk.cancel(desk.job(request.path_params["number"]))
+        return _json({})
+
+    def guarded(answer: _Answer) -> _Answer:
+        async def guard(request: Request) -> Response:
+            if not hmac.compare_digest(request.headers.get(TOKEN_HEADER, "").encode(), token.encode()):
+                raise HTTPException(403, "this needs the token of the address that `make demo` printed")
+            return await answer(request)
+
+        return guard
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await desk.close()
+
+    return Starlette(
+        routes=[
+            Route("/", page),
+            Route("/page/{name}", page),
+            Route("/api/choices", guarded(choices)),
+            Route("/api/arms", guarded(ask), methods=["POST"]),
+            Route("/api/jobs/{number}/news", guarded(news)),
+            Route("/api/jobs/{number}/cancel", guarded(cancel), methods=["POST"]),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(NAMES)), Middleware(GZipMiddleware)],
+        exception_handlers={
+            HTTPException: _refusal,
+            Busy: _in_words(429),
+            ScenarioError: _in_words(400),
+            LabError: _in_words(409),
+            FolderError: _in_words(500),
+        },
+        lifespan=lifespan,
+    )
+
+
+def _json(document: Any, status: int = 200) -> JSONResponse:
+    return JSONResponse(document, status, headers=_HEADERS)
+
+
+def _refusal(_: Request, error: Exception) -> Response:
+    status, text = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, str(error))
+    return _json({"error": text}, status)
+
+
+def _in_words(status: int) -> Callable[[Request, Exception], Response]:
+    return lambda _, error: _json({"error": str(error)}, status)
+
+
+async def _knobs(request: Request) -> dict[str, str]:
+    """Of the body, `{"knobs": {NAME: VALUE}}`. Raises ScenarioError."""
+    allowed = 'a JSON object {"knobs": {NAME: "VALUE"}} of at most 16 KiB'
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _MOST_BYTES:
+            raise ScenarioError("the request", f"{len(body)} bytes and more", allowed)
+    try:
+        knobs = json.loads(body)["knobs"]
+        if not all(isinstance(value, str) for value in knobs.values()):
+            raise TypeError("a value is no text")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ScenarioError("the request", body[:40].decode(errors="replace"), allowed) from None
+    return dict(knobs)
+
+
+async def _shown(shown: Shown) -> dict[str, Any]:
+    return await run_in_threadpool(document, shown)
+
+
+async def _lines(desk: Desk, job: Job) -> AsyncIterator[str]:
+    """One JSON object per line, for each piece of news; the last has the finished arm."""
+    async for each in desk.news(job):
+        yield json.dumps(await _news(each)) + "\n"
+
+
+async def _news(news: News) -> dict[str, Any]:
+    shown = None if news.shown is None else await _shown(news.shown)
+    return {"state": news.state, "text": news.text, "wall_s": news.wall_s, "shown": shown}

@@ -1,0 +1,95 @@
+"""Finished arms, found again by what they are made of, whichever experiment they belong to."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from experiments import reuse, sources
+from experiments.demo.showing import Shown
+from experiments.fabrics.fabric import Fabric
+from experiments.record import PARTIAL, read_json
+from experiments.request import Request
+
+_ARM_APART = ("arms", "repeat", "versions")
+
+
+class Shelf:
+    """The experiments in a results folder. Each is read once: a finished folder does not change."""
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+        self._read: dict[Path, Mapping[str, Any]] = {}
+
+    def find(self, request: Request) -> Shown | None:
+        """A finished arm that is what this request, of one arm, would come to; the newest. Raises LabError."""
+        (arm,) = request.arms
+        versions = _versions(request.manner.fabric, arm.scenario.server, capture=request.manner.capture)
+        wanted = reuse.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
+        fit = [
+            (str(document["started_at"]), path.name, Shown(folder=path, arm=name))
+            for path, document in self._finished()
+            if (name := _arm_like(document, wanted)) and _is_ok(path, document, name)
+        ]
+        return max(fit, key=lambda each: each[:2])[-1] if fit else None
+
+    def _finished(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+        present = set()
+        for file in self._results.glob("*/experiment.json"):
+            path = file.parent
+            if path.suffix == PARTIAL or path.is_symlink():
+                continue
+            present.add(path)
+            if path not in self._read:
+                self._read[path] = _read(file)
+            if self._read[path]:
+                yield path, self._read[path]
+        for gone in self._read.keys() - present:
+            del self._read[gone]
+
+
+@cache
+def _versions(fabric: Fabric, server: str, *, capture: bool) -> Mapping[str, str]:
+    """Asked once: programs of this machine do not change while a talk is given."""
+    from experiments.knobs import scenario_from
+
+    tools = fabric.tools(scenario_from({"SERVER": server}), capture=capture)
+    return reuse.versions_here({server: tools})
+
+
+@cache
+def _code() -> str:
+    return sources.code()
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    """Empty for what is not an experiment with a fingerprint."""
+    try:
+        document = read_json(file)
+        if isinstance(document, dict) and isinstance(document.get("fingerprint"), dict) and "started_at" in document:
+            return document
+    except (OSError, ValueError):
+        pass
+    return {}
+
+
+def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    """The name of its arm that is the one wanted, whatever it is called there."""
+    found = document["fingerprint"]
+    if any(found.get(key) != value for key, value in wanted.items() if key not in _ARM_APART):
+        return None
+    if not wanted["versions"].items() <= dict(found.get("versions", {})).items():
+        return None
+    (asked,) = wanted["arms"]
+    same = (each for each in found.get("arms", []) if {**each, "arm": None} == {**asked, "arm": None})
+    return next((str(each["arm"]) for each in same), None)
+
+
+def _is_ok(path: Path, document: Mapping[str, Any], arm: str) -> bool:
+    """Whether its only repetition is."""
+    if [name.rpartition(".")[0] for name in document["runs"]].count(arm) != 1:
+        return False
+    try:
+        return bool(read_json(path / f"{arm}.1" / "run.json")["status"] == "ok")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -1,0 +1,50 @@
+"""What the page shows of one run: the arm as `priolab show --json` has it, and the film of its measured load."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from analysis.film import NoFilm, film_of
+from analysis.journals import FolderError
+from analysis.load import load_experiment
+from analysis.summary import summarize
+
+_KEPT = 256
+"""Documents in memory, of some 80 KB each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """One arm of a finished experiment. folder: the experiment's; arm: its name there."""
+
+    folder: Path
+    arm: str
+
+
+@lru_cache(_KEPT)
+def document(shown: Shown) -> dict[str, Any]:
+    """As the page takes it; a finished folder does not change, so it is read once. Raises FolderError."""
+    experiment = load_experiment(shown.folder)
+    summary = summarize(experiment)
+    arm = next((arm for arm in summary["arms"] if arm["name"] == shown.arm), None)
+    run = next((run for run in experiment.runs if run.arm == shown.arm), None)
+    if arm is None or run is None:
+        raise FolderError(f"{shown.folder}: no arm {shown.arm}")
+    film, reason = None, None
+    try:
+        if run.status == "ok":
+            film = film_of(run).as_document()
+        else:
+            reason = f"the run is {run.status}"
+    except NoFilm as error:
+        reason = str(error)
+    return {
+        "experiment": summary["experiment"],
+        "fabric": summary["fabric"],
+        "run": run.document["run"],
+        "knobs": dict(run.document["knobs"]),
+        "arm": arm,
+        "film": film,
+        "film_reason": reason,
+    }

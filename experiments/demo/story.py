@@ -1,0 +1,56 @@
+"""The story that the presenter's mode tells: steps of a title, a sentence or two, and a pair of arms."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from experiments.knobs import KNOBS, scenario_from
+
+_FILE = Path(__file__).with_name("story.toml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """compare: the knob in which the two arms differ, and its values. knobs: of both. speed: of the film, 1 is real."""
+
+    title: str
+    text: str
+    compare: str
+    values: tuple[str, str]
+    knobs: Mapping[str, str]
+    speed: float
+
+    @property
+    def arms(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The knobs of each."""
+        first, second = ({**self.knobs, self.compare: value} for value in self.values)
+        return first, second
+
+    def as_document(self) -> dict[str, Any]:
+        """As the page takes it."""
+        return {**vars(self), "arms": list(self.arms)}
+
+
+@cache
+def steps() -> tuple[Step, ...]:
+    """The story. Raises ScenarioError for knobs that are none, or cannot go together."""
+    told = tuple(_step(document) for document in tomllib.loads(_FILE.read_text())["steps"])
+    for step in told:
+        for arm in step.arms:
+            scenario_from({name: arm.get(name, knob.default) for name, knob in KNOBS.items()} | arm)
+    return told
+
+
+def _step(document: Mapping[str, Any]) -> Step:
+    first, second = document["values"]
+    return Step(
+        title=document["title"],
+        text=document["text"],
+        compare=document["compare"],
+        values=(first, second),
+        knobs=dict(document.get("knobs", {})),
+        speed=float(document["speed"]),
+    )
