@@ -149,7 +149,9 @@ def _asked(load: PageLoad, evidence: Evidence, name: str) -> Asked:
     own = [event for event in evidence.events if (event.load, event.resource) == (load.number, name)]
     sent_ns = next(event.t_ns for event in own if event.kind == "request-sent")
     data = [event for event in own if event.kind == "data"]
-    request = next((each for each in evidence.requests if each.path == _PATHS[name] and each.received_ns >= sent_ns), None)
+    request = next(
+        (each for each in evidence.requests if each.path == _PATHS[name] and each.received_ns >= sent_ns), None
+    )
     return Asked(
         resource=name,
         sent_ms=_ms(load, sent_ns),

@@ -131,7 +131,9 @@ def _parser() -> argparse.ArgumentParser:
     auto_parser.add_argument("file", type=Path, help="the document to write; its picture goes beside it")
     auto_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     auto_parser.set_defaults(do=_auto, from_make=False)
-    demo_parser = commands.add_parser("demo", help="experiments as films, on a page of this machine", allow_abbrev=False)
+    demo_parser = commands.add_parser(
+        "demo", help="experiments as films, on a page of this machine", allow_abbrev=False
+    )
     demo.add_to(demo_parser)
     demo_parser.set_defaults(do=_demo)
     matrix_parser = commands.add_parser(

@@ -134,9 +134,7 @@ class Desk:
         """How far it is, now and whenever that changes, until it is over."""
         while True:
             changed = job.changed
-            yield News(
-                state=job.state, text=job.text, wall_s=round(time.monotonic() - job.began_s, 1), shown=job.shown
-            )
+            yield News(state=job.state, text=job.text, wall_s=round(time.monotonic() - job.began_s, 1), shown=job.shown)
             if job.is_over:
                 return
             await changed.wait()

@@ -38,7 +38,12 @@ NAMES = (HOST, "localhost")
 TOKEN_HEADER = "x-priolab-token"  # noqa: S105  a header's name
 PAGE = Path(__file__).resolve().parent / "page"
 
-_KINDS: Mapping[str, str] = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_KINDS: Mapping[str, str] = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 _MOST_BYTES = 16 * 1024
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

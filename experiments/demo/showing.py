@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis.film import NoFilm, film_of
 from analysis.journals import FolderError
+from analysis.ledger import sentence
 from analysis.load import load_experiment
 from analysis.summary import summarize
 
@@ -44,7 +45,9 @@ def document(shown: Shown) -> dict[str, Any]:
         "fabric": summary["fabric"],
         "run": run.document["run"],
         "knobs": dict(run.document["knobs"]),
+        "favoured": run.plan().favoured,
         "arm": arm,
+        "wait": sentence(arm["ledger"]) + "." if arm["ledger"] else None,
         "film": film,
         "film_reason": reason,
     }

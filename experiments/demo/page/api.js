@@ -1,0 +1,94 @@
+// @ts-check
+// The server, spoken to. The token stands behind the `#` of the address that `make demo` printed.
+
+/** @typedef {import("./types.js").Shown} Shown */
+/** @typedef {import("./types.js").News} News */
+
+const KEPT = "priolab-token";
+
+function token() {
+  const given = location.hash.slice(1);
+  if (given) {
+    sessionStorage.setItem(KEPT, given);
+    // Out of sight of whoever watches the projector.
+    history.replaceState(null, "", location.pathname);
+  }
+  return sessionStorage.getItem(KEPT) ?? "";
+}
+
+const TOKEN = token();
+
+export class Refused extends Error {}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [options]
+ */
+async function call(path, options = {}) {
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers: { "x-priolab-token": TOKEN } });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Refused("the lab does not answer; is `make demo` still running?");
+  }
+  if (!response.ok) throw new Refused(await reason(response));
+  return response;
+}
+
+/** @param {Response} response */
+async function reason(response) {
+  const text = await response.text();
+  try {
+    return String(JSON.parse(text).error);
+  } catch {
+    return text || response.statusText;
+  }
+}
+
+/** @returns {Promise<import("./types.js").Choices>} */
+export async function choices() {
+  return (await call("/api/choices")).json();
+}
+
+/**
+ * The arm of these knobs: at once if it has been run, else when its job is done.
+ * @param {Record<string, string>} knobs
+ * @param {(news: News) => void} told
+ * @param {AbortSignal} signal when it is no longer wanted; the job is cancelled then
+ * @returns {Promise<Shown>}
+ */
+export async function arm(knobs, told, signal) {
+  const asked = await call("/api/arms", { method: "POST", body: JSON.stringify({ knobs }), signal });
+  const answer = await asked.json();
+  if (answer.shown) return answer.shown;
+  const cancel = () => void call(`/api/jobs/${answer.job}/cancel`, { method: "POST" }).catch(() => undefined);
+  if (signal.aborted) cancel();
+  signal.addEventListener("abort", cancel);
+  try {
+    const response = await call(`/api/jobs/${answer.job}/news`, { signal });
+    for await (const news of lines(response)) {
+      told(news);
+      if (news.shown) return news.shown;
+      if (news.state === "failed" || news.state === "cancelled") throw new Refused(news.text);
+    }
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+  throw new Refused("the lab stopped before the run was done");
+}
+
+/** @param {Response} response @returns {AsyncGenerator<News>} */
+async function* lines(response) {
+  if (!response.body) return;
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const [...whole] = (rest + value).split("\n");
+    rest = whole.pop() ?? "";
+    for (const line of whole) yield JSON.parse(line);
+  }
+}

@@ -1,0 +1,129 @@
+// @ts-check
+// A film: where the bytes of one load were at any instant, as it was recorded. No drawing here.
+//
+// Positions are of the TCP stream. Before `arrived` bytes are with the client, up to `queueFrom` lost or held back by
+// something lost, up to `lineFrom` in the bottleneck's queue, up to `sent` in the delay line, up to `handed` unsent in the
+// front's kernel. Between two looks nothing is known, so the last one stands.
+
+/** @typedef {import("./types.js").FilmDocument} FilmDocument */
+/** @typedef {import("./types.js").Asked} Asked */
+/** @typedef {"image" | "script"} Stream */
+/** @typedef {{handed: number, sent: number, lineFrom: number, queueFrom: number, arrived: number}} Places */
+/** @typedef {{stream: Stream, bytes: number}} Segment */
+
+/** @type {readonly Stream[]} */
+export const STREAMS = ["image", "script"];
+
+/**
+ * How many of the sorted times are not later than t.
+ * @param {readonly number[]} times
+ * @param {number} t
+ */
+export function countUntil(times, t) {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= t) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export class Film {
+  /** @param {FilmDocument} document */
+  constructor(document) {
+    this.document = document;
+    this.durationMs = document.duration_ms;
+    /** @type {Record<Stream, number[]>} */
+    this.totals = { image: [], script: [] };
+    for (const stream of STREAMS) {
+      let total = 0;
+      this.totals[stream] = document.tape[stream].map((size) => (total += size));
+    }
+  }
+
+  /** @param {string} name @returns {Asked} */
+  asked(name) {
+    const found = this.document.resources.find((each) => each.resource === name);
+    if (!found) throw new Error(`the film has no ${name}`);
+    return found;
+  }
+
+  /** When the origin had the script to give, in milliseconds; where that is not known, when it was asked for. */
+  get availableMs() {
+    const script = this.asked("script");
+    return script.available_ms ?? script.received_ms ?? script.sent_ms;
+  }
+
+  /** @param {number} tMs @returns {Places} */
+  at(tMs) {
+    const { looks, arrivals } = this.document;
+    const seen = countUntil(arrivals.t_ms, tMs);
+    const arrived = seen ? Math.max(0, arrivals.end[seen - 1]) : 0;
+    const index = countUntil(looks.t_ms, tMs) - 1;
+    // What has arrived since the last look had been sent.
+    const read = (/** @type {number[]} */ column) => Math.max(arrived, index < 0 ? 0 : column[index]);
+    return {
+      arrived,
+      queueFrom: read(looks.queue_from),
+      lineFrom: read(looks.line_from),
+      sent: read(looks.sent),
+      handed: read(looks.handed),
+    };
+  }
+
+  /**
+   * Payload bytes of a stream before a position. Within a record they count as spread evenly, as in analysis/stream.py.
+   * @param {Stream} stream
+   * @param {number} position
+   */
+  before(stream, position) {
+    const ends = this.document.tape.end;
+    const totals = this.totals[stream];
+    // The first record that ends at the position or behind it.
+    let index = countUntil(ends, position);
+    if (index > 0 && ends[index - 1] === position) index -= 1;
+    if (index === ends.length) return totals[totals.length - 1] ?? 0;
+    const start = index ? ends[index - 1] : 0;
+    const already = index ? totals[index - 1] : 0;
+    return already + Math.floor(((totals[index] - already) * Math.max(0, position - start)) / (ends[index] - start));
+  }
+
+  /**
+   * Payload between two positions, in the order of the stream; neighbours of one stream together.
+   * @param {number} from
+   * @param {number} to
+   * @returns {Segment[]}
+   */
+  segments(from, to) {
+    /** @type {Segment[]} */
+    const found = [];
+    const ends = this.document.tape.end;
+    for (let index = countUntil(ends, from); index < ends.length; index += 1) {
+      const start = Math.max(from, index ? ends[index - 1] : 0);
+      if (start >= to) break;
+      const end = Math.min(to, ends[index]);
+      for (const stream of STREAMS) {
+        const bytes = this.before(stream, end) - this.before(stream, start);
+        if (bytes <= 0) continue;
+        const last = found[found.length - 1];
+        if (last && last.stream === stream) last.bytes += bytes;
+        else found.push({ stream, bytes });
+      }
+    }
+    return found;
+  }
+
+  /** The most that was ever sent and not read, in payload bytes: what the link's drawing must have room for. */
+  get mostInFlight() {
+    let most = 0;
+    for (const tMs of this.document.looks.t_ms) {
+      const { arrived, sent } = this.at(tMs);
+      let bytes = 0;
+      for (const stream of STREAMS) bytes += this.before(stream, sent) - this.before(stream, arrived);
+      most = Math.max(most, bytes);
+    }
+    return most;
+  }
+}

@@ -1,0 +1,39 @@
+// @ts-check
+// What keys do, unless something is being typed or chosen.
+
+/** @param {Element | null} target */
+function takesKeys(target) {
+  return target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
+}
+
+/**
+ * @param {Record<string, () => void>} actions by KeyboardEvent.key
+ */
+export function onKeys(actions) {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || takesKeys(document.activeElement)) return;
+    // A button that has the focus is pressed by these.
+    if ((event.key === " " || event.key === "Enter") && document.activeElement instanceof HTMLButtonElement) return;
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+}
+
+/** @param {import("./player.js").Player} player */
+export function playerKeys(player) {
+  const step = (/** @type {number} */ part) => () => {
+    player.pause();
+    player.seek(player.tMs + part * player.durationMs);
+  };
+  return {
+    " ": () => player.toggle(),
+    ",": step(-0.01),
+    ".": step(0.01),
+    0: () => player.seek(0),
+    e: () => player.seek(player.durationMs),
+    "+": () => player.setSpeed(player.speed * 1.5),
+    "-": () => player.setSpeed(player.speed / 1.5),
+  };
+}

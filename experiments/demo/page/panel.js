@@ -1,0 +1,199 @@
+// @ts-check
+// The knobs, and the named scenarios they may start from.
+
+import { element } from "./scene.js";
+
+/** @typedef {import("./types.js").Choices} Choices */
+/** @typedef {import("./types.js").KnobOffer} KnobOffer */
+/** @typedef {import("./wish.js").Wish} Wish */
+
+const OPEN = ["LOWAT", "SERVER", "PRIORITY", "CC", "RATE", "DELAY", "QUEUE"];
+const ARMS = /** @type {const} */ ([0, 1]);
+const PLACE = ["above", "below"];
+
+let made = 0;
+
+/** @param {HTMLElement} control @param {string} text */
+function labelled(control, text) {
+  const label = document.createElement("label");
+  control.id = `control-${(made += 1)}`;
+  label.htmlFor = control.id;
+  label.textContent = text;
+  const row = element("div", "knob");
+  row.append(label, control);
+  return row;
+}
+
+/** @param {readonly string[]} values @param {string} chosen */
+function select(values, chosen) {
+  const control = document.createElement("select");
+  const all = values.includes(chosen) ? values : [chosen, ...values];
+  for (const value of all) control.add(new Option(value, value, false, value === chosen));
+  return control;
+}
+
+export class Panel {
+  /**
+   * @param {HTMLElement} place
+   * @param {Choices} choices
+   * @param {Wish} wish
+   * @param {() => void} changed
+   */
+  constructor(place, choices, wish, changed) {
+    this.place = place;
+    this.choices = choices;
+    this.wish = wish;
+    this.changed = changed;
+    this.chosen = "maps";
+    this.rest = false;
+    this.draw();
+  }
+
+  draw() {
+    const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.focus : undefined;
+    const groups = [this._scenarios(), this._card(), this._compare(), ...this._knobs(), this._rest()];
+    this.place.replaceChildren(...groups.filter((group) => group !== null));
+    if (focus) /** @type {HTMLElement | null} */ (this.place.querySelector(`[data-focus="${focus}"]`))?.focus();
+  }
+
+  _touch() {
+    this.chosen = "";
+    this.draw();
+    this.changed();
+  }
+
+  _scenarios() {
+    const control = document.createElement("select");
+    control.dataset.focus = "scenario";
+    control.add(new Option("– knobs set by hand –", "", false, this.chosen === ""));
+    for (const [label, some] of [
+      ["scenarios", this.choices.scenarios.filter((each) => !each.card)],
+      ["ways to spoil it", this.choices.scenarios.filter((each) => each.card)],
+    ]) {
+      if (typeof label !== "string" || typeof some === "string" || !some.length) continue;
+      const group = document.createElement("optgroup");
+      group.label = label;
+      for (const each of some) group.append(new Option(each.title, each.name, false, each.name === this.chosen));
+      control.append(group);
+    }
+    control.addEventListener("change", () => {
+      const found = this.choices.scenarios.find((each) => each.name === control.value);
+      if (!found) return;
+      this.wish.scenario(found.knobs);
+      this.chosen = found.name;
+      this.draw();
+      this.changed();
+    });
+    return labelled(control, "Scenario");
+  }
+
+  _card() {
+    const found = this.choices.scenarios.find((each) => each.name === this.chosen);
+    if (!found) return null;
+    const card = element("section", "card");
+    card.setAttribute("aria-label", "about this scenario");
+    if (!found.card) {
+      if (found.expect) card.append(element("p", "", `Expect: ${found.expect}`));
+      return card;
+    }
+    for (const [term, text] of [
+      ["What you see", found.card.see],
+      ["Which layer", found.card.layer],
+      ["How to tell", found.card.tell],
+      ["What helps", found.card.cure],
+    ]) {
+      if (text) card.append(element("h3", "", term), element("p", "", text));
+    }
+    return card;
+  }
+
+  _compare() {
+    const names = this.choices.knobs.filter((knob) => knob.values.length > 1).map((knob) => knob.name);
+    const control = select(names, this.wish.compare);
+    control.dataset.focus = "compare";
+    control.addEventListener("change", () => {
+      this.wish.differ(control.value);
+      this._touch();
+    });
+    return labelled(control, "The arms differ in");
+  }
+
+  _knobs() {
+    const open = [...new Set([this.wish.compare, ...OPEN])];
+    const offers = open.map((name) => this.choices.knobs.find((knob) => knob.name === name));
+    return offers.filter((offer) => offer !== undefined).flatMap((offer) => this._knob(offer));
+  }
+
+  /** @param {KnobOffer} offer */
+  _knob(offer) {
+    const differ = offer.name === this.wish.compare;
+    return (differ ? ARMS : ARMS.slice(0, 1)).map((arm) => {
+      const value = differ ? this.wish.values[arm] : this.wish.value(offer.name);
+      const control = offer.name === "LOWAT" ? this._slider(value, arm) : select(offer.values, value);
+      control.dataset.focus = `${offer.name}-${arm}`;
+      control.title = offer.meaning;
+      control.addEventListener("change", () => {
+        const at = /** @type {HTMLInputElement | HTMLSelectElement} */ (control).value;
+        this.wish.set(offer.name, offer.name === "LOWAT" ? this._lowats(value)[Number(at)] : at, arm);
+        this._touch();
+      });
+      const row = labelled(control, differ ? `${offer.name}, ${PLACE[arm]}` : offer.name);
+      if (differ) row.classList.add("differs");
+      if (offer.name === "LOWAT") row.append(this._reading(control, value));
+      return row;
+    });
+  }
+
+  /** The slider's stops, with the value that is set among them. @param {string} value */
+  _lowats(value) {
+    const stops = this.choices.lowats;
+    return stops.includes(value) ? stops : [value, ...stops];
+  }
+
+  /** @param {string} value @param {number} arm */
+  _slider(value, arm) {
+    const stops = this._lowats(value);
+    const control = document.createElement("input");
+    Object.assign(control, { type: "range", min: "0", max: String(stops.length - 1), step: "1" });
+    control.value = String(stops.indexOf(value));
+    control.setAttribute("aria-valuetext", value);
+    control.dataset.arm = String(arm);
+    return control;
+  }
+
+  /** What a slider is at, also while it is moved. @param {HTMLElement} control @param {string} value */
+  _reading(control, value) {
+    const reading = element("output", "reading", value);
+    control.addEventListener("input", () => {
+      const at = Number(/** @type {HTMLInputElement} */ (control).value);
+      reading.textContent = this._lowats(value)[at];
+      control.setAttribute("aria-valuetext", reading.textContent);
+    });
+    return reading;
+  }
+
+  /** Every other knob, as text; the lab says what it does not allow. */
+  _rest() {
+    const details = document.createElement("details");
+    details.open = this.rest;
+    details.addEventListener("toggle", () => (this.rest = details.open));
+    const summary = document.createElement("summary");
+    summary.textContent = "All other knobs";
+    details.append(summary);
+    for (const offer of this.choices.knobs) {
+      if (OPEN.includes(offer.name) || offer.name === this.wish.compare) continue;
+      const control = document.createElement("input");
+      control.type = "text";
+      control.value = this.wish.value(offer.name);
+      control.title = `${offer.meaning}; allowed: ${offer.allowed}`;
+      control.dataset.focus = `${offer.name}-0`;
+      control.spellcheck = false;
+      control.addEventListener("change", () => {
+        this.wish.set(offer.name, control.value, 0);
+        this._touch();
+      });
+      details.append(labelled(control, offer.name));
+    }
+    return details;
+  }
+}

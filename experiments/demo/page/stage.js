@@ -1,0 +1,338 @@
+// @ts-check
+// One arm on the stage: the four places, what they hold at an instant, and when each stream came.
+//
+// Rules:
+// 1. Bytes are drawn on one scale everywhere but on the link, which holds so little that it is magnified; it says so.
+// 2. With the front, streams stand apart: they can still be reordered. In the kernel and on the link they stand in line.
+// 3. Nothing is drawn before its instant: the film has it all, the audience has not.
+
+import { STREAMS } from "./film.js";
+import { kib, seconds } from "./words.js";
+
+/** @typedef {import("./film.js").Film} Film */
+/** @typedef {import("./film.js").Stream} Stream */
+/** @typedef {{bytes: number, linkBytes: number, durationMs: number}} Scale */
+
+const NAMESPACE = "http://www.w3.org/2000/svg";
+/** The drawing is so high, and as wide as the room for it allows. */
+const HEIGHT = 250;
+const NARROWEST = 1000;
+const WIDEST = 1700;
+
+/** Left edge and width of each place, where the drawing is 1000 wide. */
+const PLACES = {
+  front: { x: 6, width: 166 },
+  socket: { x: 200, width: 278 },
+  link: { x: 506, width: 256 },
+  client: { x: 790, width: 204 },
+};
+const PAD = 9;
+const TICKETS_Y = 15;
+const BOX_Y = 30;
+const BOX_HEIGHT = 96;
+const ROW = { image: BOX_Y + 38, script: BOX_Y + 66 };
+const ROW_HEIGHT = 20;
+const QUEUE_Y = BOX_Y + 41;
+const QUEUE_HEIGHT = 44;
+
+/** The strip of time below. */
+const STRIP_X = 80;
+const STRIP_RIGHT = 26;
+const LANE = { image: 152, script: 184 };
+const LANE_HEIGHT = 22;
+const STRIP_BOTTOM = 216;
+
+/** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
+function make(tag, attributes, text) {
+  const element = /** @type {SVGElement} */ (document.createElementNS(NAMESPACE, tag));
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+/** @param {SVGElement} element @param {Record<string, string | number>} attributes */
+function set(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+}
+
+/** @param {number} most */
+function tickStep(most) {
+  const steps = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+  return steps.find((step) => most / step <= 9) ?? most;
+}
+
+export class Stage {
+  /**
+   * @param {Film} film
+   * @param {Scale} scale of all stages that stand side by side
+   * @param {number | null} lowat bytes, where it is one number
+   * @param {import("./types.js").Resource | null} favoured the stream that is asked to come first
+   * @param {number} aspect of the room for it, width by height
+   */
+  constructor(film, scale, lowat, favoured, aspect) {
+    this.film = film;
+    this.scale = scale;
+    this.favoured = favoured;
+    this.width = Math.min(WIDEST, Math.max(NARROWEST, HEIGHT * aspect));
+    const stretch = this.width / NARROWEST;
+    const place = (/** @type {{x: number, width: number}} */ { x, width }) => ({ x: x * stretch, width: width * stretch });
+    this.front = place(PLACES.front);
+    this.socket = place(PLACES.socket);
+    this.link = place(PLACES.link);
+    this.client = place(PLACES.client);
+    /** Both streams fill the kernel's box. */
+    this.full = this.socket.width - 2 * PAD;
+    const viewBox = `0 0 ${this.width.toFixed(0)} ${HEIGHT}`;
+    this.element = /** @type {SVGSVGElement} */ (
+      make("svg", { viewBox, class: "stage", role: "img", preserveAspectRatio: "xMidYMid meet" })
+    );
+    /** @type {Record<string, SVGElement>} */
+    this.parts = {};
+    this._places(lowat);
+    this._tickets();
+    this._strip();
+  }
+
+  /** @param {number} bytes */
+  _width(bytes) {
+    return (bytes / this.scale.bytes) * this.full;
+  }
+
+  /** @param {string} name @param {SVGElement} element */
+  _add(name, element) {
+    this.parts[name] = element;
+    this.element.append(element);
+    return element;
+  }
+
+  /** @param {number | null} lowat */
+  _places(lowat) {
+    const magnified = (this.link.width - 2 * PAD) / this.scale.linkBytes / (this.full / this.scale.bytes);
+    const titles = [
+      { name: "front", box: this.front, title: "front" },
+      { name: "socket", box: this.socket, title: "kernel: not sent yet" },
+      { name: "link", box: this.link, title: `network (drawn ${magnified < 10 ? magnified.toFixed(1) : Math.round(magnified)}×)` },
+      { name: "client", box: this.client, title: "client" },
+    ];
+    for (const { name, box, title } of titles) {
+      this.element.append(
+        make("rect", { x: box.x, y: BOX_Y, width: box.width, height: BOX_HEIGHT, rx: 6, class: `box ${name}` }),
+        make("text", { x: box.x + PAD, y: BOX_Y + 20, class: "title" }, title),
+      );
+      this._add(`${name}-bytes`, make("text", { x: box.x + box.width - PAD, y: BOX_Y + 20, class: "bytes" }));
+    }
+    for (const [left, right] of [[this.front, this.socket], [this.socket, this.link], [this.link, this.client]]) {
+      const x = left.x + left.width + 5;
+      this.element.append(
+        make("path", { d: `M${x} ${QUEUE_Y + 22} h${right.x - x - 10} m-6 -5 l7 5 l-7 5`, class: "way" }),
+      );
+    }
+    for (const stream of STREAMS) {
+      for (const name of ["socket", "link"]) this._add(`${name}-${stream}`, make("path", { class: `fill ${stream}` }));
+      for (const name of ["front", "client"]) this._add(`${name}-${stream}`, make("rect", { height: ROW_HEIGHT, y: ROW[stream], class: `fill ${stream}` }));
+      this._add(`client-${stream}-text`, make("text", { y: ROW[stream] + 15, class: "inside" }));
+    }
+    this._add("coming", make("rect", { x: this.front.x + PAD, y: ROW.script, width: this._width(this._size("script")), height: ROW_HEIGHT, class: "coming" }));
+    this._add("lost", make("path", { class: "lost" }));
+    this._add("bottleneck", make("path", { class: "bottleneck" }));
+    if (lowat !== null && this._width(lowat) < this.full) {
+      const x = this.socket.x + this.socket.width - PAD - this._width(lowat);
+      this.element.append(
+        make("line", { x1: x, x2: x, y1: BOX_Y + 27, y2: BOX_Y + BOX_HEIGHT - 4, class: "lowat" }),
+        make("text", { x: x - 5, y: BOX_Y + 36, class: "lowat-name" }, "LOWAT"),
+      );
+    }
+  }
+
+  _tickets() {
+    for (const stream of STREAMS) {
+      const group = this._add(`ticket-${stream}`, make("g", { class: `ticket ${stream}` }));
+      group.append(
+        make("rect", { width: 84, height: 19, y: -14, rx: 9 }),
+        make("text", { x: 42, y: 0 }, `GET ${stream}`),
+      );
+    }
+  }
+
+  _strip() {
+    const step = tickStep(this.scale.durationMs / 1000);
+    for (let at = 0; at * 1000 <= this.scale.durationMs * 1.0001; at += step) {
+      const x = this._x(at * 1000);
+      this.element.append(
+        make("line", { x1: x, x2: x, y1: LANE.image - 6, y2: STRIP_BOTTOM, class: "grid" }),
+        make("text", { x, y: STRIP_BOTTOM + 16, class: "tick" }, `${Number(at.toFixed(2))} s`),
+      );
+    }
+    for (const stream of STREAMS) {
+      this.element.append(
+        make("text", { x: 6, y: LANE[stream] + 15, class: `lane-name ${stream}` }, stream),
+      );
+      if (this.favoured === stream) {
+        this.element.append(make("text", { x: 6, y: LANE[stream] + 28, class: "asked-first" }, "asked first"));
+      }
+      this._add(`wait-${stream}`, make("rect", { y: LANE[stream] + 6, height: LANE_HEIGHT - 12, class: `wait ${stream}` }));
+      this._add(`lane-${stream}`, make("rect", { y: LANE[stream], height: LANE_HEIGHT, class: `fill ${stream}` }));
+    }
+    this._add("available", make("line", { y1: LANE.image - 6, y2: STRIP_BOTTOM, class: "available" }));
+    this._add("available-name", make("text", { y: LANE.image - 8, class: "available-name" }, "script exists"));
+    this._add("now", make("line", { y1: LANE.image - 10, y2: STRIP_BOTTOM, class: "now" }));
+    this._add("waiting", make("text", { y: LANE.script + 16, class: "waiting" }));
+  }
+
+  /** @param {number} tMs */
+  _x(tMs) {
+    return STRIP_X + (Math.min(tMs, this.scale.durationMs) / this.scale.durationMs) * (this.width - STRIP_X - STRIP_RIGHT);
+  }
+
+  /** @param {Stream} stream */
+  _size(stream) {
+    return this.film.asked(stream).size_bytes;
+  }
+
+  /** @param {number} tMs since the page was asked for */
+  show(tMs) {
+    const places = this.film.at(tMs);
+    this._showFront(tMs, places.handed);
+    this._showLine("socket", this.socket, places.sent, places.handed, this.full / this.scale.bytes);
+    this._showLink(places);
+    this._showClient(tMs, places.arrived);
+    this._showTickets(tMs);
+    this._showStrip(tMs);
+  }
+
+  /** @param {number} tMs @param {number} handed */
+  _showFront(tMs, handed) {
+    const script = this.film.asked("script");
+    const requested = tMs >= (script.received_ms ?? script.sent_ms);
+    const exists = tMs >= this.film.availableMs;
+    let total = 0;
+    for (const stream of STREAMS) {
+      const asked = this.film.asked(stream);
+      const there = tMs >= (asked.available_ms ?? asked.received_ms ?? asked.sent_ms);
+      const bytes = there ? this._size(stream) - this.film.before(stream, handed) : 0;
+      total += bytes;
+      const width = this._width(bytes);
+      set(this.parts[`front-${stream}`], { x: this.front.x + this.front.width - PAD - width, width });
+    }
+    set(this.parts.coming, { visibility: requested && !exists ? "visible" : "hidden" });
+    this.parts["front-bytes"].textContent = kib(total);
+  }
+
+  /**
+   * Bytes in line: the next to leave stands at the right.
+   * @param {string} name
+   * @param {{x: number, width: number}} box
+   * @param {number} from
+   * @param {number} to
+   * @param {number} factor pixels per byte
+   */
+  _showLine(name, box, from, to, factor) {
+    /** @type {Record<Stream, string>} */
+    const paths = { image: "", script: "" };
+    let right = box.x + box.width - PAD;
+    let total = 0;
+    for (const { stream, bytes } of this.film.segments(from, to)) {
+      const width = bytes * factor;
+      paths[stream] += `M${(right - width).toFixed(2)} ${QUEUE_Y}h${width.toFixed(2)}v${QUEUE_HEIGHT}h${(-width).toFixed(2)}z`;
+      right -= width;
+      total += bytes;
+    }
+    for (const stream of STREAMS) set(this.parts[`${name}-${stream}`], { d: paths[stream] });
+    this.parts[`${name}-bytes`].textContent = kib(total);
+    return right;
+  }
+
+  /** @param {import("./film.js").Places} places */
+  _showLink({ arrived, queueFrom, lineFrom, sent }) {
+    const factor = (this.link.width - 2 * PAD) / this.scale.linkBytes;
+    this._showLine("link", this.link, arrived, sent, factor);
+    const right = this.link.x + this.link.width - PAD;
+    const bytes = (/** @type {number} */ from, /** @type {number} */ to) =>
+      STREAMS.reduce((sum, stream) => sum + this.film.before(stream, to) - this.film.before(stream, from), 0);
+    const held = bytes(arrived, queueFrom) * factor;
+    const queue = bytes(queueFrom, lineFrom) * factor;
+    set(this.parts.lost, {
+      d: held > 1 ? `M${right - held} ${QUEUE_Y - 4}h${held}` : "",
+    });
+    set(this.parts.bottleneck, {
+      d: queue > 1 ? `M${right - held - queue} ${QUEUE_Y + QUEUE_HEIGHT + 4}h${queue}` : "",
+    });
+  }
+
+  /** @param {number} tMs @param {number} arrived */
+  _showClient(tMs, arrived) {
+    let total = 0;
+    for (const stream of STREAMS) {
+      const bytes = this.film.before(stream, arrived);
+      total += bytes;
+      const width = this._width(bytes);
+      set(this.parts[`client-${stream}`], { x: this.client.x + PAD, width });
+      const text = this.parts[`client-${stream}-text`];
+      set(text, { x: this.client.x + PAD + this._width(this._size(stream)) + 6 });
+      const done = tMs >= this.film.asked(stream).last_byte_ms;
+      text.textContent = done ? "all" : bytes ? `${Math.floor((100 * bytes) / this._size(stream))}%` : "";
+    }
+    this.parts["client-bytes"].textContent = kib(total);
+  }
+
+  /** Requests on their way, then waiting at the front until they are answered. @param {number} tMs */
+  _showTickets(tMs) {
+    STREAMS.forEach((stream, index) => {
+      const asked = this.film.asked(stream);
+      const ticket = this.parts[`ticket-${stream}`];
+      const open = tMs >= asked.sent_ms && tMs < asked.first_byte_ms;
+      set(ticket, { visibility: open ? "visible" : "hidden" });
+      if (!open) return;
+      const from = this.client.x + index * 90;
+      const to = this.front.x + index * 90;
+      const way = Math.max(asked.received_ms ?? asked.sent_ms, asked.sent_ms + this.scale.durationMs * 0.02) - asked.sent_ms;
+      const part = Math.min(1, (tMs - asked.sent_ms) / way);
+      set(ticket, { transform: `translate(${(from + (to - from) * part).toFixed(1)} ${TICKETS_Y})` });
+    });
+  }
+
+  /** @param {number} tMs */
+  _showStrip(tMs) {
+    const now = this._x(Math.min(tMs, this.film.durationMs));
+    for (const stream of STREAMS) {
+      const asked = this.film.asked(stream);
+      const since = stream === "script" ? this.film.availableMs : (asked.available_ms ?? asked.sent_ms);
+      this._bar(`wait-${stream}`, since, Math.min(tMs, asked.first_byte_ms), tMs >= since);
+      this._bar(`lane-${stream}`, asked.first_byte_ms, Math.min(tMs, asked.last_byte_ms), tMs >= asked.first_byte_ms);
+    }
+    const exists = tMs >= this.film.availableMs;
+    const x = this._x(this.film.availableMs);
+    set(this.parts.available, { x1: x, x2: x, visibility: exists ? "visible" : "hidden" });
+    set(this.parts["available-name"], { x: x + 4, visibility: exists ? "visible" : "hidden" });
+    set(this.parts.now, { x1: now, x2: now });
+    this._showWait(tMs, now);
+  }
+
+  /** @param {string} name @param {number} fromMs @param {number} toMs @param {boolean} begun */
+  _bar(name, fromMs, toMs, begun) {
+    const x = this._x(fromMs);
+    set(this.parts[name], { x, width: begun ? Math.max(2, this._x(toMs) - x) : 0 });
+  }
+
+  /** How long the script has waited, beside the playhead; then when its first byte came. @param {number} tMs @param {number} now */
+  _showWait(tMs, now) {
+    const { first_byte_ms: firstMs } = this.film.asked("script");
+    const text = this.parts.waiting;
+    if (tMs < this.film.availableMs) {
+      text.textContent = "";
+      return;
+    }
+    const answered = tMs >= firstMs;
+    text.textContent = answered
+      ? `first byte ${seconds(firstMs)}`
+      : `waiting ${seconds(tMs - this.film.availableMs)}`;
+    // On the side where there is room, and once answered where it stays.
+    const wanted = answered ? this._x(firstMs) : now;
+    const toTheLeft = wanted > STRIP_X + 0.5 * (this.width - STRIP_X - STRIP_RIGHT);
+    set(text, {
+      x: answered && !toTheLeft ? Math.max(this._x(Math.min(tMs, this.film.asked("script").last_byte_ms)), wanted) + 8 : wanted + (toTheLeft ? -8 : 8),
+      "text-anchor": toTheLeft ? "end" : "start",
+      class: answered ? "waiting answered" : "waiting",
+    });
+  }
+}

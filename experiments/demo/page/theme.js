@@ -1,0 +1,10 @@
+// @ts-check
+// Light or dark: as the machine is set, until somebody chooses.
+
+export function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : window.matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+}

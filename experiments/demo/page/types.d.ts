@@ -1,0 +1,106 @@
+// What the server sends: experiments/demo/showing.py, choices.py and story.py; docs/results.md says what it means.
+
+export type Resource = "page" | "image" | "script";
+
+export interface Asked {
+  resource: Resource;
+  sent_ms: number;
+  received_ms: number | null;
+  available_ms: number | null;
+  first_byte_ms: number;
+  last_byte_ms: number;
+  size_bytes: number;
+}
+
+export interface FilmDocument {
+  load: number;
+  duration_ms: number;
+  resources: Asked[];
+  tape: { end: number[]; image: number[]; script: number[] };
+  looks: { t_ms: number[]; handed: number[]; sent: number[]; line_from: number[]; queue_from: number[] };
+  arrivals: { t_ms: number[]; end: number[] };
+}
+
+export interface Edges {
+  first_byte_ms: number | null;
+  last_byte_ms: number | null;
+}
+
+/** An arm as `priolab show --json` has it; of it what is shown. */
+export interface Arm {
+  name: string;
+  status: string;
+  reason: string | null;
+  verdict: string | null;
+  verdict_reason: string | null;
+  scenario: Record<string, unknown>;
+  script: Edges;
+  image: Edges;
+  image_bytes_before_script: number | null;
+  oracle: { script_first_byte_ms: number } | null;
+  warnings: string[];
+}
+
+export interface Shown {
+  experiment: string;
+  fabric: string;
+  run: string;
+  knobs: Record<string, string>;
+  favoured: Resource | null;
+  arm: Arm;
+  wait: string | null;
+  film: FilmDocument | null;
+  film_reason: string | null;
+}
+
+export interface News {
+  state: "waiting" | "running" | "done" | "failed" | "cancelled";
+  text: string;
+  wall_s: number;
+  shown: Shown | null;
+}
+
+export interface KnobOffer {
+  name: string;
+  default: string;
+  allowed: string;
+  meaning: string;
+  values: string[];
+}
+
+export interface Card {
+  see: string;
+  layer: string;
+  tell: string;
+  cure?: string;
+}
+
+export interface ScenarioOffer {
+  name: string;
+  title: string;
+  expect: string;
+  knobs: Record<string, string>;
+  card: Card | null;
+}
+
+export interface StepOffer {
+  title: string;
+  text: string;
+  compare: string;
+  values: [string, string];
+  knobs: Record<string, string>;
+  arms: [Record<string, string>, Record<string, string>];
+  speed: number;
+}
+
+export interface Choices {
+  lowats: string[];
+  knobs: KnobOffer[];
+  scenarios: ScenarioOffer[];
+  story: StepOffer[];
+}
+
+/** A file of slides: every step with the arms that were run for it. */
+export interface Slide extends StepOffer {
+  shown: [Shown, Shown];
+}

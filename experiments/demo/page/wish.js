@@ -1,0 +1,68 @@
+// @ts-check
+// What the page wants to see: knobs of both arms, and the one in which they differ.
+
+/** @typedef {Record<string, string>} Knobs */
+
+export class Wish {
+  /** @param {readonly import("./types.js").KnobOffer[]} knobs */
+  constructor(knobs) {
+    this.offers = knobs;
+    /** @type {Knobs} */
+    this.defaults = Object.fromEntries(knobs.map((knob) => [knob.name, knob.default]));
+    this.compare = "LOWAT";
+    /** @type {Knobs} */
+    this.shared = {};
+    /** @type {[string, string]} */
+    this.values = ["none", this.defaults.LOWAT];
+  }
+
+  /** @param {Knobs} knobs of a named scenario: against its control */
+  scenario(knobs) {
+    const { LOWAT: lowat, ...others } = knobs;
+    this.compare = "LOWAT";
+    this.values = ["none", lowat ?? this.defaults.LOWAT];
+    this.shared = others;
+  }
+
+  /** @param {{compare: string, values: [string, string], knobs: Knobs}} step */
+  step(step) {
+    this.compare = step.compare;
+    this.values = [...step.values];
+    this.shared = { ...step.knobs };
+  }
+
+  /** @param {string} name the knob in which the arms are to differ; the values begin with what it was and another */
+  differ(name) {
+    if (name === this.compare) return;
+    this.shared[this.compare] = this.values[1];
+    const first = this.shared[name] ?? this.defaults[name];
+    const offer = this.offers.find((each) => each.name === name);
+    const other = offer?.values.find((value) => value !== first) ?? first;
+    delete this.shared[name];
+    this.compare = name;
+    this.values = name === "LOWAT" ? ["none", first === "none" ? this.defaults.LOWAT : first] : [first, other];
+  }
+
+  /** @param {string} name */
+  value(name) {
+    return this.shared[name] ?? this.defaults[name];
+  }
+
+  /** @param {string} name @param {string} value @param {0 | 1} arm matters where the arms differ */
+  set(name, value, arm) {
+    if (name === this.compare) this.values[arm] = value;
+    else this.shared[name] = value;
+  }
+
+  /** @returns {[Knobs, Knobs]} */
+  get arms() {
+    const knobs = (/** @type {string} */ value) => ({ ...this.defaults, ...this.shared, [this.compare]: value });
+    return [knobs(this.values[0]), knobs(this.values[1])];
+  }
+
+  /** @returns {[string, string]} */
+  get names() {
+    const name = (/** @type {string} */ value) => `${this.compare} ${value}`;
+    return [name(this.values[0]), name(this.values[1])];
+  }
+}

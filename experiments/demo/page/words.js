@@ -1,0 +1,19 @@
+// @ts-check
+// Numbers as people read them. The same figures as `priolab show` prints.
+
+/** @param {number | null} ms */
+export function seconds(ms) {
+  if (ms === null) return "–";
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`;
+}
+
+/** @param {number | null} bytes */
+export function kib(bytes) {
+  return bytes === null ? "–" : `${Math.round(bytes / 1024).toLocaleString("en")} KiB`;
+}
+
+/** @param {number} speed */
+export function times(speed) {
+  return `${speed < 1 ? speed.toFixed(1) : speed < 10 ? Number(speed.toFixed(1)) : Math.round(speed)}×`;
+}
