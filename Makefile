@@ -47,6 +47,16 @@ notebook: ## the questions as notebooks, in JupyterLab on this machine (installe
 	@experiments/setup.sh notebook
 	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
+.PHONY: setup-demo demo slides
+setup-demo: setup
+	@experiments/setup.sh demo
+
+demo: setup-demo ## experiments as films, on a page of this machine: for a talk, or to play with
+	@$(PRIOLAB) demo --from-make
+
+slides: setup-demo ## the demo's story as one HTML file that needs no server, and as pictures: results/slides
+	@$(PRIOLAB) slides --from-make
+
 show: environment ## the newest results again
 	@$(PRIOLAB) show
 
@@ -63,11 +73,12 @@ test: setup-test ## unit, contract, server, link and lab tests
 fuzz: setup-lint ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
 	@.venv/bin/python -m tests.fuzz
 
-lint: setup-lint ## ruff, mypy, the import contract
+lint: setup-lint ## ruff, mypy, the import contract, the types of the demo's page
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@.venv/bin/python -m tests.page
 
 format: setup-lint ## rewrite the Python files in the house format
 	@.venv/bin/ruff check --fix .

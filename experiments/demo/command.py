@@ -9,7 +9,6 @@ import webbrowser
 from collections.abc import Mapping
 
 from experiments.demo.desk import Desk, processors
-from experiments.demo.server import HOST, application
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.experiment import results_folder
 from experiments.invocation import request_from
@@ -40,9 +39,11 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     results = results_folder(request.results)
     try:
         import uvicorn
+
+        from experiments.demo.server import HOST, application
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
-    with _listening(options.port) as listener:
+    with _listening(HOST, options.port) as listener:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"
         run_words = {name: value for name, value in words.items() if name != "RESULTS"}
@@ -64,15 +65,15 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         asyncio.run(server.serve(sockets=[listener]))
 
 
-def _listening(text: str) -> socket.socket:
+def _listening(host: str, text: str) -> socket.socket:
     """Raises ScenarioError for what is no port, StepFailed for one that is taken."""
     if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_PORT:
         raise ScenarioError("--port", text, f"0 to {_LARGEST_PORT}")
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, int(text)))
+        listener.bind((host, int(text)))
     except OSError as error:
         listener.close()
-        raise StepFailed("the demo", f"port {text} of {HOST}: {error.strerror}; --port names another") from error
+        raise StepFailed("the demo", f"port {text} of {host}: {error.strerror}; --port names another") from error
     return listener
