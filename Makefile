@@ -47,6 +47,16 @@ notebook: ## the questions as notebooks, in JupyterLab on this machine (installe
 	@experiments/setup.sh notebook
 	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
+.PHONY: setup-demo demo slides
+setup-demo: setup
+	@experiments/setup.sh demo
+
+demo: setup-demo ## experiments as films, on a page of this machine: for a talk, or to play with
+	@$(PRIOLAB) demo --from-make
+
+slides: setup-demo ## the demo's story as one HTML file that needs no server, and as pictures: results/slides
+	@$(PRIOLAB) slides --from-make
+
 show: environment ## the newest results again
 	@$(PRIOLAB) show
 

@@ -1,7 +1,7 @@
 """The film of a run's measured load: what an animation of it needs, and nothing that was not recorded. Pure.
 
-Between two looks at the front's socket nothing is known of it, so nothing is made up: a film holds the looks themselves,
-and the client's arrivals, which are finer. Positions are of the TCP stream (analysis/whereabouts.py); the tape says which
+Between two looks at the front's socket nothing is known of it, so nothing is made up: a film holds the looks, and the
+client's arrivals, which are finer. Positions are of the TCP stream (analysis/whereabouts.py); the tape says which
 payload stands where in it, by TLS record, so any position can be told as bytes of image and of script.
 
 Times are milliseconds from the page's request. Positions count from what had arrived by then.

@@ -3,7 +3,7 @@
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
 # `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh capture` sees to
 # what CAPTURE=yes needs as well, `setup.sh servers` to the servers of the catalogue, `setup.sh test` to what the tests
-# need, `setup.sh lint` to the checks, `setup.sh notebook` to JupyterLab. PRIOLAB_KNOBS may name the servers wanted.
+# need, `setup.sh lint` to the checks, `setup.sh notebook` to JupyterLab, `setup.sh demo` to the demo's web server. PRIOLAB_KNOBS may name the servers wanted.
 set -eu
 
 part=${1:-everything}
@@ -194,6 +194,7 @@ install "" "making the Python environment in .venv"
 case $part in
 test | lint) install dev "installing what tests and checks need in .venv" ;;
 notebook) install notebook "installing JupyterLab in .venv" ;;
+demo) install demo "installing the demo's web server in .venv" ;;
 esac
 
 # --- packages of npm -------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         if not options.no_browser and any(os.environ.get(name) for name in _DISPLAYS):
             webbrowser.open(address)
         options.kept = lambda: f"results are in {results}"
-        # It has handlers of its own, because ours would raise inside the event loop, and passes the signal on at the end.
+        # It has handlers of its own, as ours would raise inside the event loop, and passes the signal on at the end.
         asyncio.run(server.serve(sockets=[listener]))
 
 

@@ -3,8 +3,8 @@
 Rules:
 1. What is asked for is a scenario, in the words of its knobs; what is not one is refused before anything is started.
 2. An arm that is there is shown at once. One that is being run, or waits, is one job, however many ask for it.
-3. A job is `priolab run` in a process of its own: what it leaves is an experiment like any other. It is told to end when
-   nobody wants it any more, and dies with this process whatever becomes of that.
+3. A job is `priolab run` in a process of its own: what it leaves is an experiment like any other. It is told to end
+   when nobody wants it any more, and dies with this process whatever becomes of that.
 """
 
 import asyncio
