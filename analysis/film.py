@@ -8,7 +8,7 @@ Times are milliseconds from the page's request. Positions count from what had ar
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from analysis.bookkeeping import FEWEST_LOOKS
@@ -80,7 +80,11 @@ class Film:
 
     def as_document(self) -> dict[str, Any]:
         """As JSON has it."""
-        return asdict(self)
+        return {
+            **vars(self),
+            "resources": [vars(each) for each in self.resources],
+            **{name: vars(getattr(self, name)) for name in ("tape", "looks", "arrivals")},
+        }
 
 
 def film_of(run: Run) -> Film:

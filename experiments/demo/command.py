@@ -8,13 +8,12 @@ import socket
 import webbrowser
 from collections.abc import Mapping
 
-from experiments.demo.desk import Desk, processors
-from experiments.demo.server import HOST, application
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.experiment import results_folder
 from experiments.invocation import request_from
 from experiments.report import Report
 
+HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _LARGEST_PORT = 65535
@@ -38,8 +37,11 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
             raise ScenarioError(name, words[name], f"{', '.join(_ALLOWED)}; everything else is chosen on the page")
     request = request_from(words)  # whether it can be run here at all is better told before
     results = results_folder(request.results)
-    try:
+    try:  # neither is needed for anything else, and the web server is installed for the demo alone
         import uvicorn
+
+        from experiments.demo.desk import Desk, processors
+        from experiments.demo.server import application
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
     with _listening(options.port) as listener:
