@@ -48,7 +48,7 @@ notebook: ## the questions as notebooks, in JupyterLab on this machine (installe
 	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: setup-demo demo slides
-setup-demo: setup
+setup-demo:
 	@experiments/setup.sh demo
 
 demo: setup-demo ## experiments as films, on a page of this machine: for a talk, or to play with

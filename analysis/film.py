@@ -1,14 +1,14 @@
 """The film of a run's measured load: what an animation of it needs, and nothing that was not recorded. Pure.
 
-Between two looks at the front's socket nothing is known of it, so nothing is made up: a film holds the looks themselves,
-and the client's arrivals, which are finer. Positions are of the TCP stream (analysis/whereabouts.py); the tape says which
+Between two looks at the front's socket nothing is known of it, so nothing is made up: a film holds the looks, and the
+client's arrivals, which are finer. Positions are of the TCP stream (analysis/whereabouts.py); the tape says which
 payload stands where in it, by TLS record, so any position can be told as bytes of image and of script.
 
 Times are milliseconds from the page's request. Positions count from what had arrived by then.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from analysis.bookkeeping import FEWEST_LOOKS
@@ -80,7 +80,11 @@ class Film:
 
     def as_document(self) -> dict[str, Any]:
         """As JSON has it."""
-        return asdict(self)
+        return {
+            **vars(self),
+            "resources": [vars(each) for each in self.resources],
+            **{name: vars(getattr(self, name)) for name in ("tape", "looks", "arrivals")},
+        }
 
 
 def film_of(run: Run) -> Film:

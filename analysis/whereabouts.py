@@ -1,9 +1,9 @@
 """Where the bytes of the TCP stream are at a look at the front's socket, as positions in that stream. Pure.
 
-Both ends count the same stream, and TCP keeps its order; so five positions tell everything. Before `arrived` it is with
-the client; from there to `queue_from` it was sent and is neither on the link nor readable (lost, or behind something that
-was); then in the bottleneck's queue, up to `line_from`; then in the delay line before it, up to `sent`; then unsent in
-the front's kernel, up to `handed`; the rest is with the front.
+Both ends count the same stream, and TCP keeps its order; so five positions tell everything. Before `arrived` it is
+with the client; from there to `queue_from` it was sent and is neither on the link nor readable (lost, or behind
+something that was); then in the bottleneck's queue, up to `line_from`; then in the delay line before it, up to `sent`;
+then unsent in the front's kernel, up to `handed`; the rest is with the front.
 """
 
 from dataclasses import dataclass

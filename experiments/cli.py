@@ -136,6 +136,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_to(demo_parser)
     demo_parser.set_defaults(do=_demo)
+    slides_parser = commands.add_parser("slides", help="the demo's story as a file and pictures", allow_abbrev=False)
+    slides_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
+    slides_parser.add_argument("--out", type=Path, help="the folder to write (results/slides)")
+    slides_parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
+    slides_parser.set_defaults(do=_slides)
     matrix_parser = commands.add_parser(
         "matrix", help="which servers keep the order, in which dialects", allow_abbrev=False
     )
@@ -288,6 +293,13 @@ def _matrix(options: argparse.Namespace, report: Report) -> int:
 
 def _demo(options: argparse.Namespace, report: Report) -> int:
     demo.serve(options, _words(options), report)
+    return 0
+
+
+def _slides(options: argparse.Namespace, report: Report) -> int:
+    from experiments.demo import slides  # figures, which take half a second to import
+
+    report.exported(slides.export(_words(options), options.out, report), [])
     return 0
 
 

@@ -17,7 +17,7 @@ from analysis.summary import measured, typical
 class Arm:
     """A typical run, read once. layers is None if nothing, or too little, was sampled.
 
-    server: its front, where arms have several.
+    server: its front, where arms have several. called: its name, where LOWAT is not what makes it.
     """
 
     run: Run
@@ -25,6 +25,7 @@ class Arm:
     layers: Layers | None
     load: PageLoad
     server: str | None = None
+    called: str | None = None
 
     @property
     def lowat(self) -> int | None:
@@ -35,6 +36,8 @@ class Arm:
     @property
     def name(self) -> str:
         """What makes it an arm, in the figures' words."""
+        if self.called is not None:
+            return self.called
         lowat = self.run.scenario["lowat"]
         words = f"LOWAT {'unset' if lowat is None else lowat}"
         return f"{self.server}, {words}" if self.server else words
@@ -53,16 +56,25 @@ def arms(experiment: Experiment) -> list[Arm]:
     """In the experiment's order; those without a run that is ok are missing. Raises FolderError."""
     runs = [run for repetitions in experiment.arms().values() if (run := typical(repetitions)) is not None]
     several = len({run.scenario["server"] for run in runs}) > 1
-    return [_arm(run, run.scenario["server"] if several else None) for run in runs]
+    return [arm_of(run, server=run.scenario["server"] if several else None) for run in runs]
 
 
-def _arm(run: Run, server: str | None) -> Arm:
+def arm_of(run: Run, *, server: str | None = None, called: str | None = None) -> Arm:
+    """The arm of a run that is ok. Raises FolderError."""
     evidence = run.evidence()
-    return Arm(run=run, evidence=evidence, layers=run.layers(), load=measured_load(evidence), server=server)
+    load = measured_load(evidence)
+    return Arm(run=run, evidence=evidence, layers=run.layers(), load=load, server=server, called=called)
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
     """What holds for all of them, and which arms are missing."""
+    yield from facts(shown, experiment.document["fabric"])
+    names = {arm.run.arm for arm in shown}
+    yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
+
+
+def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
+    """What holds for all of them: the link, and how the front is set."""
     run = shown[0].run
     scenario = run.scenario
     rate = scenario["rate_bit_s"]
@@ -75,10 +87,8 @@ def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
     yield f"send buffer {_buffer(scenario['sndbuf_bytes'])}"
     yield f"page load {measured(run)['load']} on one connection"
     yield from _unusual(scenario)
-    made = (experiment.document["fabric"], run.observed.get("shaper"))
+    made = (fabric, run.observed.get("shaper"))
     yield ", ".join(str(word) for word in made if word)
-    names = {arm.run.arm for arm in shown}
-    yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
 
 
 def _buffer(size_bytes: int | None) -> str:

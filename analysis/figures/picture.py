@@ -58,7 +58,7 @@ def save_declaration(declaration: Mapping[str, Any], folder: Path, name: str) ->
     svg = drawn(declaration)
     files = {
         folder / f"{name}.svg": svg.encode(),
-        folder / f"{name}.png": vl_convert.svg_to_png(svg, scale=_PNG_SCALE),
+        folder / f"{name}.png": png(svg),
         folder / f"{name}.html": page(declaration, name).encode(),
     }
     for path, content in files.items():
@@ -69,6 +69,12 @@ def save_declaration(declaration: Mapping[str, Any], folder: Path, name: str) ->
 def drawn(declaration: Mapping[str, Any]) -> str:
     """A declaration as SVG."""
     return vl_convert.vegalite_to_svg(still(declaration), vl_version=_VEGA_LITE)
+
+
+def png(svg: str) -> bytes:
+    """What was drawn, as PNG."""
+    made: bytes = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
+    return made
 
 
 def page(declaration: Mapping[str, Any], title: str) -> str:

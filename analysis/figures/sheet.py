@@ -206,11 +206,16 @@ def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
         anchor="start",
         offset=14,
     )
+    return below(words, panels)
+
+
+def below(words: alt.TitleParams, panels: Sequence[Chart]) -> Chart:
+    """All panels, below a title."""
     with warnings.catch_warnings():
         # All panels have the same _MOVE on purpose.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter", UserWarning)
-        below = alt.vconcat(*panels, spacing=26, title=words)
-    return below.configure(**CONFIG)
+        made = alt.vconcat(*panels, spacing=26, title=words)
+    return made.configure(**CONFIG)
 
 
 def legend(present: Sequence[str]) -> alt.Legend:

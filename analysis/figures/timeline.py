@@ -78,17 +78,19 @@ class _Rows:
 def draw(experiment: Experiment) -> Chart | None:
     """The chart, None if no arm has anything to show."""
     shown = arms(experiment)
-    if not shown:
-        return None
+    return sheet(panels_of(shown), list(headline(experiment, shown))) if shown else None
+
+
+def panels_of(shown: Sequence[Arm]) -> list[Chart]:
+    """A panel for each arm, on one time axis; the last shows it."""
     most_s = max(arm.load.ms(max(arm.load.image.last_byte_ns, arm.load.script.last_byte_ns)) for arm in shown) / 1000
     axis = Axis(most=most_s * 1.03, title="seconds after the page was asked for")
     looks = [backlog(arm.load, arm.layers, axis.most) for arm in shown]
     rows = _rows(looks, [arm.lowat for arm in shown])
-    panels = [
+    return [
         _panel(arm, seen, rows, axis, is_last=index == len(shown) - 1)
         for index, (arm, seen) in enumerate(zip(shown, looks, strict=True))
     ]
-    return sheet(panels, list(headline(experiment, shown)))
 
 
 def save(experiment: Experiment) -> list[Path]:

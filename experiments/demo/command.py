@@ -8,12 +8,12 @@ import socket
 import webbrowser
 from collections.abc import Mapping
 
-from experiments.demo.desk import Desk, processors
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.experiment import results_folder
 from experiments.invocation import request_from
 from experiments.report import Report
 
+HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _LARGEST_PORT = 65535
@@ -37,13 +37,14 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
             raise ScenarioError(name, words[name], f"{', '.join(_ALLOWED)}; everything else is chosen on the page")
     request = request_from(words)  # whether it can be run here at all is better told before
     results = results_folder(request.results)
-    try:
+    try:  # neither is needed for anything else, and the web server is installed for the demo alone
         import uvicorn
 
-        from experiments.demo.server import HOST, application
+        from experiments.demo.desk import Desk, processors
+        from experiments.demo.server import application
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
-    with _listening(HOST, options.port) as listener:
+    with _listening(options.port) as listener:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"
         run_words = {name: value for name, value in words.items() if name != "RESULTS"}
@@ -61,19 +62,19 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         if not options.no_browser and any(os.environ.get(name) for name in _DISPLAYS):
             webbrowser.open(address)
         options.kept = lambda: f"results are in {results}"
-        # It has handlers of its own, because ours would raise inside the event loop, and passes the signal on at the end.
+        # It has handlers of its own, as ours would raise inside the event loop, and passes the signal on at the end.
         asyncio.run(server.serve(sockets=[listener]))
 
 
-def _listening(host: str, text: str) -> socket.socket:
+def _listening(text: str) -> socket.socket:
     """Raises ScenarioError for what is no port, StepFailed for one that is taken."""
     if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_PORT:
         raise ScenarioError("--port", text, f"0 to {_LARGEST_PORT}")
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, int(text)))
+        listener.bind((HOST, int(text)))
     except OSError as error:
         listener.close()
-        raise StepFailed("the demo", f"port {text} of {host}: {error.strerror}; --port names another") from error
+        raise StepFailed("the demo", f"port {text} of {HOST}: {error.strerror}; --port names another") from error
     return listener

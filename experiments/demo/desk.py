@@ -3,8 +3,8 @@
 Rules:
 1. What is asked for is a scenario, in the words of its knobs; what is not one is refused before anything is started.
 2. An arm that is there is shown at once. One that is being run, or waits, is one job, however many ask for it.
-3. A job is `priolab run` in a process of its own: what it leaves is an experiment like any other. It is told to end when
-   nobody wants it any more, and dies with this process whatever becomes of that.
+3. A job is `priolab run` in a process of its own: what it leaves is an experiment like any other. It is told to end
+   when nobody wants it any more, and dies with this process whatever becomes of that.
 """
 
 import asyncio
@@ -100,18 +100,25 @@ class Desk:
         self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count(1)
 
+    def find(self, knobs: Mapping[str, str]) -> Shown | None:
+        """The arm of these knobs, defaults for the rest, if it is there. Raises ScenarioError, Unavailable."""
+        return self._shelf.find(self._request(knobs))
+
+    def _request(self, knobs: Mapping[str, str]) -> Request:
+        # What a person may list with commas is one arm only here, so all is checked as one scenario first.
+        complete = _complete(knobs)
+        scenario_from(complete)
+        return request_from({**complete, **self._run_words})
+
     def ask(self, knobs: Mapping[str, str]) -> Shown | Job:
         """The arm of these knobs, defaults for the rest, or the job that makes it.
 
         Raises ScenarioError, Unavailable where it cannot be run here, Busy.
         """
-        # What a person may list with commas is one arm only here, so all is checked as one scenario first.
-        complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()}
-        scenario_from({**complete, **knobs})
-        request = request_from({**complete, **self._run_words})
+        request = self._request(knobs)
         if found := self._shelf.find(request):
             return found
-        words = tuple(f"{name}={value}" for name, value in {**complete, **self._run_words}.items())
+        words = tuple(f"{name}={value}" for name, value in {**_complete(knobs), **self._run_words}.items())
         for job in self._jobs.values():
             if not job.is_over and job.words == words:
                 return job
@@ -193,6 +200,11 @@ class Desk:
             return
         reason = said[-1].removeprefix("priolab: ") if said else "it said nothing"
         job.say(State.FAILED, f"{reason}" if code else "it named no folder")
+
+
+def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
+    """With defaults, and with what is no knob at all, for the scenario to refuse."""
+    return {name: knob.default for name, knob in KNOBS.items()} | dict(knobs)
 
 
 def _die_with_parent() -> None:

@@ -9,6 +9,8 @@ Rules:
    once, when the server starts.
 """
 
+import asyncio
+import contextlib
 import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -28,12 +30,12 @@ from starlette.routing import Route
 
 from analysis.journals import FolderError
 from experiments.demo.choices import offers
+from experiments.demo.command import HOST
 from experiments.demo.desk import Busy, Desk, Job, News
 from experiments.demo.showing import Shown, document
 from experiments.demo.story import steps
 from experiments.errors import LabError, ScenarioError
 
-HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
 TOKEN_HEADER = "x-priolab-token"  # noqa: S105  a header's name
 PAGE = Path(__file__).resolve().parent / "page"
@@ -45,6 +47,8 @@ _KINDS: Mapping[str, str] = {
     ".svg": "image/svg+xml",
 }
 _MOST_BYTES = 16 * 1024
+_AHEAD_S = 1.0
+"""The first page comes first."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -100,7 +104,9 @@ def application(desk: Desk, token: str) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        reading = asyncio.create_task(_read_ahead(desk))
         yield
+        reading.cancel()
         await desk.close()
 
     return Starlette(
@@ -122,6 +128,16 @@ def application(desk: Desk, token: str) -> Starlette:
         },
         lifespan=lifespan,
     )
+
+
+async def _read_ahead(desk: Desk) -> None:
+    """What of the story has been run is read before anybody asks for it."""
+    await asyncio.sleep(_AHEAD_S)
+    for step in steps():
+        for knobs in step.arms:
+            with contextlib.suppress(LabError, FolderError):
+                if shown := desk.find(knobs):
+                    await _shown(shown)
 
 
 def _json(document: Any, status: int = 200) -> JSONResponse:

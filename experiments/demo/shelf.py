@@ -7,7 +7,8 @@ from typing import Any
 
 from experiments import reuse, sources
 from experiments.demo.showing import Shown
-from experiments.fabrics.fabric import Fabric
+from experiments.fabrics.fabric import FABRICS
+from experiments.knobs import scenario_from
 from experiments.record import PARTIAL, read_json
 from experiments.request import Request
 
@@ -24,7 +25,7 @@ class Shelf:
     def find(self, request: Request) -> Shown | None:
         """A finished arm that is what this request, of one arm, would come to; the newest. Raises LabError."""
         (arm,) = request.arms
-        versions = _versions(request.manner.fabric, arm.scenario.server, capture=request.manner.capture)
+        versions = _versions(request.manner.fabric.name, arm.scenario.server, capture=request.manner.capture)
         wanted = reuse.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
         fit = [
             (str(document["started_at"]), path.name, Shown(folder=path, arm=name))
@@ -49,11 +50,9 @@ class Shelf:
 
 
 @cache
-def _versions(fabric: Fabric, server: str, *, capture: bool) -> Mapping[str, str]:
+def _versions(fabric: str, server: str, *, capture: bool) -> Mapping[str, str]:
     """Asked once: programs of this machine do not change while a talk is given."""
-    from experiments.knobs import scenario_from
-
-    tools = fabric.tools(scenario_from({"SERVER": server}), capture=capture)
+    tools = FABRICS[fabric].tools(scenario_from({"SERVER": server}), capture=capture)
     return reuse.versions_here({server: tools})
 
 

@@ -29,9 +29,15 @@ class Step:
         first, second = ({**self.knobs, self.compare: value} for value in self.values)
         return first, second
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """What each is called."""
+        first, second = (f"{self.compare} {value}" for value in self.values)
+        return first, second
+
     def as_document(self) -> dict[str, Any]:
         """As the page takes it."""
-        return {**vars(self), "arms": list(self.arms)}
+        return {**vars(self), "names": self.names}
 
 
 @cache

@@ -52,6 +52,9 @@ export async function choices() {
   return (await call("/api/choices")).json();
 }
 
+/** What was shown once need not be asked for again: a finished run does not change. @type {Map<string, Shown>} */
+const seen = new Map();
+
 /**
  * The arm of these knobs: at once if it has been run, else when its job is done.
  * @param {Record<string, string>} knobs
@@ -60,6 +63,19 @@ export async function choices() {
  * @returns {Promise<Shown>}
  */
 export async function arm(knobs, told, signal) {
+  const key = JSON.stringify(knobs);
+  const shown = seen.get(key) ?? (await made(knobs, told, signal));
+  seen.set(key, shown);
+  return shown;
+}
+
+/**
+ * @param {Record<string, string>} knobs
+ * @param {(news: News) => void} told
+ * @param {AbortSignal} signal
+ * @returns {Promise<Shown>}
+ */
+async function made(knobs, told, signal) {
   const asked = await call("/api/arms", { method: "POST", body: JSON.stringify({ knobs }), signal });
   const answer = await asked.json();
   if (answer.shown) return answer.shown;

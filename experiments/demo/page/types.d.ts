@@ -88,8 +88,8 @@ export interface StepOffer {
   text: string;
   compare: string;
   values: [string, string];
+  names: [string, string];
   knobs: Record<string, string>;
-  arms: [Record<string, string>, Record<string, string>];
   speed: number;
 }
 
@@ -100,7 +100,7 @@ export interface Choices {
   story: StepOffer[];
 }
 
-/** A file of slides: every step with the arms that were run for it. */
+/** A step in a file of slides; `shown` are keys of the arms that it holds. */
 export interface Slide extends StepOffer {
-  shown: [Shown, Shown];
+  shown: [string, string];
 }

@@ -1,0 +1,33 @@
+"""A slide: a statement, a sentence or two, and below them the timelines of the arms that show it."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from analysis.figures import lettering
+from analysis.figures.arms import Arm, facts
+from analysis.figures.palette import INK
+from analysis.figures.sheet import WIDTH, Chart, below
+from analysis.figures.timeline import panels_of
+
+_TITLE_PX = 44
+_TEXT_PX = 27
+
+
+def draw(title: str, text: str, shown: Sequence[Arm], fabric: str) -> Chart:
+    """The chart. shown: at least one arm."""
+    words = alt.TitleParams(
+        lettering.wrapped(title.split(), " ", _TITLE_PX, WIDTH),
+        subtitle=[
+            *lettering.wrapped(text.split(), " ", _TEXT_PX, WIDTH),
+            *lettering.wrapped(list(facts(shown, fabric)), " · ", _TEXT_PX, WIDTH),
+        ],
+        fontSize=_TITLE_PX,
+        subtitleFontSize=_TEXT_PX,
+        subtitleColor=INK,
+        subtitlePadding=10,
+        color=INK,
+        anchor="start",
+        offset=24,
+    )
+    return below(words, panels_of(shown))

@@ -1,0 +1,28 @@
+// @ts-check
+// The file of slides: the story, with all that was recorded for it inside. It asks nobody for anything.
+
+import { onKeys, playerKeys } from "./keys.js";
+import { Presenter } from "./presenter.js";
+import { Scene } from "./scene.js";
+import { toggleTheme } from "./theme.js";
+
+/** @typedef {import("./types.js").Slide} Slide */
+
+/** @param {string} id */
+function at(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`no #${id}`);
+  return found;
+}
+
+/** @type {{arms: Record<string, import("./types.js").Shown>, slides: Slide[]}} */
+const told = JSON.parse(at("told").textContent ?? "");
+const scene = new Scene(at("stages"), at("player"));
+const presenter = new Presenter(at("story"), told.slides, (step) => {
+  const { shown, names, speed } = /** @type {Slide} */ (step);
+  scene.open(shown.map((key) => told.arms[key]), names, speed);
+  scene.player.play();
+});
+at("theme").addEventListener("click", toggleTheme);
+onKeys({ ...playerKeys(scene.player), ...presenter.keys, t: toggleTheme });
+presenter.go(0);

@@ -1,0 +1,130 @@
+"""`priolab slides`: the demo's story as one HTML file that needs no server, and as a picture of each step.
+
+The file is the page itself: the same modules, as data addresses, and the films of the arms. Pictures are timelines,
+which show all of a load at once; they need no browser.
+"""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis.figures import picture, slide
+from analysis.figures.arms import arm_of
+from analysis.load import load_experiment
+from experiments.demo.shelf import Shelf
+from experiments.demo.showing import Shown, document
+from experiments.demo.story import Step, steps
+from experiments.errors import ScenarioError, StepFailed
+from experiments.experiment import results_folder, run_experiment
+from experiments.fabrics.fabric import choose
+from experiments.invocation import run_values
+from experiments.knobs import KNOBS
+from experiments.record import check_document, write_document
+from experiments.report import Report
+from experiments.request import Arm, Manner, Request
+
+_PAGE = Path(__file__).with_name("page")
+_TEMPLATE = Path(__file__).with_name("slides.html")
+_MODULES = ("slides", "presenter", "scene", "stage", "player", "film", "keys", "theme", "words")
+_IMPORT = re.compile(r'(from|import) "\./([a-z]+\.js)"')
+_ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
+_STEP = "exporting slides"
+
+
+def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[Path]:
+    """Run what of the story has not been run, and write index.html and a picture of each step. Raises LabError."""
+    for name in words:
+        if name not in _ALLOWED:
+            raise ScenarioError(name, words[name], f"{', '.join(_ALLOWED)}; the story says the rest")
+    run = run_values(words)
+    results = results_folder(run["RESULTS"])
+    folder = out or results / "slides"
+    check_document(folder / "index.html", _STEP)
+    arms = [_arm(knobs) for step in steps() for knobs in step.arms]
+    fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])
+    manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample_ns=run["SAMPLE"])
+    shelf = Shelf(results)
+    found = _found(arms, manner, results, shelf)
+    missing = [arm for arm in arms if arm.name not in found]
+    if missing:
+        request = Request(name="story", arms=_distinct(missing), repeat=1, manner=manner, results=results)
+        report.announce(request)
+        with report.progress(request) as progress:
+            run_experiment(request, progress)
+        found = _found(arms, manner, results, shelf)
+    if lack := next((arm for arm in arms if arm.name not in found), None):
+        raise StepFailed(_STEP, f"the run of {lack.name} is not ok; `priolab show` says why")
+    return list(_written(folder, [(step, tuple(found[_arm(knobs).name] for knobs in step.arms)) for step in steps()]))
+
+
+def _arm(knobs: Mapping[str, str]) -> Arm:
+    """Named for what is not as usual."""
+    complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()}
+    unusual = [f"{name}-{value}" for name, value in complete.items() if value != KNOBS[name].default]
+    return Arm(name="-".join(unusual).lower() or "usual", knobs=complete)
+
+
+def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    return tuple({arm.name: arm for arm in arms}.values())
+
+
+def _found(arms: Sequence[Arm], manner: Manner, results: Path, shelf: Shelf) -> dict[str, Shown]:
+    """Of the arms those that have been run, by name."""
+    asked = {
+        arm.name: Request(name=arm.name, arms=(arm,), repeat=1, manner=manner, results=results)
+        for arm in _distinct(arms)
+    }
+    return {name: shown for name, request in asked.items() if (shown := shelf.find(request))}
+
+
+def _written(folder: Path, told: Sequence[tuple[Step, tuple[Shown, ...]]]) -> Iterator[Path]:
+    index = folder / "index.html"
+    write_document(index, _file(told).encode(), _STEP)
+    yield index
+    for number, (step, shown) in enumerate(told, start=1):
+        runs = [next(run for run in load_experiment(each.folder).runs if run.arm == each.arm) for each in shown]
+        named = [arm_of(run, called=name) for run, name in zip(runs, step.names, strict=True)]
+        fabric = str(runs[0].document["fabric"])
+        chart = slide.draw(step.title, step.text, named, fabric)
+        drawn = picture.drawn(chart.to_dict(validate=False))
+        for path, content in ((".svg", drawn.encode()), (".png", picture.png(drawn))):
+            target = folder / f"{number:02}-{_slug(step.title)}{path}"
+            write_document(target, content, _STEP)
+            yield target
+
+
+def _slug(title: str) -> str:
+    return "-".join(re.findall(r"[a-z0-9]+", title.lower())[:4])
+
+
+def _file(told: Sequence[tuple[Step, tuple[Shown, ...]]]) -> str:
+    arms: dict[str, Any] = {}
+    slides = []
+    for step, shown in told:
+        documents = [document(each) for each in shown]
+        keys = [f"{each['experiment']}/{each['run']}" for each in documents]
+        arms |= dict(zip(keys, documents, strict=True))
+        slides.append({**step.as_document(), "shown": keys})
+    fabrics = ", ".join(dict.fromkeys(each["fabric"] for each in arms.values()))
+    values = {
+        "style": (_PAGE / "style.css").read_text(),
+        "modules": _script({"imports": {f"{name}.js": _module(name) for name in _MODULES}}),
+        "told": _script({"arms": arms, "slides": slides}),
+        "made": html.escape(f"recorded in the fabric {fabrics}"),
+    }
+    return re.sub(r"\{([a-z]+)\}", lambda match: values[match[1]], _TEMPLATE.read_text())
+
+
+def _module(name: str) -> str:
+    """As a data address. Modules there have no folder, so they call each other by bare names."""
+    text = _IMPORT.sub(r'\1 "\2"', (_PAGE / f"{name}.js").read_text())
+    return "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()
+
+
+def _script(value: Any) -> str:
+    """JSON that can stand in a script element."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
