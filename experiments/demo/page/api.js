@@ -5,6 +5,7 @@
 /** @typedef {import("./types.js").News} News */
 
 const KEPT = "priolab-token";
+const STOPPED = "the lab stopped before the run was done";
 
 function token() {
   const given = location.hash.slice(1);
@@ -89,13 +90,15 @@ async function made(knobs, told, signal) {
       if (news.shown) return news.shown;
       if (news.state === "failed" || news.state === "cancelled") throw new Refused(news.text);
     }
-  } catch (error) {
-    // What a browser throws when the connection is lost.
-    if (!(error instanceof TypeError)) throw error;
   } finally {
     signal.removeEventListener("abort", cancel);
   }
-  throw new Refused("the lab stopped before the run was done");
+  throw new Refused(STOPPED);
+}
+
+/** A browser throws a TypeError when a connection ends in the middle. @param {unknown} error @returns {never} */
+function lost(error) {
+  throw error instanceof TypeError ? new Refused(STOPPED) : error;
 }
 
 /** @param {Response} response @returns {AsyncGenerator<News>} */
@@ -104,7 +107,7 @@ async function* lines(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch(lost);
     if (done) return;
     const [...whole] = (rest + value).split("\n");
     rest = whole.pop() ?? "";

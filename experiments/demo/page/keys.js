@@ -1,8 +1,12 @@
 // @ts-check
 // What keys do, unless something is being typed or chosen.
 
-/** @param {Element | null} target */
-function takesKeys(target) {
+const OF_SLIDERS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
+
+/** @param {Element | null} target @param {string} key */
+function takes(target, key) {
+  if (key === "Escape") return false;
+  if (target instanceof HTMLInputElement && target.type === "range") return OF_SLIDERS.includes(key);
   return target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
 }
 
@@ -11,7 +15,9 @@ function takesKeys(target) {
  */
 export function onKeys(actions) {
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || takesKeys(document.activeElement)) return;
+    // A dialog has keys of its own.
+    if (document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || takes(document.activeElement, event.key)) return;
     // A button that has the focus is pressed by these.
     if ((event.key === " " || event.key === "Enter") && document.activeElement instanceof HTMLButtonElement) return;
     const action = actions[event.key];

@@ -102,7 +102,7 @@ export class Panel {
       ["How to tell", found.card.tell],
       ["What helps", found.card.cure],
     ]) {
-      if (text) card.append(element("h3", "", term), element("p", "", text));
+      if (text) card.append(element("h2", "", term), element("p", "", text));
     }
     return card;
   }

@@ -41,6 +41,8 @@ const STRIP_RIGHT = 26;
 const LANE = { image: 152, script: 184 };
 const LANE_HEIGHT = 22;
 const STRIP_BOTTOM = 216;
+/** What the words beside the script's line may take. */
+const NAME_ROOM = 80;
 
 /** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
 function make(tag, attributes, text) {
@@ -303,7 +305,12 @@ export class Stage {
     const exists = tMs >= this.film.availableMs;
     const x = this._x(this.film.availableMs);
     set(this.parts.available, { x1: x, x2: x, visibility: exists ? "visible" : "hidden" });
-    set(this.parts["available-name"], { x: x + 4, visibility: exists ? "visible" : "hidden" });
+    const toTheLeft = x > this.width - STRIP_RIGHT - NAME_ROOM;
+    set(this.parts["available-name"], {
+      x: toTheLeft ? x - 4 : x + 4,
+      "text-anchor": toTheLeft ? "end" : "start",
+      visibility: exists ? "visible" : "hidden",
+    });
     set(this.parts.now, { x1: now, x2: now });
     this._showWait(tMs, now);
   }

@@ -1,0 +1,85 @@
+"""The demo, started as its user starts it, on a port of its own."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import Lab
+
+_BEGIN_S = 60.0
+_END_S = 60.0
+_TICK_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """One that listens. address: what it told to open; log: all that it has said."""
+
+    lab: Lab
+    process: subprocess.Popen[bytes]
+    address: str
+    log: Path
+
+    @property
+    def origin(self) -> str:
+        """Without the token."""
+        return self.address.partition("/#")[0]
+
+    @property
+    def token(self) -> str:
+        """What it takes to ask for anything."""
+        return self.address.partition("#")[2]
+
+    @property
+    def port(self) -> int:
+        """Of 127.0.0.1."""
+        return int(self.origin.rpartition(":")[2])
+
+    def experiments(self) -> set[str]:
+        """The names of what has been run."""
+        files = self.lab.results.glob("*/experiment.json")
+        return {file.parent.name for file in files if not file.parent.is_symlink()}
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """With a signal; its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(_END_S)
+
+
+@contextmanager
+def demonstration(lab: Lab, *words: str) -> Iterator[Demo]:
+    """Until the block's end, or until it is ended there."""
+    log = lab.root / "demo.log"
+    command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [*command, f"RESULTS={lab.results}", *words],
+            env=lab.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield Demo(lab=lab, process=process, address=_address(process, log), log=log)
+        if process.poll() is None:
+            process.terminate()
+            code = process.wait(_END_S)
+            assert code == 128 + signal.SIGTERM, log.read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    end = time.monotonic() + _BEGIN_S
+    while time.monotonic() < end and process.poll() is None:
+        if found := re.search(r"^open (http://\S+)\n", log.read_text(), re.MULTILINE):
+            return found[1]
+        time.sleep(_TICK_S)
+    raise AssertionError(log.read_text())

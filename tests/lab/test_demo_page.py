@@ -1,0 +1,392 @@
+"""The demo's page in a real browser: what people do there, with a pointer or without, and what they then see.
+
+All tests share a lab; each may count on what the fixtures have run, and on nothing that another test did.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from experiments.demo.story import steps
+from experiments.programs import find
+from tests.conftest import make_lab
+from tests.demonstration import Demo, demonstration
+from tests.lab.visits import (
+    RUN_MS,
+    expected,
+    figures,
+    launched,
+    layout_faults,
+    said,
+    scrub,
+    shown,
+    violations,
+    visit,
+)
+
+pytestmark = pytest.mark.usefixtures("guest", "chromium")
+
+NAMES = ["LOWAT none", "LOWAT 131072"]
+WINDOWS = [(1280, 720, 11.0), (1920, 1080, 12.0)]
+INSTANTS = (0.0, 0.03, 0.06, 0.15, 0.24, 0.4, 0.55, 0.75, 1.0)
+_BRIGHT = 128
+_MOST_STOPS = 60
+_SETTLE_S = 30.0
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
+    """One for all tests, which have contexts of their own."""
+    program = find("chromium")
+    assert program
+    with sync_playwright() as playwright, launched(playwright, program) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def demo(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:  # noqa: ARG001
+    """In a lab of its own, where nothing has been run."""
+    with demonstration(make_lab(tmp_path_factory.mktemp("demo")), "FABRIC=virtual") as begun:
+        yield begun
+
+
+@dataclass(frozen=True, kw_only=True)
+class First:
+    """What the first visit saw: lines of the status, what was shown, whether it played, and how many were run."""
+
+    said: list[str]
+    shown: list[str]
+    names: list[str]
+    button: str
+    experiments: set[str]
+
+
+@pytest.fixture(scope="module")
+def first(demo: Demo, browser: Browser) -> First:
+    """The first visit ever: the usual pair is run."""
+    with visit(browser, demo.address) as page:
+        arms = shown(page)
+        return First(
+            said=said(page),
+            shown=arms,
+            names=page.locator(".arm-name").all_inner_texts(),
+            button=page.locator(".play").inner_text(),
+            experiments=demo.experiments(),
+        )
+
+
+@pytest.fixture(scope="module")
+def slides(demo: Demo, first: First) -> Path:  # noqa: ARG001
+    """The exported story; all its arms have been run then."""
+    command = [sys.executable, "-m", "experiments.cli", "slides", f"RESULTS={demo.lab.results}", "FABRIC=virtual"]
+    done = subprocess.run(command, env=demo.lab.environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return demo.lab.results / "slides"
+
+
+@pytest.fixture
+def at(demo: Demo, first: First, browser: Browser) -> Iterator[Visit]:  # noqa: ARG001
+    """Opens the page, with the usual pair shown and stopped; at the test's end nothing must have gone wrong there."""
+    opened = []
+
+    def begin(**how: Any) -> Page:
+        visiting = visit(browser, demo.address, **how)
+        opened.append(visiting)
+        page = visiting.__enter__()
+        shown(page)
+        page.keyboard.press("Space")
+        expect(page.locator(".play")).to_have_text("Play")
+        return page
+
+    yield begin
+    for visiting in opened:
+        visiting.__exit__(None, None, None)
+
+
+def _summary(demo: Demo, experiment: str) -> Mapping[str, Mapping[str, Any]]:
+    """The arms of `priolab show --json`, by name."""
+    command = [sys.executable, "-m", "experiments.cli", "show", str(demo.lab.results / experiment), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return {arm["name"]: arm for arm in json.loads(done.stdout)["arms"]}
+
+
+def _figures_are_those_of_the_command_line(demo: Demo, page: Page) -> None:
+    arms = shown(page)
+    there = figures(page)
+    assert len(arms) == len(there) == 2
+    for named, seen in zip(arms, there, strict=True):
+        experiment, _, run = named.partition("/")
+        arm = _summary(demo, experiment)[run.rpartition(".")[0]]
+        assert len(seen) == (5 if arm["oracle"] else 4)
+        assert seen == {name: expected(arm, name) for name in seen}
+
+
+def _becomes(page: Page, names: list[str]) -> None:
+    expect(page.locator(".arm-name")).to_have_text(names, timeout=RUN_MS)
+    shown(page)
+
+
+def _knob(page: Page, label: str) -> Locator:
+    return page.get_by_label(label, exact=True)
+
+
+def test_the_first_visit_runs_and_plays(first: First) -> None:
+    """Both arms, each an experiment of its own, told of while it lasts, and then shown from the beginning."""
+    assert first.names == NAMES
+    assert [name.partition("/")[2] for name in first.shown] == ["control.1", "lowat-131072.1"]
+    assert {name.partition("/")[0] for name in first.shown} == first.experiments
+    assert len(first.experiments) == 2
+    assert any(re.search(r"LOWAT none: .*load \d of 3.* \(\d+ s\)$", line) for line in first.said), first.said
+    assert first.button == "Pause"
+
+
+def test_figures_are_those_of_the_command_line(demo: Demo, at: Visit) -> None:
+    """Every figure of the page is one of `priolab show --json` of that run, rounded."""
+    _figures_are_those_of_the_command_line(demo, at())
+
+
+def test_lowat_is_changed_with_a_key(demo: Demo, at: Visit) -> None:
+    """The lower arm is another, its run is told of; the upper one is not run again, nor anything twice."""
+    page = at()
+    before, upper = demo.experiments(), shown(page)[0]
+    slider = _knob(page, "LOWAT, below")
+    slider.focus()
+    slider.press("ArrowLeft")
+    _becomes(page, ["LOWAT none", "LOWAT 262144"])
+    assert slider.get_attribute("aria-valuetext") == "262144"
+    expect(slider).to_be_focused()
+    assert shown(page)[0] == upper
+    assert len(demo.experiments() - before) == 1
+    assert any(line.startswith("LOWAT 262144: ") for line in said(page)), said(page)
+    _figures_are_those_of_the_command_line(demo, page)
+    slider.press("ArrowRight")
+    _becomes(page, NAMES)
+    assert len(demo.experiments() - before) == 1
+
+
+def test_another_knob_is_compared(demo: Demo, at: Visit) -> None:
+    """Servers instead of LOWAT: the lower arm's value of that stays, and the figures are again those of the runs."""
+    page = at()
+    _knob(page, "The arms differ in").select_option("SERVER")
+    expect(page.locator(".arm-name").first).to_have_text("SERVER nginx", timeout=RUN_MS)
+    _knob(page, "SERVER, below").select_option("haproxy")
+    _becomes(page, ["SERVER nginx", "SERVER haproxy"])
+    assert _knob(page, "LOWAT").get_attribute("aria-valuetext") == "131072"
+    _figures_are_those_of_the_command_line(demo, page)
+
+
+def test_what_is_not_allowed_is_told(demo: Demo, at: Visit) -> None:
+    """In the words of the command line; nothing is run, and what was shown stays."""
+    page = at(refusals=1)
+    before, arms = demo.experiments(), shown(page)
+    page.get_by_text("All other knobs").click()
+    field = _knob(page, "LOSS")
+    field.fill("half; rm -rf /")
+    field.press("Enter")
+    status = page.locator("#status.wrong #said")
+    expect(status).to_contain_text("LOSS=half; rm -rf / is not allowed; allowed: 0% to 50%")
+    assert (page.locator("body").get_attribute("data-experiment") or "").split() == arms
+    assert demo.experiments() == before
+    assert not list(demo.lab.results.glob("*.partial"))
+    field.fill("0%")
+    field.press("Enter")
+    expect(page.locator("#status")).to_be_hidden()
+    expect(page.locator("#stages")).not_to_have_class("stale")
+
+
+def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
+    """With a key; both runs end and undo what they did, and what was shown stays."""
+    page = at()
+    before, arms = demo.experiments(), shown(page)
+    _knob(page, "DELAY").select_option("20ms")
+    expect(page.locator("#cancel")).to_be_visible(timeout=RUN_MS)
+    _until(lambda: any("priolab" in line or "experiments.cli run" in line for line in demo.lab.processes()))
+    page.keyboard.press("Escape")
+    expect(page.locator("#said")).to_have_text("Cancelled. What is shown was there before.")
+    expect(page.locator("#cancel")).to_be_hidden()
+    _until(lambda: not any("experiments.cli run" in line for line in demo.lab.processes()))
+    _until(lambda: not list(demo.lab.results.glob("*.partial")))
+    assert (page.locator("body").get_attribute("data-experiment") or "").split() == arms
+    assert demo.experiments() == before
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + _SETTLE_S
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("slides")
+def test_the_story_is_told_with_keys(demo: Demo, at: Visit) -> None:
+    """Every step with its title and its two arms, forward and back; in the end the knobs are those of the last one."""
+    page = at()
+    before = demo.experiments()
+    page.keyboard.press("p")
+    for number, step in enumerate(steps(), start=1):
+        expect(page.locator(".step-title")).to_have_text(step.title)
+        expect(page.locator(".step-count")).to_have_text(f"{number} of {len(steps())}")
+        _becomes(page, list(step.names))
+        _figures_are_those_of_the_command_line(demo, page)
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Home")
+    expect(page.locator(".step-title")).to_have_text(steps()[0].title)
+    page.keyboard.press("End")
+    page.keyboard.press("PageUp")
+    expect(page.locator(".step-title")).to_have_text(steps()[-2].title)
+    page.keyboard.press("PageDown")
+    _becomes(page, list(steps()[-1].names))
+    page.keyboard.press("Escape")
+    expect(page.locator(".step-title")).to_be_hidden()
+    expect(_knob(page, "The arms differ in")).to_have_value(steps()[-1].compare)
+    assert demo.experiments() == before
+
+
+def test_the_player_is_driven_with_keys(at: Visit) -> None:
+    """Its keys work wherever the focus is, but for those that a control has use for."""
+    page = at()
+    clock, factor = page.locator(".clock"), page.locator(".factor")
+    page.keyboard.press("e")
+    end = clock.inner_text()
+    assert float(end.removesuffix(" s")) > 5
+    page.keyboard.press("0")
+    expect(clock).to_have_text("0.00 s")
+    page.locator(".scrub").focus()
+    page.keyboard.press(".")
+    assert 0 < float(clock.inner_text().removesuffix(" s")) < 1
+    page.keyboard.press("+")
+    expect(factor).to_have_text("3×")  # noqa: RUF001
+    page.keyboard.press("End")
+    expect(clock).to_have_text(end)
+    page.keyboard.press("Space")
+    expect(page.locator(".play")).to_have_text("Pause")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(at: Visit, scheme: str) -> None:
+    """As the machine is set, until a key changes it."""
+    page = at(color_scheme=scheme)
+    assert _is_bright(page) == (scheme == "light")
+    page.keyboard.press("t")
+    assert _is_bright(page) == (scheme == "dark")
+
+
+def _is_bright(page: Page) -> bool:
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return int(re.findall(r"\d+", colour)[0]) > _BRIGHT
+
+
+@pytest.mark.parametrize("presenting", [False, True])
+def test_every_control_is_reached_without_a_pointer(at: Visit, *, presenting: bool) -> None:
+    """Tab goes to each of them in turn, and the one that has the focus is seen to have it."""
+    page = at()
+    if presenting:
+        page.keyboard.press("p")
+    else:
+        page.get_by_text("All other knobs").click()
+    page.evaluate("""() => {
+        window.controls = [...document.querySelectorAll("a[href], button, select, input, textarea, summary")]
+            .filter((each) => each.checkVisibility() && !each.disabled);
+        document.activeElement.blur();
+    }""")
+    count = page.evaluate("controls.length")
+    reached, plain = set(), []
+    for _ in range(_MOST_STOPS):
+        page.keyboard.press("Tab")
+        number, outline, text = page.evaluate("""() => {
+            const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+            const visible = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+            return [controls.indexOf(document.activeElement), visible, document.activeElement.outerHTML.slice(0, 90)];
+        }""")
+        reached.add(number)
+        if number >= 0 and not outline:
+            plain.append(text)
+    assert plain == []
+    assert reached >= set(range(count)), [
+        page.evaluate(f"controls[{n}].outerHTML") for n in set(range(count)) - reached
+    ]
+    assert count > (4 if presenting else 15)
+
+
+def test_help_is_opened_and_closed_with_keys(at: Visit) -> None:
+    """A dialog that has the focus until it is closed."""
+    page = at()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.get_by_role("button", name="Close")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.get_by_role("button", name="Keys").press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+@pytest.mark.usefixtures("slides")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_accessibility_checker_finds_nothing(at: Visit, axe_script: Path, scheme: str) -> None:
+    """While exploring, presenting, helping, and when something is wrong."""
+    page = at(color_scheme=scheme, bypass_csp=True, refusals=1)
+    page.get_by_text("All other knobs").click()
+    scrub(page, 0.3)
+    assert violations(page, axe_script) == []
+    _knob(page, "LOSS").fill("half")
+    _knob(page, "LOSS").press("Enter")
+    expect(page.locator("#status.wrong")).to_be_visible()
+    assert violations(page, axe_script) == []
+    page.locator("#keys").click()
+    assert violations(page, axe_script) == []
+    page.keyboard.press("Escape")
+    page.locator("#mode").click()
+    _becomes(page, list(steps()[0].names))
+    assert violations(page, axe_script) == []
+
+
+@pytest.mark.parametrize(("width", "height", "smallest_px"), WINDOWS)
+def test_what_is_explored_can_be_read(at: Visit, width: int, height: int, smallest_px: float) -> None:
+    """At every instant no text lies on another, leaves the window, is cut off, or is too small."""
+    page = at(width=width, height=height)
+    for part in INSTANTS:
+        scrub(page, part)
+        assert layout_faults(page, smallest_px=smallest_px) == [], part
+
+
+@pytest.mark.usefixtures("slides")
+@pytest.mark.parametrize(("width", "height", "smallest_px"), WINDOWS)
+def test_what_is_presented_can_be_read(at: Visit, width: int, height: int, smallest_px: float) -> None:
+    """All steps of the story."""
+    page = at(width=width, height=height)
+    page.keyboard.press("p")
+    for step in steps():
+        _becomes(page, list(step.names))
+        for part in INSTANTS:
+            scrub(page, part)
+            assert layout_faults(page, smallest_px=smallest_px) == [], (step.title, part)
+        page.locator(".scrub").blur()
+        page.keyboard.press("ArrowRight")
+
+
+def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) -> None:
+    """The exported file, opened from the disk with no network: all steps, their arms and their figures' places."""
+    address = (slides / "index.html").as_uri()
+    with visit(browser, address, width=1920, height=1080, offline=True, bypass_csp=True) as page:
+        for step in steps():
+            expect(page.locator(".step-title")).to_have_text(step.title)
+            expect(page.locator(".arm-name")).to_have_text(list(step.names))
+            assert all(len(seen) >= 4 for seen in figures(page))
+            for part in INSTANTS:
+                scrub(page, part)
+                assert layout_faults(page, smallest_px=12) == [], (step.title, part)
+            page.locator(".scrub").blur()
+            page.keyboard.press("ArrowRight")
+        assert violations(page, axe_script) == []

@@ -1,0 +1,176 @@
+"""A visit to the demo's page in a real browser, of which nothing may go wrong unseen; and what is to be seen there."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Playwright
+
+RUN_MS = 120_000
+"""How long an arm may take before a test gives up; what it takes is for `make bench` to say."""
+
+_SAID = """
+addEventListener("DOMContentLoaded", () => {
+  window.said = [];
+  const place = document.getElementById("said");
+  if (!place) return;
+  const note = () => place.textContent && window.said.push(place.textContent);
+  new MutationObserver(note).observe(place, { childList: true, characterData: true, subtree: true });
+});
+"""
+
+_TEXTS = """
+() => {
+  const texts = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const owner = node.parentElement;
+    if (!node.textContent.trim() || !owner.checkVisibility({ visibilityProperty: true })) continue;
+    if (owner.closest("script, style, select, #panel")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const svg = owner.closest("svg");
+    const scale = svg ? owner.getScreenCTM().a : 1;
+    const fontPx = parseFloat(getComputedStyle(owner).fontSize) * scale;
+    for (const box of svg ? [owner.getBoundingClientRect()] : range.getClientRects()) {
+      const { left, right, top, bottom } = box;
+      if (right > left) texts.push({ text: node.textContent, svg: Boolean(svg), left, right, top, bottom, fontPx });
+    }
+  }
+  return texts;
+}
+"""
+
+_CUT = """
+() => [...document.querySelectorAll("main *, #top *")]
+  .filter((each) => each instanceof HTMLElement && each.checkVisibility() && !each.matches(".note"))
+  .filter((each) => each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).overflowX !== "visible")
+  .map((each) => `${each.tagName}.${each.className}: ${each.textContent}`)
+"""
+
+_REFUSAL = "the server responded with a status of 400"
+_PART = 0.2
+"""Of a line's height, above and below, that letters hardly use."""
+
+
+def launched(playwright: Playwright, program: str) -> Browser:
+    """A browser; as root it has no sandbox."""
+    return playwright.chromium.launch(executable_path=program, args=["--no-sandbox"] if os.geteuid() == 0 else [])
+
+
+@contextmanager
+def visit(
+    browser: Browser, address: str, *, width: int = 1280, height: int = 720, refusals: int = 0, **context: Any
+) -> Iterator[Page]:
+    """A page at that address. Raises AssertionError for anything that the browser complained of, or asked elsewhere.
+
+    refusals: how often the server is to answer that something is not allowed, which no browser passes over.
+    """
+    faults: list[str] = []
+    home = address.partition("#")[0]
+    with browser.new_context(viewport={"width": width, "height": height}, **context) as opened:
+        opened.add_init_script(_SAID)
+        page = opened.new_page()
+        page.on("console", lambda message: faults.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        page.on("request", lambda request: _note_foreign(request.url, home, faults))
+        page.goto(address)
+        yield page
+        refused = [fault for fault in faults if _REFUSAL in fault]
+        assert [fault for fault in faults if fault not in refused] == []
+        assert len(refused) == refusals
+
+
+def _note_foreign(url: str, home: str, faults: list[str]) -> None:
+    if not url.startswith((home, "data:")):
+        faults.append(f"asked for {url}")
+
+
+def shown(page: Page) -> list[str]:
+    """EXPERIMENT/RUN of both arms, once they are there."""
+    page.locator("body[data-experiment]").wait_for(timeout=RUN_MS)
+    page.locator("#stages:not(.stale)").wait_for(timeout=RUN_MS)
+    page.locator("#status").wait_for(state="hidden", timeout=RUN_MS)
+    return (page.locator("body").get_attribute("data-experiment") or "").split()
+
+
+def said(page: Page) -> list[str]:
+    """All that stood in the status line."""
+    lines: list[str] = page.evaluate("window.said")
+    return lines
+
+
+def scrub(page: Page, part: float) -> None:
+    """Stop at that part of the film."""
+    page.locator(".scrub").fill(str(round(part * 1000)))
+
+
+def figures(page: Page) -> list[dict[str, str]]:
+    """Of each arm, what stands there, by its name in the summary."""
+    found: list[dict[str, str]] = page.evaluate(
+        """() => [...document.querySelectorAll(".arm")].map((arm) => Object.fromEntries(
+            [...arm.querySelectorAll("[data-figure]")].map((each) => [each.dataset.figure, each.textContent])))"""
+    )
+    return found
+
+
+def expected(arm: Mapping[str, Any], name: str) -> str:
+    """A figure of a summary, as people read it."""
+    value: Any = arm
+    for key in name.split("."):
+        value = value[key]
+    if value is None:
+        return "–"  # noqa: RUF001  as it is shown
+    if name.endswith("_ms"):
+        if value < 10:
+            return f"{_rounded(value, '0.1')} ms"
+        return f"{_rounded(value, '1')} ms" if value < 1000 else f"{_rounded(value / 1000, '0.01')} s"
+    return f"{int(_rounded(value / 1024, '1')):,} KiB"
+
+
+def _rounded(value: float, digit: str) -> Decimal:
+    return Decimal(value).quantize(Decimal(digit), ROUND_HALF_UP)
+
+
+def layout_faults(page: Page, *, smallest_px: float) -> list[str]:
+    """Texts that overlap, leave the window, are cut off or too small. The panel may scroll, so it is not looked at."""
+    texts: list[dict[str, Any]] = page.evaluate(_TEXTS)
+    window = page.viewport_size
+    assert window
+    assert len(texts) > 30, "the arms have texts"
+    found = [f"too small, {each['fontPx']:.1f} px: {each['text']}" for each in texts if each["fontPx"] < smallest_px]
+    found += [
+        f"leaves the window: {each['text']}"
+        for each in texts
+        if min(each["left"], each["top"]) < 0 or each["right"] > window["width"] or each["bottom"] > window["height"]
+    ]
+    found += [
+        f"overlap: {one['text']} | {other['text']}"
+        for number, one in enumerate(texts)
+        for other in texts[number + 1 :]
+        if _overlap(one, other)
+    ]
+    cut: list[str] = page.evaluate(_CUT)
+    return found + cut
+
+
+def _overlap(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    def span(each: Mapping[str, float]) -> tuple[float, float]:
+        letters = _PART * (each["bottom"] - each["top"])
+        return each["top"] + letters, each["bottom"] - letters
+
+    top, bottom = span(one)
+    other_top, other_bottom = span(other)
+    beside = one["right"] <= other["left"] + 1 or other["right"] <= one["left"] + 1
+    return not beside and top < other_bottom and other_top < bottom
+
+
+def violations(page: Page, axe: Path) -> list[str]:
+    """What the accessibility checker finds. The visit must not mind the page's policy (bypass_csp)."""
+    if not page.evaluate("'axe' in window"):
+        page.add_script_tag(path=axe)
+    found: list[dict[str, Any]] = page.evaluate("async () => (await axe.run()).violations")
+    return [f"{each['id']}: {', '.join(node['html'] for node in each['nodes'])}" for each in found]
