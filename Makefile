@@ -73,11 +73,12 @@ test: setup-test ## unit, contract, server, link and lab tests
 fuzz: setup-lint ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
 	@.venv/bin/python -m tests.fuzz
 
-lint: setup-lint ## ruff, mypy, the import contract
+lint: setup-lint ## ruff, mypy, the import contract, the types of the demo's page
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@.venv/bin/python -m tests.page
 
 format: setup-lint ## rewrite the Python files in the house format
 	@.venv/bin/ruff check --fix .

@@ -3,7 +3,8 @@
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
 # `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh capture` sees to
 # what CAPTURE=yes needs as well, `setup.sh servers` to the servers of the catalogue, `setup.sh test` to what the tests
-# need, `setup.sh lint` to the checks, `setup.sh notebook` to JupyterLab, `setup.sh demo` to the demo's web server. PRIOLAB_KNOBS may name the servers wanted.
+# need, `setup.sh lint` to the checks, `setup.sh notebook` to JupyterLab, `setup.sh demo` to the demo's web server.
+# PRIOLAB_KNOBS may name the servers wanted.
 set -eu
 
 part=${1:-everything}
@@ -101,7 +102,10 @@ case $part in capture | test)
     need editcap wireshark-common
     ;;
 esac
-[ "$part" != test ] || need tshark tshark
+if [ "$part" = test ]; then
+    need tshark tshark
+    need chromium chromium
+fi
 if [ -n "$kernel" ]; then
     for program in gcc make flex bison bc; do need "$program" "$program"; done
     need xz xz-utils
@@ -211,6 +215,13 @@ for server in $modules; do
         have npm || complain "note: $(remedy " npm")"
     fi
 done
+case $part in test | lint)
+    if ! "$venv/bin/python" -m experiments.npm "$root/tests/page" >"$log" 2>&1; then
+        complain "$(tail -n 1 "$log")"
+        complain "note: without, the demo's page is not checked"
+    fi
+    ;;
+esac
 
 # --- guest kernel ----------------------------------------------------------------------------------------------------
 if [ "$part" != environment ] && [ "$(uname -m)" = x86_64 ]; then

@@ -14,6 +14,7 @@ import pytest
 
 from experiments.doctor import Finding, examine, ways
 from proxy.server import catalogue
+from tests.page import axe
 from tests.punctuality import any_late, until_punctual
 
 _EXPECT = "PRIOLAB_EXPECT"
@@ -27,6 +28,9 @@ def _capabilities() -> dict[str, Finding]:
         if way.usable or name not in found:
             detail = way.shaper if way.usable else way.reason
             found[name] = Finding(name=name, present=way.usable, detail=detail, remedy=way.remedy)
+    script = axe()
+    detail = str(script) if script.exists() else "not installed"
+    found["axe"] = Finding(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
     return found
 
 
@@ -116,6 +120,19 @@ def captures() -> None:
 def npm() -> None:
     """Needs the packages of npm that the SPDY fronts are made of."""
     needs("spdy")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> None:
+    """Needs a browser."""
+    needs("chromium")
+
+
+@pytest.fixture(scope="session")
+def axe_script(chromium: None) -> Path:  # noqa: ARG001
+    """The accessibility checker; needs it, and a browser."""
+    needs("axe")
+    return axe()
 
 
 @dataclass(frozen=True, kw_only=True)

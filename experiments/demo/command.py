@@ -37,25 +37,16 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
             raise ScenarioError(name, words[name], f"{', '.join(_ALLOWED)}; everything else is chosen on the page")
     request = request_from(words)  # whether it can be run here at all is better told before
     results = results_folder(request.results)
-    try:  # neither is needed for anything else, and the web server is installed for the demo alone
-        import uvicorn
-
+    try:  # the web server is installed for the demo alone
         from experiments.demo.desk import Desk, processors
-        from experiments.demo.server import application
+        from experiments.demo.server import Server
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
     with _listening(options.port) as listener:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"
         run_words = {name: value for name, value in words.items() if name != "RESULTS"}
-        server = uvicorn.Server(
-            uvicorn.Config(
-                application(Desk(results, run_words, processors()), token),
-                log_level="warning",
-                lifespan="on",
-                timeout_graceful_shutdown=1,
-            )
-        )
+        server = Server(Desk(results, run_words, processors()), token)
         report.say(f"results go to {results}; fabric: {request.manner.fabric.name}")
         report.say(f"open {address}", "bold")
         report.say("Ctrl-C ends it")

@@ -99,6 +99,7 @@ class Desk:
         self._jobs: dict[str, Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count(1)
+        self._is_closing = False
 
     def find(self, knobs: Mapping[str, str]) -> Shown | None:
         """The arm of these knobs, defaults for the rest, if it is there. Raises ScenarioError, Unavailable."""
@@ -122,6 +123,8 @@ class Desk:
         for job in self._jobs.values():
             if not job.is_over and job.words == words:
                 return job
+        if self._is_closing:
+            raise Busy("the demo is ending")
         if sum(not job.is_over for job in self._jobs.values()) >= _MOST_WAITING:
             raise Busy(f"{_MOST_WAITING} arms are being run or waiting; let some of them end, or cancel them")
         job = Job(id=f"{next(self._numbers)}", request=request, words=words)
@@ -156,7 +159,8 @@ class Desk:
             _tell_to_end(process)
 
     async def close(self) -> None:
-        """End all jobs, and wait until they have undone what they did."""
+        """End all jobs, and wait until they have undone what they did; none begins any more."""
+        self._is_closing = True
         for job in self._jobs.values():
             self.cancel(job)
         if self._tasks:

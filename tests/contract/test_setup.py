@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -103,6 +104,19 @@ def bare(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_all_packages_and_their_files_are_named() -> None:
+    """What pyproject.toml would install has every package of the tree, and every file of the demo's page."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    roots = {name.partition(".")[0] for name in tools["packages"]}
+    there = {
+        ".".join(file.parent.relative_to(ROOT).parts) for name in roots for file in (ROOT / name).rglob("__init__.py")
+    }
+    assert set(tools["packages"]) == there
+    named = {file for pattern in tools["package-data"]["experiments"] for file in (ROOT / "experiments").glob(pattern)}
+    others = {file for file in (ROOT / "experiments/demo").rglob("*.*") if file.suffix not in (".py", ".pyc")}
+    assert named >= others
+
+
 def _setup(root: Path, *words: str, knobs: str = "") -> subprocess.CompletedProcess[str]:
     environment = {
         "PATH": str(root / "bin"),
@@ -188,7 +202,7 @@ def furnished(bare: Path) -> Path:
     ):
         (bare / file).write_text(f"#!/bin/sh\n{content}\n")
         (bare / file).chmod(0o755)
-    tools = ("node", "ip", "ethtool", "tcpdump", "editcap", "tshark")
+    tools = ("node", "ip", "ethtool", "tcpdump", "editcap", "tshark", "chromium")
     for program in (*(catalogue()[name].program for name in _BASE), *tools):
         (bare / "bin" / program).symlink_to("priolab")
     (bare / "cache/priolab").mkdir(parents=True)
@@ -217,6 +231,13 @@ def test_a_server_that_cannot_be_had_is_no_reason_to_stop(furnished: Path, words
     absent = sorted(name for name in _PACKAGED - _BASE)
     assert f"without, there is no SERVER={','.join(absent)}" in notes[0]
     assert ["setup: note: without, there is no SERVER=spdy" in notes] == [words == ["test"]]
+
+
+@pytest.mark.parametrize("words", [["lint"], ["test"]])
+def test_packages_that_check_the_page_cannot_be_had(furnished: Path, words: Sequence[str]) -> None:
+    """That is told, and what it means."""
+    notes = _notes(_setup(furnished, *words))
+    assert notes[-2:] == ["setup: npm: it cannot be had", "setup: note: without, the demo's page is not checked"]
 
 
 def test_of_the_matrix_a_part_needs_a_part(furnished: Path) -> None:

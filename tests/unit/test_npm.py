@@ -86,6 +86,24 @@ def test_npm_is_asked_once(server: Server, fake_npm: FakeNpm) -> None:
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
+def test_a_folder_of_its_own(server: Server, fake_npm: FakeNpm, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no server's is asked for by its folder."""
+    asked = fake_npm("mkdir node_modules")
+    assert server.npm
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["npm", str(server.npm)])
+        assert npm.main() == 0
+    assert capsys.readouterr().out == f"{server.npm}: {npm.folder_for(server.npm)}\n"
+    assert (npm.folder_for(server.npm) / "node_modules").is_dir()
+    assert asked.read_text().count("\n") == 1
+
+
+def test_a_folder_that_asks_for_nothing(tmp_path: Path) -> None:
+    """Which file is missing is told."""
+    with pytest.raises(StepFailed, match=r"package\.json: No such file"):
+        npm.install_for(tmp_path, "nobody needs")
+
+
 def test_an_npm_that_fails(server: Server, fake_npm: FakeNpm) -> None:
     """What it was is told, and nothing is left."""
     fake_npm("echo warning >&2; echo npm error no network >&2; echo more >&2; echo npm error A log >&2; exit 7")

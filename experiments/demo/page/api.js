@@ -89,6 +89,9 @@ async function made(knobs, told, signal) {
       if (news.shown) return news.shown;
       if (news.state === "failed" || news.state === "cancelled") throw new Refused(news.text);
     }
+  } catch (error) {
+    // What a browser throws when the connection is lost.
+    if (!(error instanceof TypeError)) throw error;
   } finally {
     signal.removeEventListener("abort", cancel);
   }

@@ -1,0 +1,25 @@
+"""`python -m tests.page`: the types of the demo's scripts, checked; they are never compiled."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import experiments
+from experiments.errors import LabError
+from tests.page import installed
+
+_CONFIG = Path(experiments.__path__[0]) / "demo" / "page" / "jsconfig.json"
+
+
+def main() -> int:
+    """Exit code."""
+    try:
+        compiler = installed() / "node_modules" / ".bin" / "tsc"
+    except LabError as error:
+        print(f"tests.page: {error}", file=sys.stderr)
+        return 1
+    return subprocess.run([compiler, "-p", _CONFIG], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
