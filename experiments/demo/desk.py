@@ -54,11 +54,12 @@ class Busy(LabError):
 
 @dataclass(eq=False)
 class Job:
-    """An arm that is being made. text: what it does, or why it failed; shown: what came of it."""
+    """An arm that is being made. wanted: by how many; text: what it does, or why it failed; shown: what came of it."""
 
     id: str
     request: Request
     words: tuple[str, ...]
+    wanted: int = 1
     state: State = State.WAITING
     text: str = "waiting for a processor"
     shown: Shown | None = None
@@ -122,6 +123,7 @@ class Desk:
         words = tuple(f"{name}={value}" for name, value in {**_complete(knobs), **self._run_words}.items())
         for job in self._jobs.values():
             if not job.is_over and job.words == words:
+                job.wanted += 1
                 return job
         if self._is_closing:
             raise Busy("the demo is ending")
@@ -150,7 +152,13 @@ class Desk:
             await changed.wait()
 
     def cancel(self, job: Job) -> None:
-        """Does nothing to one that is over. What has begun undoes itself, which takes a moment."""
+        """One who asked for it wants it no more; the last of them ends it. Does nothing to one that is over."""
+        job.wanted -= 1
+        if job.wanted <= 0:
+            self._end(job)
+
+    def _end(self, job: Job) -> None:
+        """What has begun undoes itself, which takes a moment."""
         if job.is_over:
             return
         process = job.process
@@ -162,7 +170,7 @@ class Desk:
         """End all jobs, and wait until they have undone what they did; none begins any more."""
         self._is_closing = True
         for job in self._jobs.values():
-            self.cancel(job)
+            self._end(job)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_STOP_S)
 

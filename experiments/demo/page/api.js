@@ -56,35 +56,45 @@ export async function choices() {
 /** What was shown once need not be asked for again: a finished run does not change. @type {Map<string, Shown>} */
 const seen = new Map();
 
+/** @typedef {{key: string, shown?: Shown, job?: string}} Answer */
+
 /**
- * The arm of these knobs: at once if it has been run, else when its job is done.
+ * Ask for the arm of these knobs: it has been run, or there is a job now that runs it.
  * @param {Record<string, string>} knobs
- * @param {(news: News) => void} told
- * @param {AbortSignal} signal when it is no longer wanted; the job is cancelled then
- * @returns {Promise<Shown>}
+ * @returns {Promise<Answer>}
  */
-export async function arm(knobs, told, signal) {
+export async function ask(knobs) {
   const key = JSON.stringify(knobs);
-  const shown = seen.get(key) ?? (await made(knobs, told, signal));
-  seen.set(key, shown);
-  return shown;
+  const shown = seen.get(key);
+  if (shown) return { key, shown };
+  const answer = await (await call("/api/arms", { method: "POST", body: JSON.stringify({ knobs }) })).json();
+  return { key, ...answer };
 }
 
 /**
- * @param {Record<string, string>} knobs
+ * What came of it, when it is there.
+ * @param {Answer} answer
  * @param {(news: News) => void} told
- * @param {AbortSignal} signal
+ * @param {AbortSignal} signal when it is no longer wanted; the job ends if nobody else wants it
  * @returns {Promise<Shown>}
  */
-async function made(knobs, told, signal) {
-  const asked = await call("/api/arms", { method: "POST", body: JSON.stringify({ knobs }), signal });
-  const answer = await asked.json();
-  if (answer.shown) return answer.shown;
-  const cancel = () => void call(`/api/jobs/${answer.job}/cancel`, { method: "POST" }).catch(() => undefined);
-  if (signal.aborted) cancel();
+export async function result({ key, shown, job }, told, signal) {
+  const found = shown ?? (await made(String(job), told, signal));
+  seen.set(key, found);
+  return found;
+}
+
+/**
+ * @param {string} job
+ * @param {(news: News) => void} told
+ * @param {AbortSignal} signal
+ */
+async function made(job, told, signal) {
+  const cancel = () => void call(`/api/jobs/${job}/cancel`, { method: "POST" }).catch(() => undefined);
   signal.addEventListener("abort", cancel);
   try {
-    const response = await call(`/api/jobs/${answer.job}/news`, { signal });
+    if (signal.aborted) cancel();
+    const response = await call(`/api/jobs/${job}/news`, { signal });
     for await (const news of lines(response)) {
       told(news);
       if (news.shown) return news.shown;

@@ -1,7 +1,7 @@
 // @ts-check
 // The live page: knobs or story on one side, what was recorded on the other.
 
-import { arm, choices, Refused } from "./api.js";
+import { ask, choices, Refused, result } from "./api.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
@@ -75,7 +75,7 @@ class Page {
 
   /** Both arms, side by side as soon as both are there. @param {number} [speed] */
   async ask(speed) {
-    this.asking?.abort();
+    const before = this.asking;
     const asking = new AbortController();
     this.asking = asking;
     const { arms, names } = this.wish;
@@ -84,10 +84,11 @@ class Page {
     const begun = performance.now();
     const wait = window.setTimeout(() => stages.classList.add("stale"), 150);
     try {
+      const answers = await Promise.all(arms.map((knobs) => ask(knobs))).finally(() => before?.abort());
       const shown = await Promise.all(
-        arms.map((knobs, index) =>
-          arm(
-            knobs,
+        answers.map((answer, index) =>
+          result(
+            answer,
             (news) => {
               said[index] = `${names[index]}: ${news.text}`;
               const wall = ((performance.now() - begun) / 1000).toFixed(0);

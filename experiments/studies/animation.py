@@ -1,0 +1,61 @@
+"""Make the animated picture of README.md anew: `python -m experiments.studies.animation FILE`, or `make picture`.
+
+The demo's own page plays the story's step about LOWAT, in headless Chromium; every frame is a place in the film that was
+asked for, so nothing depends on how fast this machine is.
+"""
+
+import io
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from experiments.demo import slides
+from experiments.demo.story import steps
+from experiments.programs import find
+from experiments.report import Report
+
+_STEP = "LOWAT"
+_SIZE = {"width": 1000, "height": 860}
+_FRAMES = 64
+_FRAME_MS = 140
+_LAST_MS = 4000
+_COLOURS = 40
+
+
+def main() -> None:
+    """Run the story's arms and write the picture."""
+    target = Path(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
+        (index, *_) = slides.export({"RESULTS": results}, None, Report())
+        frames = _frames(index)
+    first, *others = (frame.quantize(_COLOURS, dither=Image.Dither.NONE) for frame in frames)
+    durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
+    first.save(target, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
+    print(target)
+
+
+def _frames(index: Path) -> list[Image.Image]:
+    number = next(at for at, step in enumerate(steps()) if step.compare == _STEP and "RATE" not in step.knobs)
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find("chromium"), args=arguments)
+        page = browser.new_page(viewport=_SIZE, color_scheme="light")  # type: ignore[arg-type]
+        page.goto(index.as_uri())
+        page.locator(".step-title").wait_for()
+        for _ in range(number):
+            page.keyboard.press("ArrowRight")
+        scrub, stages = page.locator(".scrub"), page.locator("#stages")
+        frames = []
+        for at in range(_FRAMES + 1):
+            scrub.fill(str(round(at * 1000 / _FRAMES)))
+            frames.append(Image.open(io.BytesIO(stages.screenshot())).convert("RGB"))
+        browser.close()
+    return frames
+
+
+if __name__ == "__main__":
+    main()
