@@ -188,7 +188,7 @@ def test_another_knob_is_compared(demo: Demo, at: Visit) -> None:
 
 def test_what_is_not_allowed_is_told(demo: Demo, at: Visit) -> None:
     """In the words of the command line; nothing is run, and what was shown stays."""
-    page = at(refusals=1)
+    page = at(refuses=True)
     before, arms = demo.experiments(), shown(page)
     page.get_by_text("All other knobs").click()
     field = _knob(page, "LOSS")
@@ -336,7 +336,7 @@ def test_help_is_opened_and_closed_with_keys(at: Visit) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_accessibility_checker_finds_nothing(at: Visit, axe_script: Path, scheme: str) -> None:
     """While exploring, presenting, helping, and when something is wrong."""
-    page = at(color_scheme=scheme, bypass_csp=True, refusals=1)
+    page = at(color_scheme=scheme, bypass_csp=True, refuses=True)
     page.get_by_text("All other knobs").click()
     scrub(page, 0.3)
     assert violations(page, axe_script) == []

@@ -63,11 +63,11 @@ def launched(playwright: Playwright, program: str) -> Browser:
 
 @contextmanager
 def visit(
-    browser: Browser, address: str, *, width: int = 1280, height: int = 720, refusals: int = 0, **context: Any
+    browser: Browser, address: str, *, width: int = 1280, height: int = 720, refuses: bool = False, **context: Any
 ) -> Iterator[Page]:
     """A page at that address. Raises AssertionError for anything that the browser complained of, or asked elsewhere.
 
-    refusals: how often the server is to answer that something is not allowed, which no browser passes over.
+    refuses: the server is to answer that something is not allowed, which no browser passes over.
     """
     faults: list[str] = []
     home = address.partition("#")[0]
@@ -81,7 +81,7 @@ def visit(
         yield page
         refused = [fault for fault in faults if _REFUSAL in fault]
         assert [fault for fault in faults if fault not in refused] == []
-        assert len(refused) == refusals
+        assert bool(refused) == refuses
 
 
 def _note_foreign(url: str, home: str, faults: list[str]) -> None:

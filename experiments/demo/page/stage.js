@@ -41,8 +41,9 @@ const STRIP_RIGHT = 26;
 const LANE = { image: 152, script: 184 };
 const LANE_HEIGHT = 22;
 const STRIP_BOTTOM = 216;
-/** What the words beside the script's line may take. */
+/** What the words beside the script's line, and behind its lane, may take. */
 const NAME_ROOM = 80;
+const WAITING_ROOM = 150;
 
 /** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
 function make(tag, attributes, text) {
@@ -336,8 +337,10 @@ export class Stage {
     // On the side where there is room, and once answered where it stays.
     const wanted = answered ? this._x(firstMs) : now;
     const toTheLeft = wanted > STRIP_X + 0.5 * (this.width - STRIP_X - STRIP_RIGHT);
+    const behind = Math.max(this._x(Math.min(tMs, this.film.asked("script").last_byte_ms)), wanted);
+    const x = answered && !toTheLeft ? Math.min(behind + 8, this.width - WAITING_ROOM) : wanted + (toTheLeft ? -8 : 8);
     set(text, {
-      x: answered && !toTheLeft ? Math.max(this._x(Math.min(tMs, this.film.asked("script").last_byte_ms)), wanted) + 8 : wanted + (toTheLeft ? -8 : 8),
+      x,
       "text-anchor": toTheLeft ? "end" : "start",
       class: answered ? "waiting answered" : "waiting",
     });
