@@ -65,6 +65,7 @@ def _listening(text: str) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, int(text)))
+        listener.listen()  # so that whoever is told the address may call at once
     except OSError as error:
         listener.close()
         raise StepFailed("the demo", f"port {text} of {HOST}: {error.strerror}; --port names another") from error

@@ -194,6 +194,8 @@ class Desk:
                 job.say(State.FAILED, f"it could not be started: {error.strerror}")
                 return
             job.process = process
+            if job.is_over:  # it was cancelled in the meantime
+                _tell_to_end(process)
             try:
                 said, out = await asyncio.gather(_follow(process, job), _read_all(process))
                 code = await process.wait()
@@ -215,8 +217,8 @@ class Desk:
 
 
 def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
-    """With defaults, and with what is no knob at all, for the scenario to refuse."""
-    return {name: knob.default for name, knob in KNOBS.items()} | dict(knobs)
+    """With defaults, and with what is no knob at all, for the scenario to refuse; values as the scenario reads them."""
+    return {name: knob.default for name, knob in KNOBS.items()} | {name: text.strip() for name, text in knobs.items()}
 
 
 def _die_with_parent() -> None:

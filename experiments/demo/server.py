@@ -22,13 +22,15 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from analysis.journals import FolderError
 from experiments.demo.choices import offers
@@ -94,7 +96,7 @@ def application(desk: Desk, token: str) -> Starlette:
         if content is None:
             raise HTTPException(404, "there is no such file")
         kind = _KINDS[Path(name or "index.html").suffix]
-        return Response(content, media_type=kind, headers=_HEADERS)
+        return Response(content, media_type=kind)
 
     async def choices(_: Request) -> Response:
         return _json({**await run_in_threadpool(offers), "story": [step.as_document() for step in steps()]})
@@ -107,7 +109,7 @@ def application(desk: Desk, token: str) -> Starlette:
 
     async def news(request: Request) -> Response:
         job = desk.job(request.path_params["number"])
-        return StreamingResponse(_lines(desk, job), media_type="application/x-ndjson", headers=_HEADERS)
+        return StreamingResponse(_lines(desk, job), media_type="application/x-ndjson")
 
     async def cancel(request: Request) -> Response:
         desk.cancel(desk.job(request.path_params["number"]))
@@ -127,7 +129,7 @@ def application(desk: Desk, token: str) -> Starlette:
         yield
         reading.cancel()
 
-    return Starlette(
+    made = Starlette(
         routes=[
             Route("/", page),
             Route("/page/{name}", page),
@@ -136,16 +138,38 @@ def application(desk: Desk, token: str) -> Starlette:
             Route("/api/jobs/{number}/news", guarded(news)),
             Route("/api/jobs/{number}/cancel", guarded(cancel), methods=["POST"]),
         ],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(NAMES)), Middleware(GZipMiddleware)],
+        middleware=[
+            Middleware(_Guarded),
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(NAMES), www_redirect=False),
+            Middleware(GZipMiddleware),
+        ],
         exception_handlers={
             HTTPException: _refusal,
             Busy: _in_words(429),
             ScenarioError: _in_words(400),
             LabError: _in_words(409),
             FolderError: _in_words(500),
+            Exception: _broken,
         },
         lifespan=lifespan,
     )
+    made.router.redirect_slashes = False
+    return made
+
+
+class _Guarded:
+    """Every answer tells the browser what the page may do, whoever gives it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        await self._app(scope, receive, guarded)
 
 
 async def _read_ahead(desk: Desk) -> None:
@@ -158,13 +182,19 @@ async def _read_ahead(desk: Desk) -> None:
                     await _shown(shown)
 
 
-def _json(document: Any, status: int = 200) -> JSONResponse:
-    return JSONResponse(document, status, headers=_HEADERS)
+def _json(document: Any, status: int = 200) -> Response:
+    # In ASCII: what somebody typed may be text that has no bytes.
+    return Response(json.dumps(document), status, media_type="application/json")
 
 
 def _refusal(_: Request, error: Exception) -> Response:
     status, text = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, str(error))
     return _json({"error": text}, status)
+
+
+def _broken(_: Request, __: Exception) -> Response:
+    """Outside of what guards the others; the server's log has the rest."""
+    return Response('{"error": "the lab has a fault; its terminal says which"}', 500, _HEADERS)
 
 
 def _in_words(status: int) -> Callable[[Request, Exception], Response]:
