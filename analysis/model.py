@@ -24,7 +24,8 @@ A window larger than the queue is sent as one burst, whose end the bottleneck dr
 until it is mended: the next packet through the full queue tells of it, and what was lost crosses the full queue anew.
 
 It leaves out loss but for that, jitter, a rate that changes, a window of HTTP/2 that binds, a server's own mechanism,
-one that does not buffer, or of which the catalogue does not say how it writes, a script that is requested first,
+one that does not buffer, whose TLS records were given a size, or of which the catalogue does not say how it writes, a
+script that is requested first,
 priorities said in another way than by plain weights, and, where streams share by weight, other weights than those of
 SPDY's priorities: there is no prediction then.
 """
@@ -111,6 +112,7 @@ def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
         ("LOWAT=auto", scenario["lowat"] != AUTO),
         ("BUFFERING=off", scenario.get("buffering", "on") == "on"),
         ("RATE_STEPS", not scenario.get("rate_steps")),
+        ("RECORD", scenario.get("record_bytes") is None),
     ):
         if not covered:
             raise NoPrediction(f"{knob} is not covered")

@@ -17,11 +17,12 @@ from analysis.load import load_experiment
 from analysis.summary import summarize
 from experiments import knee, probing, tune
 from experiments.doctor import examine, ways
+from experiments.entries import catalogue
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
 from experiments.export import export
 from experiments.guest import kernel
-from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, request_from, split_words, words_of_make
+from experiments.invocation import RUN_KNOBS, RunKnob, request_from, split_words, words_of_make
 from experiments.knobs import KNOBS, Knob
 from experiments.record import wrecks
 from experiments.report import Report

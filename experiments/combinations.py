@@ -19,6 +19,8 @@ def check(scenario: Scenario, given: Given) -> None:
     _check_protocol(scenario, server, given)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)
     _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
+    if scenario.record_bytes is not None:
+        _check_level("RECORD", server, "bytes", lambda other: other.record, given=given("RECORD"))
 
 
 def _check_probe(scenario: Scenario, given: Given) -> None:
@@ -56,10 +58,12 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
 
 
-def _check_level(knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch]) -> None:
-    """Not every server can be switched. Raises ScenarioError."""
+def _check_level(
+    knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch], given: str | None = None
+) -> None:
+    """Not every server can be switched. given: what was written, if not the level's name. Raises ScenarioError."""
     levels = switch_of(server).levels
     if asked not in levels:
         others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
         allowed = f"{', '.join(levels)} with SERVER={server.name}, which cannot be switched"
-        raise ScenarioError(knob, asked, f"{allowed}; {asked} with SERVER={' or '.join(others)}")
+        raise ScenarioError(knob, given or asked, f"{allowed}; {given or asked} with SERVER={' or '.join(others)}")

@@ -16,7 +16,14 @@ from client.plan import PlanKind
 from client.priorities import First, Priorities
 from experiments import combinations
 from experiments.errors import ScenarioError, UnknownKnob
-from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
+from experiments.scenario import (
+    LOWAT_AUTO,
+    LOWAT_MOST,
+    RECORD_LEAST,
+    RECORD_MOST,
+    CongestionControl,
+    Scenario,
+)
 from netem import units, words
 from netem.link import Link
 from proxy.server import Server, Switch, catalogue
@@ -140,6 +147,15 @@ _KNOBS = (
         allowed="on, off",
         meaning="whether the server takes whole answers from the origin, so that all of them can be pending, or hardly"
         f" more than it can send at once ({_named(lambda server: server.buffering)})",
+    ),
+    Knob(
+        name="RECORD",
+        default="stock",
+        field="record_bytes",
+        parse=_or("stock", _size(RECORD_LEAST, RECORD_MOST)),
+        allowed=f"{RECORD_LEAST} to {RECORD_MOST} bytes, or stock",
+        meaning=f"the largest TLS record of the front, which is of use when its last byte has come"
+        f" ({_named(lambda server: server.record)}); stock is the server's own, mostly 16384",
     ),
     Knob(
         name="LOWAT",

@@ -26,9 +26,17 @@ from experiments.places.places import (
 )
 from experiments.processes import Process
 from experiments.rate_steps import Span, check_steps, observed_steps
-from experiments.record import RunFolder, write_json
+from experiments.record import RunFolder, read_json, write_json
 from experiments.scenario import LOWAT_AUTO, Scenario
-from experiments.tuning import NO_SOCKET, check_ferry, check_live_socket, check_settings, check_tuned, live_socket_state
+from experiments.tuning import (
+    NO_SOCKET,
+    check_ferry,
+    check_live_socket,
+    check_record,
+    check_settings,
+    check_tuned,
+    live_socket_state,
+)
 from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
@@ -112,6 +120,8 @@ def run_arm(
         if front.settings.server.over_tcp:
             observed |= live_socket_state(sockets, processes)
             check_live_socket(scenario, observed)
+            observed |= {"record_bytes": read_json(folder.client / "socket.json").get("largest_record_bytes")}
+            check_record(scenario, observed)
         else:
             observed |= NO_SOCKET
         if scenario.lowat == LOWAT_AUTO:
@@ -162,6 +172,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             log=folder.front / "error.log",
             output=folder.front / "output.log",
             modules=modules_of(server),
+            record_bytes=scenario.record_bytes,
         )
     )
 

@@ -20,6 +20,10 @@ LOWAT_MOST = 2**32 - 1
 """The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
 
 
+RECORD_LEAST, RECORD_MOST = 512, 16_384
+"""Bytes of plaintext in a TLS record: more than a few, and what RFC 8446, 5.1 allows."""
+
+
 class CongestionControl(StrEnum):
     """Congestion controls the guest kernel has."""
 
@@ -32,6 +36,7 @@ class CongestionControl(StrEnum):
 class Scenario:
     """Everything that may change a result.
 
+    record_bytes: of the front's largest TLS record; None leaves the server's own.
     lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes; None leaves the kernel's default, no limit, and so
     does LOWAT_AUTO, with which a tuner sets the option of each connection.
     target_delay_ns: what that tuner aims at (proxy/tuner/law.py).
@@ -46,6 +51,7 @@ class Scenario:
     server: str
     native: str
     buffering: str
+    record_bytes: int | None
     lowat: int | Literal["auto"] | None
     target_delay_ns: int
     sndbuf_bytes: int | None

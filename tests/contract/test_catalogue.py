@@ -10,7 +10,8 @@ import pytest
 import experiments
 import proxy
 from client.plan import PlanKind, Protocol
-from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, read_entry, request_from
+from experiments.entries import catalogue, read_entry
+from experiments.invocation import RUN_KNOBS, RunKnob, request_from
 from experiments.knobs import KNOBS, Knob, scenario_from
 from experiments.sweep.asking import asked_from
 from experiments.sweep.file import DEFAULT
