@@ -5,7 +5,7 @@ from collections.abc import Callable
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, PlanKind, Protocol
 from experiments.errors import ScenarioError
-from experiments.scenario import LOWAT_AUTO, Scenario
+from experiments.scenario import LOWAT_AUTO, Scenario, ShaperAt
 from proxy.server import Server, Switch, catalogue
 
 Given = Callable[[str], str]
@@ -15,6 +15,7 @@ Given = Callable[[str], str]
 def check(scenario: Scenario, given: Given) -> None:
     """Raises ScenarioError."""
     _check_probe(scenario, given)
+    _check_egress(scenario, given)
     server = catalogue()[scenario.server]
     _check_protocol(scenario, server, given)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)
@@ -34,6 +35,19 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
+
+
+def _check_egress(scenario: Scenario, given: Given) -> None:
+    """What a bottleneck on the front's own egress cannot be. Raises ScenarioError."""
+    if scenario.shaper_at is not ShaperAt.FRONT:
+        return
+    for name, fits, allowed in (
+        ("RATE", scenario.link.rate_bit_s is not None, "a rate, which is what is put there,"),
+        ("QUEUE", scenario.link.queue_packets >= 2, "two packets at least"),
+        ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+    ):
+        if not fits:
+            raise ScenarioError(name, given(name), f"{allowed} with SHAPER_AT=front")
 
 
 _SAYABLE = {

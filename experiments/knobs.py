@@ -23,6 +23,7 @@ from experiments.scenario import (
     RECORD_MOST,
     CongestionControl,
     Scenario,
+    ShaperAt,
 )
 from netem import units, words
 from netem.link import Link
@@ -212,6 +213,15 @@ _KNOBS = (
     _of_the_link("QUEUE", "the bottleneck's queue; packets in flight in the delay line do not count against it"),
     _of_the_link("LOSS", "random loss toward the client"),
     _of_the_link("JITTER", "the delay toward the client varies by up to this much; order is kept"),
+    Knob(
+        name="SHAPER_AT",
+        default="link",
+        field="shaper_at",
+        parse=ShaperAt,
+        allowed=_words(ShaperAt),
+        meaning="where the bottleneck is: link, a place of its own that nothing can bypass; front, the front's own"
+        " egress, where the kernel keeps in the socket what elsewhere would be out of reach",
+    ),
     Knob(
         name="PLAN",
         default="maps",

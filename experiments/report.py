@@ -16,8 +16,8 @@ from rich.text import Text
 
 from analysis import ledger
 from experiments.doctor import Finding, Way
-from experiments.experiment import Progress
 from experiments.entries import LAYERS, Entry
+from experiments.experiment import Progress
 from experiments.request import Request
 from experiments.scenario import as_document
 from netem import units, words

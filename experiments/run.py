@@ -13,6 +13,7 @@ from experiments.errors import InvalidRun
 from experiments.listening import Listening
 from experiments.npm import modules_of
 from experiments.order import Tools
+from experiments.places.egress import check_at, observed_at
 from experiments.places.places import (
     CLIENT_PORT,
     FRONT_PORT,
@@ -102,6 +103,7 @@ def run_arm(
         starting = places.start_link(
             scenario.link,
             conditions.shaper,
+            scenario.shaper_at,
             seed=conditions.seed,
             folder=folder.link,
             interval_ns=conditions.sample_ns,
@@ -130,6 +132,8 @@ def run_arm(
         tell("counters")
         counters = link.counters()
         write_json(folder.link / "counters.json", counters)
+        observed |= {"shaper_at": observed_at(counters)}
+        check_at(scenario, counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
     # The link's record of them is complete when it has ended.

@@ -32,6 +32,13 @@ class CongestionControl(StrEnum):
     RENO = "reno"
 
 
+class ShaperAt(StrEnum):
+    """The place in which the link's bottleneck is."""
+
+    LINK = "link"
+    FRONT = "front"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """Everything that may change a result.
@@ -42,6 +49,7 @@ class Scenario:
     target_delay_ns: what that tuner aims at (proxy/tuner/law.py).
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
+    shaper_at: where the link's bottleneck is; at the front it is one that flatters (netem/egress.py).
     plan: what the client is to do. first: which resource it requests first.
     size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
     reloads: page loads before the measured one, on the same connection.
@@ -58,6 +66,7 @@ class Scenario:
     congestion_control: CongestionControl
     gso_segments: int | None
     link: Link
+    shaper_at: ShaperAt
     plan: PlanKind
     first: First
     priorities: Priorities
