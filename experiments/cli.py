@@ -26,7 +26,7 @@ from experiments.invocation import RUN_KNOBS, RunKnob, request_from, split_words
 from experiments.knobs import KNOBS, Knob
 from experiments.record import wrecks
 from experiments.report import Report
-from experiments.studies import agreement, predictions
+from experiments.studies import agreement, predictions, sabotage
 from experiments.sweep import command as sweeping
 
 _BAD_INPUT = 2
@@ -143,6 +143,9 @@ def _parser() -> argparse.ArgumentParser:
     model_parser = commands.add_parser("model", help="the predictor against what is measured")
     model_parser.add_argument("file", type=Path, help="the document to write")
     model_parser.set_defaults(do=_model)
+    sabotage_parser = commands.add_parser("sabotage", help="every way to spoil the effect, measured")
+    sabotage_parser.add_argument("file", type=Path, help="the document to write")
+    sabotage_parser.set_defaults(do=_sabotage)
     probing.add_to(commands)
     tune.add_to(commands)
     kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is there")
@@ -283,6 +286,11 @@ def _matrix(options: argparse.Namespace, report: Report) -> int:
 
 def _model(options: argparse.Namespace, report: Report) -> int:
     predictions.write(options.file, report)
+    return 0
+
+
+def _sabotage(options: argparse.Namespace, report: Report) -> int:
+    sabotage.write(options.file, report)
     return 0
 
 

@@ -23,6 +23,7 @@ LAYERS: Mapping[str, str] = MappingProxyType(
         **{layer.value: words for layer, words in ledger.WORDS.items()},
         "flow_control": "HTTP/2's flow control",
         "scheduler": "the front's scheduler",
+        "front_buffers": "what the front holds of each response",
         "origin": "the origin",
     }
 )

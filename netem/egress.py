@@ -10,7 +10,7 @@ where TCP_NOTSENT_LOWAT bounds it. So the queue is hardly ever used, and nothing
 Rules:
 1. The rate must be tbf's. netem sets a packet free as it takes it in (skb_orphan_partial), so with netem there the
    kernel would believe that it had left, and nothing would be different.
-2. The delay is in the middle, for the same reason, and after the bottleneck, because that is where the packets then are.
+2. The delay is in the middle, for the same reason, and so behind the bottleneck.
 3. As in netem/stepped.py the gate lets a packet go when its transmission begins, and the sender holds it meanwhile; the
    queue's limit leaves that one out.
 """

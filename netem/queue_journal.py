@@ -72,7 +72,7 @@ class Qdiscs:
 
 
 class QueueJournal:
-    """Look by look what a link's stages hold, which may be in several places. A context: at its end, files are closed."""
+    """Look by look what a link's stages hold, in one place or several. A context: at its end, all is closed."""
 
     def __init__(
         self, stages: Mapping[str, tc.Stages], places: Sequence[Qdiscs], journal: Path, interval_ns: int | None
