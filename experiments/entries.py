@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis import ledger
+from analysis.ledger import Layer
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
 
@@ -20,7 +20,13 @@ _KEYS = ("title", "expect", "knobs", "card")
 
 LAYERS: Mapping[str, str] = MappingProxyType(
     {
-        **{layer.value: words for layer, words in ledger.WORDS.items()},
+        Layer.PENDING: "the front, where all can still be put in order",
+        Layer.COMMITTED: "the front's own line",
+        Layer.UNSENT: "the kernel's send buffer",
+        Layer.QUEUE: "the bottleneck's queue",
+        Layer.PROPAGATION: "the way",
+        Layer.RECOVERY: "loss",
+        Layer.RECORD: "TLS",
         "flow_control": "HTTP/2's flow control",
         "scheduler": "the front's scheduler",
         "front_buffers": "what the front holds of each response",

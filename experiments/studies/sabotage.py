@@ -20,6 +20,7 @@ from experiments.studies import sabotage_document
 from experiments.studies.complete import complete
 
 _STEP = "the sabotage catalogue"
+_SAMPLE = "20ms"  # half the looks of an experiment, in runs of which the longest is minutes of link time
 PLAIN = "maps"
 """The scenario that is spoiled."""
 
@@ -51,9 +52,9 @@ def arms() -> dict[Case, Arm]:
 def _knobs(entry: Entry) -> dict[Role, Mapping[str, str]]:
     control, treatment = arms_for(entry.knobs, control=True)
     found: dict[Role, Mapping[str, str]] = {Role.CONTROL: control.knobs, Role.TREATMENT: treatment.knobs}
-    if entry.card and entry.card.cure:
-        cure = entry.card.cure_knobs
-        found[Role.CURED_CONTROL] = {**control.knobs, **cure, "LOWAT": control.knobs["LOWAT"]}
+    cure = entry.card.cure_knobs if entry.card else {}
+    if cure and "LOWAT" not in cure:  # LOWAT is what the treatment has
+        found[Role.CURED_CONTROL] = {**control.knobs, **cure}
         found[Role.CURED_TREATMENT] = {**treatment.knobs, **cure}
     return found
 
@@ -75,7 +76,7 @@ class Found:
 
 def measure(results: Path, report: Report) -> Found:
     """Run all of it in the guest. Raises LabError, also if a run is not ok."""
-    run = run_values({})
+    run = run_values({"SAMPLE": _SAMPLE})
     unique = tuple({arm.name: arm for arm in arms().values()}.values())
     fabric, why = choose("virtual", [arm.scenario for arm in unique], None)
     request = Request(
