@@ -92,8 +92,9 @@ def _fresh_connection(scenario: Document, observed: Document) -> str | None:
     first = observed.get("sndbuf_bytes")
     size = "" if first is None else f" ({first} bytes, overhead included)"
     return (
-        f"RELOADS=0 with SNDBUF=stock: LOWAT={scenario['lowat']} changes little on a fresh connection, because its send "
-        f"buffer{size} has not grown. SNDBUF=4M is a grown one; with RELOADS, and a QUEUE that lets it, it grows by itself."
+        f"RELOADS=0 with SNDBUF=stock: LOWAT={scenario['lowat']} changes little on a fresh connection, because its "
+        f"send buffer{size} has not grown. SNDBUF=4M is a grown one; with RELOADS, and a QUEUE that lets it, it grows "
+        f"by itself."
     )
 
 
