@@ -35,14 +35,14 @@ class Compose:
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Needs an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
+        if scenario.shaper_at is ShaperAt.FRONT:
+            reason = "the front's container may not shape its own egress"
+            raise Unavailable("SHAPER_AT=front with FABRIC=compose", reason, "use FABRIC=virtual or netns")
         engine.check()
         server = catalogue()[scenario.server]
         if server.npm or not server.over_tcp:
             lack = "the images have no packages of npm" if server.npm else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
-        if scenario.shaper_at is ShaperAt.FRONT:
-            lack = "the front's container may not shape its own egress"
-            raise Unavailable("SHAPER_AT=front with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         if shaper is Shaper.NETEM and (reason := no_netem()):
             raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
         wanted = scenario.congestion_control

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import InvalidRun, Unavailable
+from experiments.fabrics.compose import Compose
 from experiments.fabrics.egress import check_egress
 from experiments.knobs import scenario_from
 from experiments.places.egress import check_at, observed_at
@@ -91,6 +92,14 @@ def test_where_it_was_is_seen() -> None:
         check_at(scenario_from({}), seen())
     with pytest.raises(InvalidRun, match="own egress: asked for 1024000, observed 2048000"):
         check_at(SCENARIO, seen(rate_bytes_s=256_000))
+
+
+def test_containers_cannot_do_it() -> None:
+    """Said before an engine is looked for."""
+    with pytest.raises(
+        Unavailable, match="SHAPER_AT=front with FABRIC=compose cannot be used here: the front's container"
+    ):
+        Compose().probe(SCENARIO, None)
 
 
 def test_the_ferry_cannot_do_it() -> None:
