@@ -13,6 +13,7 @@ from experiments.errors import InvalidRun
 from experiments.listening import Listening
 from experiments.npm import modules_of
 from experiments.order import Tools
+from experiments.places.egress import check_at, observed_at
 from experiments.places.places import (
     CLIENT_PORT,
     FRONT_PORT,
@@ -26,9 +27,17 @@ from experiments.places.places import (
 )
 from experiments.processes import Process
 from experiments.rate_steps import Span, check_steps, observed_steps
-from experiments.record import RunFolder, write_json
+from experiments.record import RunFolder, read_json, write_json
 from experiments.scenario import LOWAT_AUTO, Scenario
-from experiments.tuning import NO_SOCKET, check_ferry, check_live_socket, check_settings, check_tuned, live_socket_state
+from experiments.tuning import (
+    NO_SOCKET,
+    check_ferry,
+    check_live_socket,
+    check_record,
+    check_settings,
+    check_tuned,
+    live_socket_state,
+)
 from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
@@ -94,6 +103,7 @@ def run_arm(
         starting = places.start_link(
             scenario.link,
             conditions.shaper,
+            scenario.shaper_at,
             seed=conditions.seed,
             folder=folder.link,
             interval_ns=conditions.sample_ns,
@@ -112,6 +122,8 @@ def run_arm(
         if front.settings.server.over_tcp:
             observed |= live_socket_state(sockets, processes)
             check_live_socket(scenario, observed)
+            observed |= {"record_bytes": read_json(folder.client / "socket.json").get("largest_record_bytes")}
+            check_record(scenario, observed)
         else:
             observed |= NO_SOCKET
         if scenario.lowat == LOWAT_AUTO:
@@ -120,6 +132,8 @@ def run_arm(
         tell("counters")
         counters = link.counters()
         write_json(folder.link / "counters.json", counters)
+        observed |= {"shaper_at": observed_at(counters)}
+        check_at(scenario, counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
     # The link's record of them is complete when it has ended.
@@ -162,6 +176,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             log=folder.front / "error.log",
             output=folder.front / "output.log",
             modules=modules_of(server),
+            record_bytes=scenario.record_bytes,
         )
     )
 
