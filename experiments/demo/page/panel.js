@@ -100,11 +100,38 @@ export class Panel {
       ["What you see", found.card.see],
       ["Which layer", found.card.layer],
       ["How to tell", found.card.tell],
-      ["What helps", found.card.cure],
     ]) {
-      if (text) card.append(element("h2", "", term), element("p", "", text));
+      card.append(element("h2", "", term), element("p", "", text));
     }
+    this._cure(card, found.card.cure);
     return card;
+  }
+
+  /** What undoes it: for both arms, or as the lower one. @param {HTMLElement} card @param {Record<string, string>} cure */
+  _cure(card, cure) {
+    const words = Object.entries(cure);
+    if (!words.length) return;
+    const text = words.map(([name, value]) => `${name}=${value}`).join(" ");
+    const add = (/** @type {string} */ what, /** @type {() => void} */ act) => {
+      const button = /** @type {HTMLButtonElement} */ (element("button", "cure", what));
+      button.type = "button";
+      button.dataset.focus = what;
+      button.addEventListener("click", () => {
+        act();
+        this.draw();
+        this.changed();
+      });
+      card.append(button);
+    };
+    add(`Undo it: ${text}`, () => {
+      for (const [name, value] of words) this.wish.set(name, value, 1);
+    });
+    const [[name, value]] = words;
+    if (words.length > 1 || name === this.wish.compare) return;
+    add(`Side by side with ${text}`, () => {
+      this.wish.differ(name);
+      this.wish.values[1] = value;
+    });
   }
 
   _compare() {
