@@ -84,7 +84,9 @@ export class Panel {
       this.draw();
       this.changed();
     });
-    return labelled(control, "Scenario");
+    const row = labelled(control, "Scenario");
+    row.classList.add("wide");
+    return row;
   }
 
   _card() {
@@ -101,10 +103,17 @@ export class Panel {
       ["Which layer", found.card.layer],
       ["How to tell", found.card.tell],
     ]) {
-      card.append(element("h2", "", term), element("p", "", text));
+      card.append(element("h2", "", term), this._prose(text));
     }
     this._cure(card, found.card.cure);
     return card;
+  }
+
+  /** Between backquotes stands what is typed or read on a terminal. @param {string} text */
+  _prose(text) {
+    const prose = element("p", "");
+    text.split("`").forEach((part, index) => prose.append(index % 2 ? element("code", "", part) : part));
+    return prose;
   }
 
   /** What undoes it: for both arms, or as the lower one. @param {HTMLElement} card @param {Record<string, string>} cure */
