@@ -36,8 +36,8 @@ class Compose:
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Needs an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
         if scenario.shaper_at is ShaperAt.FRONT:
-            reason = "the front's container may not shape its own egress"
-            raise Unavailable("SHAPER_AT=front with FABRIC=compose", reason, "use FABRIC=virtual or netns")
+            right = "the front's container may not shape its own egress"
+            raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
         engine.check()
         server = catalogue()[scenario.server]
         if server.npm or not server.over_tcp:
