@@ -14,7 +14,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
-    agreement auto matrix model scaling fuzz base-image clean-images clean
+    agreement auto matrix model sabotage scaling fuzz base-image clean-images clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ matrix: setup-servers ## which servers keep the order, in which dialects; writes
 
 model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
+
+sabotage: setup ## every way to spoil the effect, measured beside its cure; writes docs/sabotage.md (half a minute)
+	@$(PRIOLAB) sabotage docs/sabotage.md
 
 scaling: setup-test ## what a million arms cost, measured here; writes its tables into docs/scaling.md (two minutes)
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md

@@ -1,6 +1,6 @@
 """When a knob did nothing, or not what its name says: told in a sentence, with the knob that helps. Pure.
 
-A closed set of rules; each looks at what was asked and what was observed in the same run.
+A closed set of rules; each looks at what was asked and what was observed in the same run, or what came of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +13,7 @@ from analysis.shape import AUTO, PROBE
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
 _LONG_QUEUE_S = 1.0
+_LONG_RECORD_MS = 250.0
 _COARSE_NS = 10**6
 _NO_TCP = (
     "There is no TCP here: QUIC keeps in the server what it has not sent, and decides packet by packet. LOWAT, the "
@@ -32,7 +33,8 @@ def advice(run: Document) -> list[str]:
         return [_PROBED]
     if run["observed"]["sndbuf_most_bytes"] is None:
         return [_NO_TCP]
-    found = (rule(run["scenario"], run["observed"]) for rule in _RULES)
+    found = [rule(run["scenario"], run["observed"]) for rule in _RULES]
+    found += [rule(run["scenario"], run) for rule in _RULES_OF_OUTCOMES]
     return [sentence for sentence in found if sentence]
 
 
@@ -73,12 +75,26 @@ def _stock_send_buffer(scenario: Document, observed: Document) -> str | None:
     lowat = _fixed(scenario)
     if lowat is None or scenario["sndbuf_bytes"] is not None or not _can_bind(scenario):
         return None
+    if not scenario["reloads"]:
+        return None  # the reason is another: _fresh_connection
     most = observed["sndbuf_most_bytes"]
     if most >= 4 * lowat:
         return None
     return (
         f"SNDBUF=stock: LOWAT={lowat} changes little here, because the kernel never buffers that much more: its send "
         f"buffer grew to {most} bytes at most, overhead included. SNDBUF=4M shows a buffer as a busy connection has it."
+    )
+
+
+def _fresh_connection(scenario: Document, observed: Document) -> str | None:
+    if scenario["sndbuf_bytes"] is not None or scenario["reloads"] or not _can_bind(scenario):
+        return None
+    first = observed.get("sndbuf_bytes")
+    size = "" if first is None else f" ({first} bytes, overhead included)"
+    return (
+        f"RELOADS=0 with SNDBUF=stock: LOWAT={scenario['lowat']} changes little on a fresh connection, because its "
+        f"send buffer{size} has not grown. SNDBUF=4M is a grown one; with RELOADS, and a QUEUE that lets it, it grows "
+        f"by itself."
     )
 
 
@@ -124,8 +140,8 @@ def _small_window(scenario: Document, observed: Document) -> str | None:
 def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
     del observed
     rate = Rate.of(scenario)
-    if rate is None:
-        return None
+    if rate is None or scenario.get("shaper_at", "link") != "link":
+        return None  # on the front's own egress hardly anything queues
     queue_s = scenario["queue_packets"] * PACKET_BYTES * 8 / rate.slowest_bit_s
     if queue_s < _LONG_QUEUE_S:
         return None
@@ -133,6 +149,16 @@ def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
     return (
         f"QUEUE={scenario['queue_packets']}: the bottleneck itself can hold {queue_s:.1f} s of packets, sent "
         f"and out of LOWAT's reach. {remedy} keeps them from piling up there."
+    )
+
+
+def _own_egress(scenario: Document, observed: Document) -> str | None:
+    del observed
+    if scenario.get("shaper_at", "link") != "front":  # older folders are without
+        return None
+    return (
+        "SHAPER_AT=front: the bottleneck is on the front's own egress, where TCP Small Queues leave in the socket what "
+        "elsewhere would be sent and queued. That flatters LOWAT; SHAPER_AT=link is as a network does it."
     )
 
 
@@ -179,17 +205,73 @@ def _coarse_clock(scenario: Document, observed: Document) -> str | None:
     )
 
 
+def _unread_dialect(scenario: Document, run: Document) -> str | None:
+    dialect, ledger = scenario.get("dialect", "plain"), run.get("ledger")
+    if dialect == "plain" or scenario["lowat"] is None or scenario["priorities"] != "spdy":
+        return None
+    if not ledger or ledger["largest"] != "front_committed" or run["verdict"] != "inverted":
+        return None
+    return (
+        f"DIALECT={dialect}: the front itself put the image before the script, so it seems not to read what was said. "
+        f"DIALECT=plain may be what it reads; docs/matrix.md has what each server does."
+    )
+
+
+def _not_buffered(scenario: Document, run: Document) -> str | None:
+    if scenario.get("buffering", "on") == "on" or scenario["priorities"] != "spdy" or not run["loads"]:
+        return None
+    if not run.get("front", {}).get("strict"):
+        return None  # sharing is what it does anyway
+    load = run["loads"][-1]
+    left = scenario["size_bytes"] - load["image_bytes_before_script"]
+    if left < scenario["size_bytes"] / 4 or load["image_bytes_during_script"] < left / 4:
+        return None
+    return (
+        "BUFFERING=off: the front had little of the script in hand, so the image went on while it waited for more, in "
+        "spite of the order asked for. BUFFERING=on keeps whole responses pending."
+    )
+
+
+def _large_record(scenario: Document, run: Document) -> str | None:
+    ledger = run.get("ledger")
+    if not ledger or scenario["lowat"] is None or run["verdict"] == "nothing-to-prioritize":
+        return None
+    waited_ms = ledger["parts_ms"]["tls_record"]
+    if waited_ms < _LONG_RECORD_MS or waited_ms < ledger["wait_ms"] / 4:
+        return None
+    return (
+        f"The script's first byte waited {waited_ms / 1000:.2f} s for its TLS record to be complete, which no LOWAT "
+        f"makes shorter. RECORD=1400 does, where the server has such a setting."
+    )
+
+
+def _nothing_left(scenario: Document, run: Document) -> str | None:
+    if run["verdict"] != "nothing-to-prioritize":
+        return None
+    late = f"JS_DELAY={scenario['script_delay_ns'] // 10**6}ms"
+    remedy = "A RATE that is limited" if scenario["rate_bit_s"] is None else "A shorter JS_DELAY, or a larger SIZE,"
+    return f"{late}: there was no image left to put the script before. {remedy} lets the two meet."
+
+
 _RULES: tuple[Callable[[Document, Document], str | None], ...] = (
     _no_limit,
     _larger_than_image,
     _stock_send_buffer,
+    _fresh_connection,
     _grown_send_buffer,
     _one_offload_packet,
     _larger_than_buffer,
     _small_window,
     _deep_bottleneck,
+    _own_egress,
     _own_mechanism,
     _fallback,
     _random,
     _coarse_clock,
+)
+_RULES_OF_OUTCOMES: tuple[Callable[[Document, Document], str | None], ...] = (
+    _unread_dialect,
+    _not_buffered,
+    _large_record,
+    _nothing_left,
 )

@@ -30,12 +30,16 @@ class NoLedger(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class _Link:
+    """queue_first: the bottleneck stands before the delay line, and not behind it as in a link of its own."""
+
     rate: Rate | None
     delay_ns: int
+    queue_first: bool
 
     @classmethod
     def of(cls, scenario: Mapping[str, Any], began_ns: int) -> Self:
-        return cls(rate=Rate.of(scenario, began_ns), delay_ns=scenario["delay_ns"])
+        at = scenario.get("shaper_at", "link")  # older folders are without
+        return cls(rate=Rate.of(scenario, began_ns), delay_ns=scenario["delay_ns"], queue_first=at == "front")
 
     def transmission_ns(self, frame_bytes: float, at_ns: int) -> int:
         """Of a packet that is sent about then."""
@@ -64,8 +68,9 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping
         raise NoLedger("what arrived at the client was not noted down")
     if scenario["rate_bit_s"] is not None and not layers.queue:
         raise NoLedger("the link's queue was not noted down")
-    parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, _Link.of(scenario, load.started_ns))
-    moments = _moments(load, evidence, image, position, sockets, layers)
+    link = _Link.of(scenario, load.started_ns)
+    parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, link)
+    moments = _moments(load, evidence, image, position, sockets, layers, link)
     if not moments:
         raise NoLedger("the front's socket was not looked at while it had the image")
     return Ledger(
@@ -100,10 +105,12 @@ def _parts(
         sockets, [sample.handed_bytes for sample in sockets], before.handed_bytes + 1, available_ns, handed_ns
     )
     sent_ns = _reached(sockets, [sample.sent_bytes for sample in sockets], position, handed_ns, record_ns)
-    own_ns = link.delay_ns + link.transmission_ns(framed(before.mss_bytes, before.mss_bytes), record_ns - 1)
+    transmission_ns = link.transmission_ns(framed(before.mss_bytes, before.mss_bytes), record_ns - 1)
+    own_ns = link.delay_ns + transmission_ns
     network_ns = record_ns - sent_ns
     cleared_ns = _cleared_ns(position, sockets, layers, link)
-    queue_ns = 0 if cleared_ns is None else max(0, cleared_ns - sent_ns - own_ns)
+    on_the_way_ns = transmission_ns if link.queue_first else own_ns
+    queue_ns = 0 if cleared_ns is None else max(0, cleared_ns - sent_ns - on_the_way_ns)
     own_ns = min(own_ns, network_ns)
     rest_ns = network_ns - queue_ns - own_ns
     recovery_ns = 0
@@ -139,7 +146,7 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
     """When the link is through with all that was sent before a position; None if that was not seen.
 
     At the first look that finds the position sent, the link says what it holds; what was sent behind does not count. It
-    transmits without a pause, but not before what its delay line holds has come to the bottleneck.
+    transmits without a pause, but not before what a delay line that stands before it holds has come to the bottleneck.
     """
     sample = next((sample for sample in sockets if sample.sent_bytes >= position), None)
     if sample is None:
@@ -148,6 +155,8 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
     if held is None:
         return None
     behind = framed(sample.sent_bytes - position, sample.mss_bytes)
+    if link.queue_first:
+        return link.through_ns(sample.t_ns, max(0.0, held.bytes - behind))
     begins_ns = sample.t_ns if held.bytes else max(sample.t_ns, _delayed_since(layers.queue, held) + link.delay_ns)
     return link.through_ns(begins_ns, max(0.0, held.bytes + held.delay_line_bytes - behind))
 
@@ -181,6 +190,7 @@ def _moments(
     position: int,
     sockets: Sequence[SocketSample],
     layers: Layers,
+    link: _Link,
 ) -> list[Moment]:
     ahead = image.before(position)
     from_ns = _image_ns(load, evidence)
@@ -190,11 +200,10 @@ def _moments(
     for index, sample in enumerate(sockets):
         if sample.t_ns < from_ns:
             continue
-        seen = whereabouts(sample, layers)
-        handed, sent = image.before(seen.handed_bytes), image.before(seen.sent_bytes)
-        # In the order of the stream: what is missing at the client, the bottleneck, and the delay line before it.
-        received = image.before(seen.arrived_bytes)
-        line_from, queue_from = image.before(seen.line_from_bytes), image.before(seen.queue_from_bytes)
+        seen = whereabouts(sample, layers, queue_first=link.queue_first)
+        handed, sent, received = (image.before(at) for at in (seen.handed_bytes, seen.sent_bytes, seen.arrived_bytes))
+        near_from, far_from = image.before(seen.near_from_bytes), image.before(seen.far_from_bytes)
+        near, far = sent - near_from, near_from - far_from
         is_waiting = index >= waiting_from and handed < ahead
         committed = ahead - handed if is_waiting else 0
         moments.append(
@@ -203,9 +212,9 @@ def _moments(
                 pending_bytes=image.size_bytes - handed - committed,
                 committed_bytes=committed,
                 unsent_bytes=handed - sent,
-                queue_bytes=line_from - queue_from,
-                propagation_bytes=sent - line_from,
-                recovery_bytes=queue_from - received,
+                queue_bytes=near if link.queue_first else far,
+                propagation_bytes=far if link.queue_first else near,
+                recovery_bytes=far_from - received,
                 received_bytes=received,
             )
         )

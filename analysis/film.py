@@ -42,8 +42,8 @@ class Looks:
     t_ms: tuple[float, ...]
     handed: tuple[int, ...]
     sent: tuple[int, ...]
-    line_from: tuple[int, ...]
-    queue_from: tuple[int, ...]
+    near_from: tuple[int, ...]
+    far_from: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +69,11 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Film:
-    """All of it. load: its number. duration_ms: until the last stream ended."""
+    """All of it. load: its number. duration_ms: until the last stream ended. queue_first: see `whereabouts`."""
 
     load: int
     duration_ms: float
+    queue_first: bool
     resources: tuple[Asked, ...]
     tape: Tape
     looks: Looks
@@ -92,10 +93,11 @@ def film_of(run: Run) -> Film:
     layers = run.layers()
     if layers is None:
         raise NoFilm("the folder is of a format without what stood between front and client")
-    return film(run.evidence(), layers)
+    # Older folders are without.
+    return film(run.evidence(), layers, queue_first=run.scenario.get("shaper_at", "link") == "front")
 
 
-def film(evidence: Evidence, layers: Layers) -> Film:
+def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
     """Of what was written down. Raises NoFilm."""
     load = measured_load(evidence)
     looks = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
@@ -105,7 +107,7 @@ def film(evidence: Evidence, layers: Layers) -> Film:
         raise NoFilm("what arrived at the client was not noted down")
     before = [arrival for arrival in layers.arrivals if arrival.t_ns < load.started_ns]
     base = before[-1].tcp_bytes if before else 0
-    seen = [whereabouts(sample, layers) for sample in looks]
+    seen = [whereabouts(sample, layers, queue_first=queue_first) for sample in looks]
     arrived = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
     tape = _tape(evidence.events, load.number, base)
     if not tape.end:
@@ -113,14 +115,15 @@ def film(evidence: Evidence, layers: Layers) -> Film:
     return Film(
         load=load.number,
         duration_ms=_ms(load, load.finished_ns),
+        queue_first=queue_first,
         resources=tuple(_asked(load, evidence, name) for name in _PATHS),
         tape=tape,
         looks=Looks(
             t_ms=tuple(_ms(load, sample.t_ns) for sample in looks),
             handed=tuple(each.handed_bytes - base for each in seen),
             sent=tuple(each.sent_bytes - base for each in seen),
-            line_from=tuple(each.line_from_bytes - base for each in seen),
-            queue_from=tuple(each.queue_from_bytes - base for each in seen),
+            near_from=tuple(each.near_from_bytes - base for each in seen),
+            far_from=tuple(each.far_from_bytes - base for each in seen),
         ),
         arrivals=Arrivals(
             t_ms=tuple(_ms(load, each.t_ns) for each in arrived),

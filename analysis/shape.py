@@ -64,6 +64,8 @@ _SCENARIO = _object(
         "plan": _TEXT,
         "first": _TEXT,
         "dialect": _TEXT,
+        "record_bytes": _MAYBE_WHOLE,
+        "shaper_at": _TEXT,
         "rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN},
     },
 )

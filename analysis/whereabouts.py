@@ -1,9 +1,12 @@
 """Where the bytes of the TCP stream are at a look at the front's socket, as positions in that stream. Pure.
 
 Both ends count the same stream, and TCP keeps its order; so five positions tell everything. Before `arrived` it is
-with the client; from there to `queue_from` it was sent and is neither on the link nor readable (lost, or behind
-something that was); then in the bottleneck's queue, up to `line_from`; then in the delay line before it, up to `sent`;
-then unsent in the front's kernel, up to `handed`; the rest is with the front.
+with the client; from there to `far_from` it was sent and is neither on the link nor readable (lost, or behind something
+that was); then on the link's farther stage, up to `near_from`; then on its nearer one, up to `sent`; then unsent in the
+front's kernel, up to `handed`; the rest is with the front.
+
+The link's stages are the delay line and the bottleneck's queue. Seen from the front the delay line is the nearer one,
+but where the link is shaped on the front's own egress.
 """
 
 from dataclasses import dataclass
@@ -19,21 +22,21 @@ class Whereabouts:
 
     handed_bytes: int
     sent_bytes: int
-    line_from_bytes: int
-    queue_from_bytes: int
+    near_from_bytes: int
+    far_from_bytes: int
     arrived_bytes: int
 
 
-def whereabouts(sample: SocketSample, layers: Layers) -> Whereabouts:
-    """At that look."""
+def whereabouts(sample: SocketSample, layers: Layers, *, queue_first: bool) -> Whereabouts:
+    """At that look. queue_first: the bottleneck's queue is the nearer stage."""
     sent = sample.sent_bytes
     arrived = min(layers.arrived_bytes(sample), sent)
     in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)
     return Whereabouts(
         handed_bytes=sample.handed_bytes,
         sent_bytes=sent,
-        line_from_bytes=max(arrived, sent - in_line),
-        queue_from_bytes=max(arrived, sent - in_line - in_queue),
+        near_from_bytes=max(arrived, sent - (in_queue if queue_first else in_line)),
+        far_from_bytes=max(arrived, sent - in_line - in_queue),
         arrived_bytes=arrived,
     )
 

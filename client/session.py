@@ -32,7 +32,13 @@ def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
         for number in range(1, plan.loads + 1):
             _run_load(number, plan, engine, transport, journal)
         time.sleep(_LINGER_S)
-        journal.conclude(out, address=host, port=port, receive_buffer_bytes=transport.receive_buffer_bytes)
+        journal.conclude(
+            out,
+            address=host,
+            port=port,
+            receive_buffer_bytes=transport.receive_buffer_bytes,
+            largest_record_bytes=transport.largest_record_bytes,
+        )
 
 
 def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: Journal) -> None:

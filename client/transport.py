@@ -84,6 +84,8 @@ class Transport:
         self._received_ns = self.connected_ns
         self._splitter = RecordSplitter()
         self._closed = False
+        self.largest_record_bytes = 0
+        """Plaintext of the largest record so far."""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._alpn = alpn
@@ -165,6 +167,7 @@ class Transport:
         except ssl.SSLError as error:
             raise TransportFailed(f"TLS: {error}") from error
         self._closed = self._closed or not plaintext
+        self.largest_record_bytes = max(self.largest_record_bytes, len(plaintext))  # a read never joins two
         return plaintext
 
     def _read(self, deadline: Deadline) -> list[Record] | None:

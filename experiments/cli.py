@@ -18,15 +18,16 @@ from analysis.summary import summarize
 from experiments import knee, probing, tune
 from experiments.demo import command as demo
 from experiments.doctor import examine, ways
+from experiments.entries import catalogue
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
 from experiments.export import export
 from experiments.guest import kernel
-from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, request_from, split_words, words_of_make
+from experiments.invocation import RUN_KNOBS, RunKnob, request_from, split_words, words_of_make
 from experiments.knobs import KNOBS, Knob
 from experiments.record import wrecks
 from experiments.report import Report
-from experiments.studies import agreement, predictions
+from experiments.studies import agreement, predictions, sabotage
 from experiments.sweep import command as sweeping
 
 _BAD_INPUT = 2
@@ -153,6 +154,9 @@ def _parser() -> argparse.ArgumentParser:
     model_parser = commands.add_parser("model", help="the predictor against what is measured")
     model_parser.add_argument("file", type=Path, help="the document to write")
     model_parser.set_defaults(do=_model)
+    sabotage_parser = commands.add_parser("sabotage", help="every way to spoil the effect, measured")
+    sabotage_parser.add_argument("file", type=Path, help="the document to write")
+    sabotage_parser.set_defaults(do=_sabotage)
     probing.add_to(commands)
     tune.add_to(commands)
     kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is there")
@@ -305,6 +309,11 @@ def _slides(options: argparse.Namespace, report: Report) -> int:
 
 def _model(options: argparse.Namespace, report: Report) -> int:
     predictions.write(options.file, report)
+    return 0
+
+
+def _sabotage(options: argparse.Namespace, report: Report) -> int:
+    sabotage.write(options.file, report)
     return 0
 
 

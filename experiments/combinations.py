@@ -5,7 +5,7 @@ from collections.abc import Callable
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, PlanKind, Protocol
 from experiments.errors import ScenarioError
-from experiments.scenario import LOWAT_AUTO, Scenario
+from experiments.scenario import LOWAT_AUTO, Scenario, ShaperAt
 from proxy.server import Server, Switch, catalogue
 
 Given = Callable[[str], str]
@@ -15,10 +15,13 @@ Given = Callable[[str], str]
 def check(scenario: Scenario, given: Given) -> None:
     """Raises ScenarioError."""
     _check_probe(scenario, given)
+    _check_egress(scenario, given)
     server = catalogue()[scenario.server]
     _check_protocol(scenario, server, given)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)
     _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
+    if scenario.record_bytes is not None:
+        _check_level("RECORD", server, "bytes", lambda other: other.record, given=given("RECORD"))
 
 
 def _check_probe(scenario: Scenario, given: Given) -> None:
@@ -32,6 +35,19 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
+
+
+def _check_egress(scenario: Scenario, given: Given) -> None:
+    """What a bottleneck on the front's own egress cannot be. Raises ScenarioError."""
+    if scenario.shaper_at is not ShaperAt.FRONT:
+        return
+    for name, fits, allowed in (
+        ("RATE", scenario.link.rate_bit_s is not None, "a rate, which is what is put there,"),
+        ("QUEUE", scenario.link.queue_packets >= 2, "two packets at least"),
+        ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+    ):
+        if not fits:
+            raise ScenarioError(name, given(name), f"{allowed} with SHAPER_AT=front")
 
 
 _SAYABLE = {
@@ -56,10 +72,12 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
 
 
-def _check_level(knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch]) -> None:
-    """Not every server can be switched. Raises ScenarioError."""
+def _check_level(
+    knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch], given: str | None = None
+) -> None:
+    """Not every server can be switched. given: what was written, if not the level's name. Raises ScenarioError."""
     levels = switch_of(server).levels
     if asked not in levels:
         others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
         allowed = f"{', '.join(levels)} with SERVER={server.name}, which cannot be switched"
-        raise ScenarioError(knob, asked, f"{allowed}; {asked} with SERVER={' or '.join(others)}")
+        raise ScenarioError(knob, given or asked, f"{allowed}; {given or asked} with SERVER={' or '.join(others)}")

@@ -3,37 +3,25 @@
 import difflib
 import os
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from experiments.entries import entry_of
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.fabrics.fabric import AUTO, FABRICS, choose
-from experiments.knobs import KNOBS, scenario_from, whole
+from experiments.knobs import KNOBS, whole
 from experiments.request import Manner, Request, arms_for
 from netem import units
 from netem.shaper import Shaper
 from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
 from proxy.tuner.tuner import TunerKind
 
-_CATALOGUE = Path(__file__).parent / "catalogue"
 _MOST_REPETITIONS = 1000
 _LARGEST_SEED = 2**32 - 1
 _MAKE_VARIABLE = "PRIOLAB_KNOBS"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One named scenario. knobs are what makes it; expect is what one should see."""
-
-    name: str
-    title: str
-    expect: str
-    knobs: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,43 +193,6 @@ def words_of_make() -> list[str]:
         return [word.replace("$$", "$") for word in shlex.split(text)]
     except ValueError as error:
         raise ScenarioError("make", text, f"NAME=VALUE words ({error})") from None
-
-
-@cache
-def catalogue() -> Mapping[str, Entry]:
-    """The named scenarios."""
-    return MappingProxyType({path.stem: read_entry(path) for path in sorted(_CATALOGUE.glob("*.toml"))})
-
-
-def read_entry(path: Path) -> Entry:
-    """A scenario file: `title`, `expect`, and a table `knobs`. Raises ScenarioError."""
-    where = f"SCENARIO={path}"
-    try:
-        document = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ScenarioError("SCENARIO", str(path), f"a readable TOML file ({error})") from error
-    unknown = set(document) - {"title", "expect", "knobs"}
-    if unknown:
-        raise ScenarioError(where, ", ".join(sorted(unknown)), "the keys title, expect and knobs")
-    table = document.get("knobs", {})
-    if not isinstance(table, dict):
-        raise ScenarioError(f"{where}: knobs", repr(table), "a table of KNOB = value")
-    of_the_run = [name for name in table if name in RUN_KNOBS]
-    if of_the_run:
-        raise ScenarioError(where, of_the_run[0], "knobs of the scenario; this one belongs on the command line")
-    knobs = {name: str(value) for name, value in table.items()}
-    scenario_from(knobs)
-    title, expect = str(document.get("title", path.stem)), str(document.get("expect", ""))
-    return Entry(name=path.stem, title=title, expect=expect, knobs=knobs)
-
-
-def entry_of(text: str) -> Entry:
-    """The scenario of that name, or in that file. Raises ScenarioError."""
-    if text.endswith(".toml"):
-        return read_entry(Path(text))
-    if text not in catalogue():
-        raise ScenarioError("SCENARIO", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
-    return catalogue()[text]
 
 
 def run_values(words: Mapping[str, str]) -> dict[str, Any]:

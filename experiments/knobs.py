@@ -16,7 +16,15 @@ from client.plan import PlanKind
 from client.priorities import First, Priorities
 from experiments import combinations
 from experiments.errors import ScenarioError, UnknownKnob
-from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
+from experiments.scenario import (
+    LOWAT_AUTO,
+    LOWAT_MOST,
+    RECORD_LEAST,
+    RECORD_MOST,
+    CongestionControl,
+    Scenario,
+    ShaperAt,
+)
 from netem import units, words
 from netem.link import Link
 from proxy.server import Server, Switch, catalogue
@@ -142,6 +150,15 @@ _KNOBS = (
         f" more than it can send at once ({_named(lambda server: server.buffering)})",
     ),
     Knob(
+        name="RECORD",
+        default="stock",
+        field="record_bytes",
+        parse=_or("stock", _size(RECORD_LEAST, RECORD_MOST)),
+        allowed=f"{RECORD_LEAST} to {RECORD_MOST} bytes, or stock",
+        meaning=f"the largest TLS record of the front, which is of use when its last byte has come"
+        f" ({_named(lambda server: server.record)}); stock is the server's own, mostly 16384",
+    ),
+    Knob(
         name="LOWAT",
         default="131072",
         field="lowat",
@@ -196,6 +213,15 @@ _KNOBS = (
     _of_the_link("QUEUE", "the bottleneck's queue; packets in flight in the delay line do not count against it"),
     _of_the_link("LOSS", "random loss toward the client"),
     _of_the_link("JITTER", "the delay toward the client varies by up to this much; order is kept"),
+    Knob(
+        name="SHAPER_AT",
+        default="link",
+        field="shaper_at",
+        parse=ShaperAt,
+        allowed=_words(ShaperAt),
+        meaning="where the bottleneck is: link, a place of its own that nothing can bypass; front, the front's own"
+        " egress, where the kernel keeps in the socket what elsewhere would be out of reach",
+    ),
     Knob(
         name="PLAN",
         default="maps",

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from analysis import ledger
 from experiments.doctor import Finding, Way
+from experiments.entries import LAYERS, Entry
 from experiments.experiment import Progress
-from experiments.invocation import Entry
 from experiments.request import Request
 from experiments.scenario import as_document
 from netem import units, words
@@ -215,12 +215,25 @@ class Report:
             self._console.print(f"[yellow]note:[/] {escape(note)}")
 
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
-        """The named scenarios."""
+        """The named scenarios; then those that spoil the effect."""
         for entry in entries.values():
-            knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
-            self._console.print(f"[bold]{escape(entry.name)}[/]  {escape(knobs)}")
-            self.say(f"    {entry.title}.")
-            self.say(f"    Expect: {entry.expect}.")
+            if not entry.card:
+                self._entry(entry)
+        self.say("")
+        self.say("ways to spoil it", "bold underline")
+        for entry in entries.values():
+            if entry.card:
+                self._entry(entry)
+                self.say(f"    Layer: {LAYERS[entry.card.layer]}.")
+                self.say(f"    Tell: {entry.card.tell}")
+                if entry.card.cure:
+                    self.say(f"    Cure: {entry.card.cure}")
+
+    def _entry(self, entry: Entry) -> None:
+        knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
+        self._console.print(f"[bold]{escape(entry.name)}[/]  {escape(knobs)}")
+        self.say(f"    {entry.title}.")
+        self.say(f"    Expect: {entry.expect}.")
 
     def findings(self, findings: Sequence[Finding]) -> None:
         """What this machine can do."""

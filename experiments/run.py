@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from client.plan import STEPS, PlanKind, Protocol, maps_plan
@@ -13,6 +14,7 @@ from experiments.errors import InvalidRun
 from experiments.listening import Listening
 from experiments.npm import modules_of
 from experiments.order import Tools
+from experiments.places.egress import check_at, observed_at
 from experiments.places.places import (
     CLIENT_PORT,
     FRONT_PORT,
@@ -26,9 +28,17 @@ from experiments.places.places import (
 )
 from experiments.processes import Process
 from experiments.rate_steps import Span, check_steps, observed_steps
-from experiments.record import RunFolder, write_json
+from experiments.record import RunFolder, read_json, write_json
 from experiments.scenario import LOWAT_AUTO, Scenario
-from experiments.tuning import NO_SOCKET, check_ferry, check_live_socket, check_settings, check_tuned, live_socket_state
+from experiments.tuning import (
+    NO_SOCKET,
+    check_ferry,
+    check_live_socket,
+    check_record,
+    check_settings,
+    check_tuned,
+    live_socket_state,
+)
 from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
@@ -94,6 +104,7 @@ def run_arm(
         starting = places.start_link(
             scenario.link,
             conditions.shaper,
+            scenario.shaper_at,
             seed=conditions.seed,
             folder=folder.link,
             interval_ns=conditions.sample_ns,
@@ -112,6 +123,8 @@ def run_arm(
         if front.settings.server.over_tcp:
             observed |= live_socket_state(sockets, processes)
             check_live_socket(scenario, observed)
+            observed |= {"record_bytes": _largest_record(folder.client / "socket.json")}
+            check_record(scenario, observed)
         else:
             observed |= NO_SOCKET
         if scenario.lowat == LOWAT_AUTO:
@@ -120,11 +133,19 @@ def run_arm(
         tell("counters")
         counters = link.counters()
         write_json(folder.link / "counters.json", counters)
+        observed |= {"shaper_at": observed_at(counters)}
+        check_at(scenario, counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
     # The link's record of them is complete when it has ended.
     observed |= {"rate_steps": observed_steps(scenario.link, folder.link, span)}
     check_steps(observed["rate_steps"], conditions.tolerance)
+
+
+def _largest_record(account: Path) -> int | None:
+    """That the client decrypted, if it kept account of it."""
+    found: int | None = read_json(account).get("largest_record_bytes") if account.exists() else None
+    return found
 
 
 def _tuning(
@@ -162,6 +183,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             log=folder.front / "error.log",
             output=folder.front / "output.log",
             modules=modules_of(server),
+            record_bytes=scenario.record_bytes,
         )
     )
 

@@ -20,6 +20,10 @@ LOWAT_MOST = 2**32 - 1
 """The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
 
 
+RECORD_LEAST, RECORD_MOST = 512, 16_384
+"""Bytes of plaintext in a TLS record: more than a few, and what RFC 8446, 5.1 allows."""
+
+
 class CongestionControl(StrEnum):
     """Congestion controls the guest kernel has."""
 
@@ -28,15 +32,24 @@ class CongestionControl(StrEnum):
     RENO = "reno"
 
 
+class ShaperAt(StrEnum):
+    """The place in which the link's bottleneck is."""
+
+    LINK = "link"
+    FRONT = "front"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """Everything that may change a result.
 
+    record_bytes: of the front's largest TLS record; None leaves the server's own.
     lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes; None leaves the kernel's default, no limit, and so
     does LOWAT_AUTO, with which a tuner sets the option of each connection.
     target_delay_ns: what that tuner aims at (proxy/tuner/law.py).
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
+    shaper_at: where the link's bottleneck is; at the front it is one that flatters (netem/egress.py).
     plan: what the client is to do. first: which resource it requests first.
     size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
     reloads: page loads before the measured one, on the same connection.
@@ -46,12 +59,14 @@ class Scenario:
     server: str
     native: str
     buffering: str
+    record_bytes: int | None
     lowat: int | Literal["auto"] | None
     target_delay_ns: int
     sndbuf_bytes: int | None
     congestion_control: CongestionControl
     gso_segments: int | None
     link: Link
+    shaper_at: ShaperAt
     plan: PlanKind
     first: First
     priorities: Priorities

@@ -23,6 +23,7 @@ NO_SOCKET: Mapping[str, Any] = MappingProxyType(
         "sndbuf_most_bytes": None,
         "notsent_most_bytes": None,
         "congestion_control": None,
+        "record_bytes": None,
     }
 )
 """What is seen of a live connection that is not TCP's."""
@@ -61,6 +62,19 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
         _agree("TCP_NOTSENT_LOWAT of the live socket", [0], observed["socket_lowat"])
     if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
         raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
+
+
+def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
+    """Compare the scenario with the largest TLS record that the client decrypted. Raises InvalidRun.
+
+    A front with a whole response at hand fills its records; one that has less may never come to a full one.
+    """
+    asked, found = scenario.record_bytes, observed["record_bytes"]
+    if asked is None:
+        return
+    fills = scenario.buffering == "on" and scenario.size_bytes >= 2 * asked
+    if found is None or found > asked or (fills and found < asked):
+        raise InvalidRun("largest TLS record at the client", asked, found)
 
 
 def check_tuned(

@@ -24,9 +24,9 @@ from netem.control import BEGIN
 from netem.ferry.process import Order
 from netem.ferry.process import run as run_ferry
 from netem.ferry.ring import NotSetUp
-from netem.queue_journal import QueueJournal
+from netem.queue_journal import Qdiscs, QueueJournal
 from netem.router import FERRY, Router, State
-from netem.shaper import Shaper
+from netem.shaper import Shaper, stages
 from netem.stepped import kernel_changes
 from netem.words import SAMPLE_DEFAULT, link_from, parse_sample_ns
 
@@ -58,7 +58,7 @@ def main() -> int:
             run_ferry(order)
         else:
             with (
-                QueueJournal(link, state.to_client, state.to_front, journal, interval_ns) as queues,
+                QueueJournal(stages(link, state.to_client, state.to_front), [Qdiscs()], journal, interval_ns) as queues,
                 kernel_changes(link, state.to_client, journal) as changes,
             ):
                 _until_told(state, queues, changes)

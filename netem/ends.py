@@ -40,6 +40,7 @@ _RATE_TRAIN = 20
 _SURPLUS = 8  # packets in a train beyond what the queue should hold
 _FASTER = 1.25  # the far end, at least, than the link: otherwise its own pace is measured
 _LONGEST_TRAIN_NS = 20 * 10**9
+_SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33  # <asm-generic/socket.h>; the socket module does not name these
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("@9I")  # <linux/sock_diag.h>; the last: what was dropped for want of room
@@ -51,6 +52,9 @@ Address = tuple[str, int]
 
 def respond(far: socket.socket) -> None:
     """Answer the near end's requests until it says that it is done. far is a bound UDP socket of the front's place."""
+    with suppress(PermissionError):
+        # Where the bottleneck is on this end's own egress a train's packets wait in it, and count as this socket's.
+        far.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
     while True:
         request, near = far.recvfrom(2048)
         number, datagrams, size_bytes = _REQUEST.unpack_from(request)

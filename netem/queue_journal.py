@@ -9,7 +9,7 @@ Rules:
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -18,8 +18,7 @@ from pyroute2.netlink import NETLINK_ROUTE
 from pyroute2.netlink.rtnl import RTM_GETQDISC
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
-from netem import shaper, tc
-from netem.link import Link
+from netem import tc
 from netlink.conversation import Conversation, attributes, layout, question
 
 _STATS = 3  # TCA_STATS, <linux/rtnetlink.h>
@@ -39,28 +38,51 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Statistics:
+class Statistics:
+    """Of one qdisc."""
+
     packets: int = 0
     bytes: int = 0
     dropped: int = 0
 
 
-_NOTHING = _Statistics()
+_NOTHING = Statistics()
+
+
+class Qdiscs:
+    """What tc's statistics say of the qdiscs in the network namespace this is made in. Raises OSError."""
+
+    def __init__(self) -> None:
+        self._names = dict(socket.if_nameindex())
+        self._question = question(RTM_GETQDISC, tcmsg(), dump=True)
+        self._conversation = Conversation(NETLINK_ROUTE)
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        self._conversation.__exit__()
+
+    def read(self) -> dict[tc.Stage, Statistics]:
+        """Of each, by where it is. Raises OSError."""
+        found = {}
+        for answer in self._conversation.ask(self._question):
+            _, _, _, device, handle, _, _ = _HEADER.unpack_from(answer)
+            stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
+            found[stage] = _read(attributes(answer, _HEADER.size).get(_STATS, b""))
+        return found
 
 
 class QueueJournal:
-    """Asks in the network namespace this is made in; look by look. A context."""
+    """Look by look what a link's stages hold, in one place or several. A context: at its end, all is closed."""
 
-    def __init__(self, link: Link, to_client: str, to_front: str, journal: Path, interval_ns: int | None) -> None:
-        """to_client, to_front: the devices. interval_ns: None writes nothing. Raises OSError."""
-        self._stages = shaper.stages(link, to_client, to_front)
-        devices = {device for stages in self._stages.values() for device in stages.devices}
-        self._numbers = {device: socket.if_nametoindex(device) for device in devices}
+    def __init__(
+        self, stages: Mapping[str, tc.Stages], places: Sequence[Qdiscs], journal: Path, interval_ns: int | None
+    ) -> None:
+        """stages: by direction; no two places have a device of the same name. interval_ns: None writes nothing."""
+        self._stages = stages
+        self._places = places
         self._interval_ns = interval_ns
         self._next_ns = 0
         self._last = dict.fromkeys(self._stages, Line())
-        self._question = question(RTM_GETQDISC, tcmsg(), dump=True)
-        self._conversation = Conversation(NETLINK_ROUTE)
         self._lines = journal.open("w", buffering=1)
 
     def __enter__(self) -> Self:
@@ -68,7 +90,8 @@ class QueueJournal:
 
     def __exit__(self, *_: object) -> None:
         self._lines.close()
-        self._conversation.__exit__()
+        for place in self._places:
+            place.close()
 
     def look(self, now_ns: int) -> int | None:
         """Look if it is time; when it is the next time, None for never. Raises OSError."""
@@ -78,45 +101,40 @@ class QueueJournal:
             return self._next_ns
         late_ns = now_ns - self._next_ns if self._next_ns else 0
         self._next_ns = now_ns - late_ns % self._interval_ns + self._interval_ns
-        found = self._statistics()
+        found = {stage: seen for place in self._places for stage, seen in place.read().items()}
         for direction, stages in self._stages.items():
-            line = self._line(found, stages)
+            line = _line(found, stages)
             if line != self._last[direction]:
                 self._last[direction] = line
                 self._lines.write(json.dumps({"t_ns": now_ns, "direction": direction} | asdict(line)) + "\n")
         return self._next_ns
 
-    def _line(self, found: Mapping[tuple[int, int], _Statistics], stages: tc.Stages) -> Line:
-        def of(stage: tc.Stage) -> _Statistics:
-            return found.get((self._numbers[stage.device], stage.handle), _NOTHING)
 
-        bottleneck = [of(stage) for stage in stages.bottleneck]
-        line = Line(
-            packets=sum(part.packets for part in bottleneck),
-            bytes=sum(part.bytes for part in bottleneck),
-            dropped=bottleneck[0].dropped if bottleneck else 0,
-        )
-        if stages.delay_line is None:
-            return line
-        # A qdisc counts its child's packets as its own.
-        child = bottleneck[0] if bottleneck else _NOTHING
-        delay_line = of(stages.delay_line)
-        return replace(
-            line,
-            delay_line_packets=max(0, delay_line.packets - child.packets),
-            delay_line_bytes=max(0, delay_line.bytes - child.bytes),
-        )
-
-    def _statistics(self) -> dict[tuple[int, int], _Statistics]:
-        found = {}
-        for answer in self._conversation.ask(self._question):
-            _, _, _, device, handle, _, _ = _HEADER.unpack_from(answer)
-            found[device, handle >> 16] = _read(attributes(answer, _HEADER.size).get(_STATS, b""))
-        return found
+def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> Line:
+    bottleneck = [_own(found, stages, stage) for stage in stages.bottleneck]
+    line = Line(
+        packets=sum(part.packets for part in bottleneck),
+        bytes=sum(part.bytes for part in bottleneck),
+        dropped=bottleneck[0].dropped if bottleneck else 0,
+    )
+    if stages.delay_line is None:
+        return line
+    delay_line = _own(found, stages, stages.delay_line)
+    return replace(line, delay_line_packets=delay_line.packets, delay_line_bytes=delay_line.bytes)
 
 
-def _read(data: bytes) -> _Statistics:
+def _own(found: Mapping[tc.Stage, Statistics], stages: tc.Stages, stage: tc.Stage) -> Statistics:
+    """A qdisc counts the packets of the stage within it as its own: these are left out."""
+    whole = found.get(stage, _NOTHING)
+    within = replace(stage, handle=stage.handle + 1)
+    if within not in (stages.delay_line, *stages.bottleneck):
+        return whole
+    inner = found.get(within, _NOTHING)
+    return replace(whole, packets=max(0, whole.packets - inner.packets), bytes=max(0, whole.bytes - inner.bytes))
+
+
+def _read(data: bytes) -> Statistics:
     if len(data) < _TC_STATS.size:
         return _NOTHING
     values = dict(zip(_TC_STATS_NAMES, _TC_STATS.unpack_from(data), strict=True))
-    return _Statistics(packets=values["qlen"], bytes=values["backlog"], dropped=values["drop"])
+    return Statistics(packets=values["qlen"], bytes=values["backlog"], dropped=values["drop"])

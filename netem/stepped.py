@@ -41,14 +41,14 @@ _GATE, _QUEUE, _SENDER = 3, 4, 1
 def down(link: Link, to_client: str, to_front: str) -> list[Command]:
     """Commands for a place that routes between two devices."""
     first_bit_s, *_ = link.rates_bit_s
-    gate = ("tbf", *_gate(link, first_bit_s))
+    shaped = ("tbf", *gate(link, first_bit_s))
     queue = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
-    sender = ("tc", "qdisc", "add", "dev", to_client, "root", "handle", f"{_SENDER}:")
+    root = ("tc", "qdisc", "add", "dev", to_client, "root", "handle", f"{_SENDER}:")
     return [
         *_loop(to_front),
-        *tc.nested([tc.delay_line(link), gate], _DEVICE),
+        *tc.nested([tc.delay_line(link), shaped], _DEVICE),
         (*queue, "pfifo", "limit", str(link.queue_packets - 1)),
-        (*sender, *_sender(first_bit_s)),
+        (*root, *sender(first_bit_s)),
     ]
 
 
@@ -56,8 +56,8 @@ def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
     """Commands that make the rate another."""
     start = ("tc", "qdisc", "change", "dev")
     return [
-        (*start, to_client, "root", "handle", f"{_SENDER}:", *_sender(rate_bit_s)),
-        (*start, _DEVICE, "parent", f"{_GATE - 1}:", "handle", f"{_GATE}:", "tbf", *_gate(link, rate_bit_s)),
+        (*start, to_client, "root", "handle", f"{_SENDER}:", *sender(rate_bit_s)),
+        (*start, _DEVICE, "parent", f"{_GATE - 1}:", "handle", f"{_GATE}:", "tbf", *gate(link, rate_bit_s)),
     ]
 
 
@@ -113,12 +113,14 @@ def sysctls() -> Mapping[str, str]:
     return {f"net.ipv4.conf.{name}.rp_filter": "0" for name in ("all", _DEVICE, _BACK)}
 
 
-def _gate(link: Link, rate_bit_s: int) -> Sequence[str]:
+def gate(link: Link, rate_bit_s: int) -> Sequence[str]:
+    """What a tbf is told that is to let a packet go when its transmission begins."""
     # With a fifo inside, tbf hands its own limit down to it, in whatever that counts (sch_tbf.c, fifo_set_limit).
     return ("rate", f"{rate_bit_s}bit", "burst", str(PACKET_BYTES), "limit", str(link.queue_packets - 1))
 
 
-def _sender(rate_bit_s: int) -> Command:
+def sender(rate_bit_s: int) -> Command:
+    """The qdisc that holds a packet for its transmission."""
     return ("netem", "limit", str(tc.OUT_OF_REACH), "rate", f"{rate_bit_s}bit")
 
 

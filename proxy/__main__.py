@@ -4,6 +4,7 @@ With a file: become the command in it, a list of words. Without: a front to visi
 
     SERVER, NATIVE    which one, and whether with its own mechanism
     BUFFERING         whether it takes whole responses from the origin
+    RECORD            its largest TLS record in bytes, or stock
     ADDRESS, ORIGIN   where it listens, on port 443; where the origin is, HOST:PORT
     SIZE              of the largest response in bytes
 
@@ -26,6 +27,9 @@ def _front() -> Front:
     server = catalogue()[words["SERVER"]]
     if server.protocol != "h2":
         sys.exit(f"front: SERVER={server.name} speaks {server.protocol}, which has no place in containers")
+    record = words["RECORD"]
+    if record != "stock" and "bytes" not in server.record.levels:
+        sys.exit(f"front: RECORD={record} cannot be had with SERVER={server.name}")
     state = HOME / "state"
     state.mkdir()
     return Front(
@@ -45,6 +49,7 @@ def _front() -> Front:
             as_root=os.geteuid() == 0,
             log=HOME / "error.log",
             output=HOME / "output.log",
+            record_bytes=None if record == "stock" else int(record),
         )
     )
 

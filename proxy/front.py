@@ -37,6 +37,7 @@ class FrontSettings:
     config, state: a file and a folder that are written; log: what the server logs; output: what it prints.
     as_root: whether the server is started by the superuser of its place.
     modules: the folder in which its packages of npm are installed, None if it needs none.
+    record_bytes: of its largest TLS record, None for the server's own.
     """
 
     server: Server
@@ -55,6 +56,7 @@ class FrontSettings:
     log: Path
     output: Path
     modules: Path | None = None
+    record_bytes: int | None = None
 
 
 class Front:
@@ -87,6 +89,7 @@ class Front:
             "busy_kib": str((buffers - 2) * _BUFFER_BYTES // 1024),
             **settings.server.native.levels[settings.native],
             **settings.server.buffering.levels[settings.buffering],
+            **settings.server.record_values(settings.record_bytes),
             **settings.server.privileges["root" if settings.as_root else "ordinary"],
         }
 

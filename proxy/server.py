@@ -12,6 +12,7 @@ from typing import Any
 
 _CATALOGUE = Path(__file__).parent / "servers"
 _LEVELS = ("on", "off")
+_SIZES = ("stock", "bytes")
 _VERSION = re.compile(r"\d+(\.\d+)+")
 
 
@@ -23,10 +24,11 @@ class _Template(string.Template):
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
-    """Something about a server that a knob turns on and off.
+    """Something about a server that a knob turns on and off, or gives a size.
 
     name: what the server calls it, None if it has no such thing.
-    levels: by "on" and "off", the template values that make it so; a missing key is a level that the server has not.
+    levels: by "on" and "off", or "stock" and "bytes", the template values that make it so, {bytes} in them the size; a
+    missing key is a level that the server has not.
     since: for a level that came later, by its name, the first version with it.
     """
 
@@ -58,6 +60,7 @@ class Server:
     version, command: argument lists with {program}, {config}, {state} and {log} to fill in; {servers} is the catalogue.
     native: the server's own mechanism against early writes.
     buffering: whether it takes whole answers from the origin.
+    record: the largest TLS record it writes.
     privileges: by "root" and "ordinary", the template values for a server started by such a user.
     scheduling: how it orders streams, in words.
     record_bytes, batch_bytes, strict: how it writes (analysis/model.py, Writes); None, all three, where that is not
@@ -77,6 +80,7 @@ class Server:
     template: Path
     native: Switch
     buffering: Switch
+    record: Switch
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
     record_bytes: int | None
@@ -92,6 +96,12 @@ class Server:
     def over_tcp(self) -> bool:
         """Whether there is a socket that TCP_NOTSENT_LOWAT is an option of."""
         return self.protocol != "h3"
+
+    def record_values(self, record_bytes: int | None) -> Mapping[str, str]:
+        """Template values for records of that size at most; None for the server's own. Raises KeyError."""
+        if record_bytes is None:
+            return self.record.levels["stock"]
+        return {name: value.format(bytes=record_bytes) for name, value in self.record.levels["bytes"].items()}
 
     def render(self, values: Mapping[str, str]) -> str:
         """The configuration file. Raises KeyError if the template names a value that is not given."""
@@ -125,6 +135,7 @@ def _read(folder: Path) -> Server:
         template=folder / entry["template"],
         native=_switch(entry["native"]),
         buffering=_switch(entry["buffering"]),
+        record=_switch(entry.get("record", {"stock": {}}), _SIZES),
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry["scheduling"],
         record_bytes=writes.get("record_bytes"),
@@ -133,10 +144,10 @@ def _read(folder: Path) -> Server:
     )
 
 
-def _switch(entry: Mapping[str, Any]) -> Switch:
+def _switch(entry: Mapping[str, Any], levels: tuple[str, ...] = _LEVELS) -> Switch:
     return Switch(
         name=entry.get("name"),
-        levels={level: entry[level] for level in _LEVELS if level in entry},
+        levels={level: entry[level] for level in levels if level in entry},
         since={level: entry[f"{level}_since"] for level in _LEVELS if f"{level}_since" in entry},
     )
 

@@ -1,12 +1,11 @@
 """What the page offers: knobs with values worth trying, the named scenarios, and which servers are here."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
 from types import MappingProxyType
 from typing import Any
 
 from client.plan import PlanKind, Protocol
-from experiments.invocation import Entry, catalogue
+from experiments.entries import LAYERS, Entry, catalogue
 from experiments.knobs import KNOBS, scenario_from
 from experiments.programs import lack_of
 from proxy.server import catalogue as servers
@@ -22,7 +21,9 @@ _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "QUEUE": ("10", "25", "100", "1000"),
         "PRIORITY": ("spdy", "swap", "none"),
         "SNDBUF": ("4M", "stock"),
-        "RELOADS": ("0", "1", "2"),
+        "RECORD": ("stock", "1400", "4096", "16384"),
+        "RELOADS": ("0", "2", "4"),
+        "SHAPER_AT": ("link", "front"),
         "JS_DELAY": ("0ms", "200ms", "1s"),
         "BUFFERING": ("on", "off"),
         "WINDOW": ("65535", "16M"),
@@ -66,11 +67,12 @@ def _to_be_seen() -> list[Entry]:
 
 
 def _scenario(entry: Entry) -> dict[str, Any]:
-    card = getattr(entry, "card", None)
+    card = entry.card
     return {
         "name": entry.name,
         "title": entry.title,
         "expect": entry.expect,
         "knobs": dict(entry.knobs),
-        "card": asdict(card) if is_dataclass(card) and not isinstance(card, type) else None,
+        "card": card
+        and {"see": card.see, "layer": LAYERS[card.layer], "tell": card.tell, "cure": dict(card.cure_knobs)},
     }

@@ -14,7 +14,7 @@ from experiments.places import engine
 from experiments.places.containers import Containers, project_name
 from experiments.places.places import Places
 from experiments.record import RunFolder
-from experiments.scenario import Scenario
+from experiments.scenario import Scenario, ShaperAt
 from netem import calibration
 from netem.shaper import Shaper
 from proxy.server import catalogue
@@ -35,6 +35,9 @@ class Compose:
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Needs an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
+        if scenario.shaper_at is ShaperAt.FRONT:
+            right = "the front's container may not shape its own egress"
+            raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
         engine.check()
         server = catalogue()[scenario.server]
         if server.npm or not server.over_tcp:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
+from experiments.fabrics.egress import check_egress
 from experiments.order import Order, Tools
 from experiments.places import cgroup
 from experiments.places.front_tuner import FrontTuner
@@ -52,6 +53,7 @@ class Netns:
             processes.run([*_entering(), "ip", "link", "add", "type", "veth"], step="trying namespaces")
         except StepFailed as error:
             raise Unavailable(what, error.reason, _remedy()) from error
+        check_egress(scenario, shaper, no_netem)
         if scenario.link.shaped:
             if shaper is Shaper.NETEM and (reason := no_netem()):
                 raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")

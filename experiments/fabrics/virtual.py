@@ -11,6 +11,7 @@ from pathlib import Path
 
 from experiments.cache import cache_folder
 from experiments.errors import Unavailable
+from experiments.fabrics.egress import check_egress
 from experiments.guest import kernel
 from experiments.order import Order, Tools
 from experiments.origin import make_image
@@ -45,6 +46,7 @@ class Virtual:
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Needs x86-64, the guest kernel, and a place for the guest's memory that allows execution."""
         what = f"FABRIC={self.name}"
+        check_egress(scenario, shaper, no_netem)
         if platform.machine() != "x86_64" or platform.system() != "Linux":
             reason = "User-Mode Linux exists for x86-64 Linux only"
             raise Unavailable(what, reason, "use FABRIC=compose or FABRIC=netns")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespaces import Namespaces
+from experiments.scenario import ShaperAt
 from experiments.tuners import NO_TUNER
 from netem.link import Link
 from netem.shaper import Shaper
@@ -40,6 +41,6 @@ def rehearse() -> None:
     with (
         Namespaces(Shaper.NETEM, FrontTuner(NO_TUNER, "rehearsal")) as places,
         tempfile.TemporaryDirectory() as folder,
-        places.start_link(_LINK, None, seed=0, folder=Path(folder), interval_ns=None),
+        places.start_link(_LINK, None, ShaperAt.LINK, seed=0, folder=Path(folder), interval_ns=None),
     ):
         places.exchange()

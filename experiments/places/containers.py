@@ -36,7 +36,7 @@ from experiments.places.rooms import SERVICES, TAPS, Rooms
 from experiments.places.services import READY_S, RETRY_S, STEP_S, Services, granted
 from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
-from experiments.scenario import Scenario
+from experiments.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper import Shaper
@@ -181,10 +181,10 @@ class Containers:
 
     @contextmanager
     def start_link(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+        self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
         """Ready when it can say what went over it."""
-        del link, shaper, seed, interval_ns  # it was told when it was made
+        del link, shaper, at, seed, interval_ns  # it was told when it was made
         with self._services.start("link", "the link", folder / "output.log") as process:
             ask = ["python3", "-m", "netem.counters"]
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))

@@ -19,7 +19,7 @@ from experiments import processes
 from experiments.errors import StepFailed
 from experiments.order import Tools
 from experiments.origin import CLOCK_READER, RunningOrigin, image_file, wait_for_origin
-from experiments.places import tap
+from experiments.places import egress, tap
 from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespace import Namespace
 from experiments.places.places import (
@@ -33,7 +33,7 @@ from experiments.places.places import (
 from experiments.places.router import Router
 from experiments.places.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
 from experiments.processes import CopiedProcess, Process, tail
-from experiments.scenario import Scenario
+from experiments.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.ends import NearEnd, respond
 from netem.link import Link
@@ -169,9 +169,11 @@ class Namespaces:
             yield process
 
     def start_link(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+        self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the router."""
+        """Shapes the router, or it and the front's own wire."""
+        if at is ShaperAt.FRONT:
+            return egress.shaping(self._front, self._link, link, folder, interval_ns)
         router = Router(self._link, self._usual, self._scratch / "ferry")
         return router.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 

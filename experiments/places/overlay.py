@@ -35,6 +35,7 @@ class Overlay:
             "SERVER": scenario.server,
             "NATIVE": scenario.native,
             "BUFFERING": scenario.buffering,
+            "RECORD": str(scenario.record_bytes or "stock"),
             "LOWAT": str(scenario.lowat_bytes or LOWAT_MOST),
             "SNDBUF": str(sndbuf),
             "SNDBUF_MOST": str(most),

@@ -10,7 +10,7 @@ from clock.route import Finding
 from experiments.order import Tools
 from experiments.origin import ONE_THREAD, PROGRAM, RunningOrigin
 from experiments.processes import Process
-from experiments.scenario import Scenario
+from experiments.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper import Shaper
@@ -132,9 +132,9 @@ class Places(Protocol):
         """The front, answering, with what can only be set on a running one."""
 
     def start_link(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+        self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """The link, shaped; with no shaper named, by the kernel's netem where it exists.
+        """The link, shaped there; with no shaper named, by the kernel's netem where it exists.
 
         Its queue is noted down in the folder every so often, with None not at all.
         """

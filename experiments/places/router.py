@@ -16,8 +16,8 @@ from netem import counters
 from netem.control import tell_begin
 from netem.ferry.process import Order
 from netem.link import Link
-from netem.queue_journal import QueueJournal
-from netem.shaper import TRIAL, Shaper, commands, devices, sysctls
+from netem.queue_journal import Qdiscs, QueueJournal
+from netem.shaper import TRIAL, Shaper, commands, devices, stages, sysctls
 from netem.stepped import kernel_changes
 
 _FERRY = "the link (ferry)"
@@ -56,7 +56,9 @@ class Router:
                 check_alive = stack.enter_context(self._start_ferry(order, folder)).check_alive
             else:
                 with self._place.entered():
-                    queues = stack.enter_context(QueueJournal(link, TO_CLIENT, TO_FRONT, journal, interval_ns))
+                    queues = stack.enter_context(
+                        QueueJournal(stages(link, TO_CLIENT, TO_FRONT), [Qdiscs()], journal, interval_ns)
+                    )
                     changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
                 look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(

@@ -1,7 +1,7 @@
 """Make the animated picture of README.md anew: `python -m experiments.studies.animation FILE`, or `make picture`.
 
-The demo's own page plays the story's step about LOWAT, in headless Chromium; every frame is a place in the film that was
-asked for, so nothing depends on how fast this machine is.
+The demo's own page plays the story's step about LOWAT, in headless Chromium; every frame is a place in the film that
+was asked for, so nothing depends on how fast this machine is.
 """
 
 import io

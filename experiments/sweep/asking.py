@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.entries import entry_of
 from experiments.errors import GridError, ScenarioError
-from experiments.invocation import RUN_KNOBS, entry_of, run_values, unknown_knob
+from experiments.invocation import RUN_KNOBS, run_values, unknown_knob
 from experiments.knobs import KNOBS
 from experiments.sweep import file
 from experiments.sweep.file import RUN_WORDS

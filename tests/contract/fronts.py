@@ -19,7 +19,14 @@ def levels() -> list[tuple[str, str, str]]:
     ]
 
 
-def front(name: str, native: str = "off", buffering: str = "on", *, size_bytes: int = 716_800) -> Front:
+def front(
+    name: str,
+    native: str = "off",
+    buffering: str = "on",
+    *,
+    size_bytes: int = 716_800,
+    record_bytes: int | None = None,
+) -> Front:
     """The front of a run in RUN."""
     server = catalogue()[name]
     return Front(
@@ -40,5 +47,6 @@ def front(name: str, native: str = "off", buffering: str = "on", *, size_bytes: 
             log=RUN / "front" / "error.log",
             output=RUN / "front" / "output.log",
             modules=RUN / "npm",
+            record_bytes=record_bytes,
         )
     )

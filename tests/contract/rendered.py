@@ -11,9 +11,16 @@ from tests.contract.fronts import front, levels
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def render(name: str, native: str = "off", buffering: str = "on", *, size_bytes: int = 716_800) -> str:
+def render(
+    name: str,
+    native: str = "off",
+    buffering: str = "on",
+    *,
+    size_bytes: int = 716_800,
+    record_bytes: int | None = None,
+) -> str:
     """Its configuration."""
-    described = front(name, native, buffering, size_bytes=size_bytes)
+    described = front(name, native, buffering, size_bytes=size_bytes, record_bytes=record_bytes)
     return described.settings.server.render(described._values)
 
 

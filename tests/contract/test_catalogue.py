@@ -10,7 +10,8 @@ import pytest
 import experiments
 import proxy
 from client.plan import PlanKind, Protocol
-from experiments.invocation import RUN_KNOBS, RunKnob, catalogue, read_entry, request_from
+from experiments.entries import catalogue, read_entry
+from experiments.invocation import RUN_KNOBS, RunKnob, request_from
 from experiments.knobs import KNOBS, Knob, scenario_from
 from experiments.sweep.asking import asked_from
 from experiments.sweep.file import DEFAULT
@@ -93,7 +94,8 @@ def test_server_entry(server: Server) -> None:
     assert server.template.is_file()
     assert "off" in server.native.levels
     assert "on" in server.buffering.levels
-    for switch in (server.native, server.buffering):
+    assert server.record_values(None) == server.record.levels["stock"]
+    for switch in (server.native, server.buffering, server.record):
         assert (len(switch.levels) == 2) == bool(switch.name)
         assert set(switch.since) <= set(switch.levels)
     assert Protocol(server.protocol)
@@ -105,9 +107,10 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     """A server file has the keys that are read, and no other that would be silently ignored."""
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
     needed = {"program", "packages", "image_version", "version", "command", "template", "scheduling", *_SWITCHES}
-    assert needed <= set(entry) <= needed | {"base", "files", "npm", "privileges", "protocol", "writes"}
+    assert needed <= set(entry) <= needed | {"base", "files", "npm", "privileges", "protocol", "record", "writes"}
     for switch in _SWITCHES:
         assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
+    assert set(entry.get("record", {})) <= {"name", "stock", "bytes"}
     assert set(entry.get("writes", {})) <= {"record_bytes", "batch_bytes", "strict"}
     assert set(entry.get("privileges", {})) in ({"root", "ordinary"}, set())
 

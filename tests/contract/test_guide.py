@@ -54,6 +54,12 @@ def test_the_excerpt_is_the_trees() -> None:
     assert excerpt in (ROOT / "proxy/servers/haproxy/server.toml").read_text()
 
 
+def test_the_records_excerpt_is_the_trees() -> None:
+    """As nginx's entry has it."""
+    (excerpt,) = re.findall(r"^```toml\n(\[record\]\n.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    assert excerpt in (ROOT / "proxy/servers/nginx/server.toml").read_text()
+
+
 def test_every_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever proxy/server.py asks the entries for."""
     folders = [known.template.parent for known in server.catalogue().values()]
@@ -69,7 +75,12 @@ def test_every_value_is_named() -> None:
     """Whatever a template may use, but for what levels and privileges bring."""
     described = front("nginx")
     own = described.settings.server
-    brought = {*own.native.levels["off"], *own.buffering.levels["on"], *own.privileges["root"]}
+    brought = {
+        *own.native.levels["off"],
+        *own.buffering.levels["on"],
+        *own.record_values(None),
+        *own.privileges["root"],
+    }
     assert set(described._values) - brought - NAMED == set()
 
 

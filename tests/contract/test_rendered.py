@@ -43,6 +43,17 @@ def test_buffering_is_the_only_difference() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "line"), [("nginx", "        ssl_buffer_size 1400;"), ("haproxy", "    tune.ssl.maxrecord 1400")]
+)
+def test_a_record_size_is_the_only_difference(name: str, line: str) -> None:
+    """RECORD sets one line, where the server's own size is a comment."""
+    stock, sized = (render(name, record_bytes=size).splitlines() for size in (None, 1400))
+    ((before, after),) = [pair for pair in zip(stock, sized, strict=True) if pair[0] != pair[1]]
+    assert before.lstrip().startswith("#")
+    assert after == line
+
+
 @pytest.mark.parametrize("size_bytes", [2048, 16_384, 716_800, 64 * 2**20])
 def test_nginx_holds_a_whole_response(size_bytes: int) -> None:
     """Buffers hold the whole response, and the busy part fits nginx's rule: under all buffers but one."""

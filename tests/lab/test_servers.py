@@ -51,6 +51,15 @@ def test_its_own_mechanism(run: Runs, name: str) -> None:
         assert max(done.arm("lowat-16384")["observed"]["socket_lowat"]) > 0
 
 
+@pytest.mark.parametrize("name", [name for name, server in catalogue().items() if "bytes" in server.record.levels])
+def test_its_largest_record(run: Runs, name: str) -> None:
+    """As asked for, by what the client decrypted; a run in which it is not would be invalid."""
+    needs(name)
+    done = run(f"SERVER={name}", "RECORD=1400", "CONTROL=no", *_SHORT)
+    assert done.code == 0, done.err
+    assert done.arm("lowat-131072")["observed"]["record_bytes"] == 1400
+
+
 def test_it_waits_for_whoever_is_far_away(lab: Lab, server: str) -> None:
     """A handshake takes minutes, and so does everything after it."""
     done = lab.run("FABRIC=virtual", f"SERVER={server}", "CONTROL=no", *_FAR)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from analysis.advice import advice
-from tests.unit.builders import run
+from tests.unit.builders import load_document, run
 
 
 def sentences(knobs: dict[str, str], **saw: Any) -> list[str]:
@@ -133,6 +133,81 @@ def test_coarse_clock(step_ns: int | None, told: list[str]) -> None:
     found = sentences({}, **saw)
     assert [sentence.split(" steps of ")[1].split(" ms")[0] for sentence in found] == told
     assert all("FABRIC=virtual" in sentence for sentence in found)
+
+
+def test_fresh_connection() -> None:
+    """Without reloads it is not the buffer's limit but its beginning that is told, with its size if it was seen."""
+    fresh = {"SNDBUF": "stock", "RELOADS": "0"}
+    (sentence,) = sentences(fresh, sndbuf_most_bytes=1)
+    assert sentence.startswith("RELOADS=0 with SNDBUF=stock: LOWAT=131072 changes little on a fresh connection")
+    assert "SNDBUF=4M" in sentence
+    assert "its send buffer (87040 bytes, overhead included)" in sentences(fresh, sndbuf_bytes=87_040)[0]
+    assert sentences(fresh | {"LOWAT": "none"}) == []
+    assert sentences(fresh | {"SNDBUF": "4M"}) == []
+
+
+def test_own_egress() -> None:
+    """It flatters, and what a deep queue would do does not happen."""
+    (sentence,) = sentences({"SHAPER_AT": "front", "QUEUE": "1000"})
+    assert sentence.startswith("SHAPER_AT=front: ")
+    assert "SHAPER_AT=link" in sentence
+
+
+def came_of(knobs: dict[str, str], **changes: Any) -> list[str]:
+    """What is said of a run of which this came."""
+    return advice({**run(knobs=knobs).document, **changes})
+
+
+def waited(largest: str = "front_committed", **parts_ms: float) -> dict[str, Any]:
+    return {"largest": largest, "wait_ms": 4000.0, "parts_ms": {"tls_record": 100.0} | parts_ms}
+
+
+def test_a_dialect_that_is_not_read() -> None:
+    """The front itself put the image first, though it was asked in these words for the script."""
+    header = {"DIALECT": "header"}
+    (sentence,) = came_of(header, verdict="inverted", ledger=waited())
+    assert sentence.startswith("DIALECT=header: ")
+    assert "DIALECT=plain" in sentence
+    assert came_of({}, verdict="inverted", ledger=waited()) == []
+    assert came_of(header, verdict="kept", ledger=waited()) == []
+    assert came_of(header, verdict="inverted", ledger=waited("kernel_unsent")) == []
+    assert came_of(header, verdict="inverted", ledger=None) == []
+    assert came_of(header | {"LOWAT": "none"}, verdict="inverted", ledger=waited()) == []
+    assert came_of(header | {"PRIORITY": "swap"}, verdict="inverted", ledger=waited()) == []
+
+
+def test_a_front_that_had_not_enough_in_hand() -> None:
+    """The image went on during the script, from a front that is strict where it can be."""
+    off, strict = {"BUFFERING": "off"}, {"strict": True}
+    shared = {**load_document((900, 5000), (100, 4000), before=100_000), "image_bytes_during_script": 500_000}
+    (sentence,) = came_of(off, front=strict, loads=[shared])
+    assert sentence.startswith("BUFFERING=off: ")
+    assert "BUFFERING=on" in sentence
+    assert came_of(off, front={"strict": None}, loads=[shared]) == []
+    assert came_of({}, front=strict, loads=[shared]) == []
+    assert came_of(off, front=strict, loads=[shared | {"image_bytes_during_script": 0}]) == []
+    assert came_of(off, front=strict, loads=[shared | {"image_bytes_before_script": 716_800}]) == []
+    assert came_of(off | {"PRIORITY": "none"}, front=strict, loads=[shared]) == []
+
+
+def test_a_large_record() -> None:
+    """Told where it is a quarter of the wait, and long."""
+    (sentence,) = came_of({}, ledger=waited(tls_record=1000.0))
+    assert "waited 1.00 s for its TLS record" in sentence
+    assert "RECORD=1400" in sentence
+    assert came_of({}, ledger=waited(tls_record=999.0)) == []
+    assert came_of({}, ledger={**waited(tls_record=240.0), "wait_ms": 500.0}) == []
+    assert came_of({"LOWAT": "none"}, ledger=waited(tls_record=1000.0)) == []
+
+
+def test_nothing_left() -> None:
+    """Which knob lets image and script meet depends on the link."""
+    nothing = {"verdict": "nothing-to-prioritize", "ledger": waited(tls_record=1000.0)}
+    (sentence,) = came_of({"JS_DELAY": "8s"}, **nothing)
+    assert sentence.startswith("JS_DELAY=8000ms: there was no image left")
+    assert "A shorter JS_DELAY" in sentence
+    (sentence,) = came_of({"RATE": "unlimited", "DELAY": "0ms"}, **nothing)
+    assert "A RATE that is limited" in sentence
 
 
 def test_several_at_once() -> None:

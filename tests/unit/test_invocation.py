@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.entries import read_entry
 from experiments.errors import ScenarioError
-from experiments.invocation import read_entry, request_from, split_words
+from experiments.invocation import request_from, split_words
 from experiments.request import arms_for
 
 

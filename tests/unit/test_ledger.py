@@ -185,3 +185,35 @@ def test_too_few_looks_are_no_ledger() -> None:
     """SAMPLE=none leaves one."""
     with pytest.raises(NoLedger, match="looked at 1 times"):
         made(replace(layers(), sockets=layers().sockets[:1]))
+
+
+@pytest.mark.parametrize(
+    ("at", "waited_ms"),
+    [
+        ("link", 5 + 48 * PACKET_MS - 310),
+        ("front", round(5 + (47 - 209 / 1514) * PACKET_MS - PACKET_MS)),  # the image alone, and not the delay
+    ],
+)
+def test_a_bottleneck_before_the_delay(at: str, waited_ms: int) -> None:
+    """On the front's own egress what is behind the script is in the queue, and what is delayed is through with it."""
+    known = evidence()
+    found = ledger(page_loads(known)[0], known, layers(), {**SCENARIO, "shaper_at": at})
+    assert sum(found.parts.values()) == found.wait_ns
+    assert round(found.parts[Layer.QUEUE] / MS) == waited_ms
+
+
+def test_the_stages_of_the_other_order_hold_the_same_image() -> None:
+    """What is in flight is divided between queue and delay line in the order of the stream."""
+    held = QueueSample(
+        t_ns=0, direction="down", packets=1, bytes=209, delay_line_packets=1, dropped=0, delay_line_bytes=314
+    )
+    moments = []
+    for at in ("link", "front"):
+        known = evidence()
+        given = replace(layers(), queue=(held,))
+        moments.append(ledger(page_loads(known)[0], known, given, {**SCENARIO, "shaper_at": at}).at_available)
+    link, front = moments
+    assert link.in_flight_bytes == front.in_flight_bytes == 500
+    # 600 are sent: the nearer stage has the last of them.
+    assert (link.propagation_bytes, link.queue_bytes) == (300, 200)
+    assert (front.queue_bytes, front.propagation_bytes) == (200, 300)

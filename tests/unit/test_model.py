@@ -71,6 +71,8 @@ def test_an_unlimited_link_is_its_delays() -> None:
         ({"BUFFERING": "off"}, "BUFFERING"),
         ({"DIALECT": "header"}, "DIALECT"),
         ({"FIRST": "script"}, "FIRST"),
+        ({"RECORD": "1400"}, "RECORD"),
+        ({"SHAPER_AT": "front"}, "SHAPER_AT"),
     ],
 )
 def test_what_is_not_covered_is_said(knobs: dict[str, str], told: str) -> None:

@@ -9,7 +9,7 @@ from client.plan import PlanKind
 from client.priorities import First, Priorities
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
-from experiments.scenario import CongestionControl, Scenario, as_document
+from experiments.scenario import CongestionControl, Scenario, ShaperAt, as_document
 from netem.link import Link
 from proxy.server import catalogue
 
@@ -20,12 +20,14 @@ def test_defaults_are_the_maps_case() -> None:
         server="nginx",
         native="off",
         buffering="on",
+        record_bytes=None,
         lowat=131_072,
         target_delay_ns=50_000_000,
         sndbuf_bytes=4 * 2**20,
         congestion_control=CongestionControl.CUBIC,
         gso_segments=None,
         link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
+        shaper_at=ShaperAt.LINK,
         plan=PlanKind.MAPS,
         first=First.IMAGE,
         priorities=Priorities.SPDY,
@@ -58,6 +60,9 @@ def test_each_default_is_allowed() -> None:
         ({"SNDBUF": "stock"}, "sndbuf_bytes", None),
         ({"SNDBUF": "4k"}, "sndbuf_bytes", 4096),
         ({"GSO": "2"}, "gso_segments", 2),
+        ({"RECORD": "1400"}, "record_bytes", 1400),
+        ({"RECORD": "16k"}, "record_bytes", 16_384),
+        ({"SHAPER_AT": "front"}, "shaper_at", ShaperAt.FRONT),
         ({"RATE": "128kbit"}, "rate_bit_s", 128_000),
         ({"RATE": "unlimited"}, "rate_bit_s", None),
         ({"DELAY": "0.2s"}, "delay_ns", 200_000_000),
@@ -177,3 +182,24 @@ def test_document_leaves_the_scenario_alone() -> None:
     scenario = scenario_from({})
     as_document(scenario)
     assert scenario == scenario_from({})
+
+
+@pytest.mark.parametrize("value", ["511", "16385", "17k", "none"])
+def test_a_record_is_as_large_as_tls_allows(value: str) -> None:
+    """And not so small that it is hardly more than its header."""
+    with pytest.raises(ScenarioError, match=f"^RECORD={value} is not allowed; allowed: 512 to 16384 bytes, or stock"):
+        scenario_from({"RECORD": value})
+
+
+def test_not_every_server_has_a_record_size() -> None:
+    """The one that has none is told with those that have."""
+    with pytest.raises(ScenarioError, match=r"^RECORD=1400 .* stock with SERVER=h2o.* SERVER=haproxy or nginx"):
+        scenario_from({"SERVER": "h2o", "RECORD": "1400"})
+    assert scenario_from({"SERVER": "h2o", "RECORD": "stock"}).record_bytes is None
+
+
+@pytest.mark.parametrize(("name", "value"), [("RATE", "unlimited"), ("QUEUE", "1"), ("RATE_STEPS", "1mbit@2s")])
+def test_what_the_fronts_own_egress_cannot_be(name: str, value: str) -> None:
+    """A bottleneck there needs a rate that stays, and a queue."""
+    with pytest.raises(ScenarioError, match=f"^{name}={value} is not allowed; .* with SHAPER_AT=front"):
+        scenario_from({"SHAPER_AT": "front", name: value})

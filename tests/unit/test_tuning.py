@@ -3,7 +3,8 @@
 import pytest
 
 from experiments.errors import InvalidRun
-from experiments.tuning import check_ferry
+from experiments.knobs import scenario_from
+from experiments.tuning import check_ferry, check_record
 from netem.calibration import REAL
 
 GOOD = {
@@ -47,3 +48,20 @@ def test_a_burst_on_an_unlimited_link() -> None:
     check_ferry({"down": UNLIMITED | {"lateness_p99_ns": 21_700_000}}, REAL)
     with pytest.raises(InvalidRun, match=r"lateness down in ns: asked for at most 20000000, observed 20000001"):
         check_ferry({"down": UNLIMITED | {"lateness_p50_ns": 20_000_001, "lateness_p99_ns": 30_000_000}}, REAL)
+
+
+@pytest.mark.parametrize(
+    ("asked", "buffering", "found"), [("stock", "on", None), ("1400", "on", 1400), ("1400", "off", 900)]
+)
+def test_a_record_as_asked_for(asked: str, buffering: str, found: int | None) -> None:
+    """Whoever buffers fills it; of whoever does not it is only known that it is no larger."""
+    check_record(scenario_from({"RECORD": asked, "BUFFERING": buffering}), {"record_bytes": found})
+
+
+@pytest.mark.parametrize(
+    ("buffering", "found"), [("on", 16_384), ("on", 900), ("on", None), ("off", 1401), ("off", None)]
+)
+def test_another_record_is_invalid(buffering: str, found: int | None) -> None:
+    """Larger, smaller though there was enough to fill it, or not seen at all."""
+    with pytest.raises(InvalidRun, match=f"largest TLS record at the client: asked for 1400, observed {found}"):
+        check_record(scenario_from({"RECORD": "1400", "BUFFERING": buffering}), {"record_bytes": found})

@@ -1,14 +1,14 @@
 // @ts-check
 // A film: where the bytes of one load were at any instant, as it was recorded. No drawing here.
 //
-// Positions are of the TCP stream. Before `arrived` bytes are with the client, up to `queueFrom` lost or held back by
-// something lost, up to `lineFrom` in the bottleneck's queue, up to `sent` in the delay line, up to `handed` unsent in the
-// front's kernel. Between two looks nothing is known, so the last one stands.
+// Positions are of the TCP stream. Before `arrived` bytes are with the client, up to `farFrom` lost or held back by
+// something lost, up to `nearFrom` on the link's farther stage, up to `sent` on its nearer one, up to `handed` unsent in
+// the front's kernel. Between two looks nothing is known, so the last one stands.
 
 /** @typedef {import("./types.js").FilmDocument} FilmDocument */
 /** @typedef {import("./types.js").Asked} Asked */
 /** @typedef {"image" | "script"} Stream */
-/** @typedef {{handed: number, sent: number, lineFrom: number, queueFrom: number, arrived: number}} Places */
+/** @typedef {{handed: number, sent: number, nearFrom: number, farFrom: number, arrived: number}} Places */
 /** @typedef {{stream: Stream, bytes: number}} Segment */
 
 /** @type {readonly Stream[]} */
@@ -66,8 +66,8 @@ export class Film {
     const read = (/** @type {number[]} */ column) => Math.max(arrived, index < 0 ? 0 : column[index]);
     return {
       arrived,
-      queueFrom: read(looks.queue_from),
-      lineFrom: read(looks.line_from),
+      farFrom: read(looks.far_from),
+      nearFrom: read(looks.near_from),
       sent: read(looks.sent),
       handed: read(looks.handed),
     };

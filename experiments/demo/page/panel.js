@@ -84,7 +84,9 @@ export class Panel {
       this.draw();
       this.changed();
     });
-    return labelled(control, "Scenario");
+    const row = labelled(control, "Scenario");
+    row.classList.add("wide");
+    return row;
   }
 
   _card() {
@@ -100,11 +102,45 @@ export class Panel {
       ["What you see", found.card.see],
       ["Which layer", found.card.layer],
       ["How to tell", found.card.tell],
-      ["What helps", found.card.cure],
     ]) {
-      if (text) card.append(element("h2", "", term), element("p", "", text));
+      card.append(element("h2", "", term), this._prose(text));
     }
+    this._cure(card, found.card.cure);
     return card;
+  }
+
+  /** Between backquotes stands what is typed or read on a terminal. @param {string} text */
+  _prose(text) {
+    const prose = element("p", "");
+    text.split("`").forEach((part, index) => prose.append(index % 2 ? element("code", "", part) : part));
+    return prose;
+  }
+
+  /** What undoes it: for both arms, or as the lower one. @param {HTMLElement} card @param {Record<string, string>} cure */
+  _cure(card, cure) {
+    const words = Object.entries(cure);
+    if (!words.length) return;
+    const text = words.map(([name, value]) => `${name}=${value}`).join(" ");
+    const add = (/** @type {string} */ what, /** @type {() => void} */ act) => {
+      const button = /** @type {HTMLButtonElement} */ (element("button", "cure", what));
+      button.type = "button";
+      button.dataset.focus = what;
+      button.addEventListener("click", () => {
+        act();
+        this.draw();
+        this.changed();
+      });
+      card.append(button);
+    };
+    add(`Undo it: ${text}`, () => {
+      for (const [name, value] of words) this.wish.set(name, value, 1);
+    });
+    const [[name, value]] = words;
+    if (words.length > 1 || name === this.wish.compare) return;
+    add(`Side by side with ${text}`, () => {
+      this.wish.differ(name);
+      this.wish.values[1] = value;
+    });
   }
 
   _compare() {

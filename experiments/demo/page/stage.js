@@ -246,19 +246,21 @@ export class Stage {
   }
 
   /** @param {import("./film.js").Places} places */
-  _showLink({ arrived, queueFrom, lineFrom, sent }) {
+  _showLink({ arrived, farFrom, nearFrom, sent }) {
     const factor = (this.link.width - 2 * PAD) / this.scale.linkBytes;
     this._showLine("link", this.link, arrived, sent, factor);
     const right = this.link.x + this.link.width - PAD;
     const bytes = (/** @type {number} */ from, /** @type {number} */ to) =>
       STREAMS.reduce((sum, stream) => sum + this.film.before(stream, to) - this.film.before(stream, from), 0);
-    const held = bytes(arrived, queueFrom) * factor;
-    const queue = bytes(queueFrom, lineFrom) * factor;
+    const [from, to] = this.film.document.queue_first ? [nearFrom, sent] : [farFrom, nearFrom];
+    const held = bytes(arrived, farFrom) * factor;
+    const ahead = bytes(arrived, from) * factor;
+    const queue = bytes(from, to) * factor;
     set(this.parts.lost, {
       d: held > 1 ? `M${right - held} ${QUEUE_Y - 4}h${held}` : "",
     });
     set(this.parts.bottleneck, {
-      d: queue > 1 ? `M${right - held - queue} ${QUEUE_Y + QUEUE_HEIGHT + 4}h${queue}` : "",
+      d: queue > 1 ? `M${right - ahead - queue} ${QUEUE_Y + QUEUE_HEIGHT + 4}h${queue}` : "",
     });
   }
 

@@ -15,9 +15,10 @@ export interface Asked {
 export interface FilmDocument {
   load: number;
   duration_ms: number;
+  queue_first: boolean;
   resources: Asked[];
   tape: { end: number[]; image: number[]; script: number[] };
-  looks: { t_ms: number[]; handed: number[]; sent: number[]; line_from: number[]; queue_from: number[] };
+  looks: { t_ms: number[]; handed: number[]; sent: number[]; near_from: number[]; far_from: number[] };
   arrivals: { t_ms: number[]; end: number[] };
 }
 
@@ -72,7 +73,8 @@ export interface Card {
   see: string;
   layer: string;
   tell: string;
-  cure?: string;
+  /** Knobs that undo it. */
+  cure: Record<string, string>;
 }
 
 export interface ScenarioOffer {

@@ -1,0 +1,107 @@
+"""Every way to spoil the effect, measured beside what undoes it: `make sabotage` writes docs/sabotage.md."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from analysis.summary import summarize
+from experiments.entries import Entry, catalogue, sabotage
+from experiments.fabrics.fabric import choose
+from experiments.invocation import run_values
+from experiments.record import check_document, write_document
+from experiments.report import Report
+from experiments.request import Arm, Manner, Request, arms_for
+from experiments.scenario import Scenario
+from experiments.studies import sabotage_document
+from experiments.studies.complete import complete
+
+_STEP = "the sabotage catalogue"
+_SAMPLE = "50ms"  # fewer looks than in an experiment, which halves what a run costs; what the client saw is as fine
+PLAIN = "maps"
+"""The scenario that is spoiled."""
+
+
+class Role(StrEnum):
+    """What an arm of a case is there for."""
+
+    CONTROL = "control"
+    TREATMENT = "treatment"
+    CURED_CONTROL = "cured-control"
+    CURED_TREATMENT = "cured-treatment"
+
+
+Case = tuple[str, Role]
+"""Name of the entry, and role."""
+
+
+def arms() -> dict[Case, Arm]:
+    """Of every entry with a card, and of the plain scenario; cases that are the same scenario have the same arm."""
+    cases: dict[Case, Arm] = {}
+    seen: dict[Scenario, Arm] = {}
+    for name, entry in {PLAIN: catalogue()[PLAIN], **sabotage()}.items():
+        for role, knobs in _knobs(entry).items():
+            arm = Arm(name=f"{name}.{role}", knobs=knobs)
+            cases[name, role] = seen.setdefault(arm.scenario, arm)
+    return cases
+
+
+def _knobs(entry: Entry) -> dict[Role, Mapping[str, str]]:
+    control, treatment = arms_for(entry.knobs, control=True)
+    found: dict[Role, Mapping[str, str]] = {Role.CONTROL: control.knobs, Role.TREATMENT: treatment.knobs}
+    cure = entry.card.cure_knobs if entry.card else {}
+    if cure and "LOWAT" not in cure:  # LOWAT is what the treatment has
+        found[Role.CURED_CONTROL] = {**control.knobs, **cure}
+        found[Role.CURED_TREATMENT] = {**treatment.knobs, **cure}
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What came of all cases. arms: of the summary, by name."""
+
+    arms: Mapping[str, Mapping[str, Any]]
+
+    @cached_property
+    def _names(self) -> Mapping[Case, str]:
+        return {case: arm.name for case, arm in arms().items()}
+
+    def of(self, name: str, role: Role) -> Mapping[str, Any]:
+        """That arm of that entry, as the summary has it. Raises KeyError."""
+        return self.arms[self._names[name, role]]
+
+
+def measure(results: Path, report: Report) -> Found:
+    """Run all of it in the guest. Raises LabError, also if a run is not ok."""
+    run = run_values({"SAMPLE": _SAMPLE})
+    unique = tuple({arm.name: arm for arm in arms().values()}.values())
+    fabric, why = choose("virtual", [arm.scenario for arm in unique], None)
+    request = Request(
+        name="sabotage",
+        arms=unique,
+        repeat=1,
+        manner=Manner(fabric=fabric, fabric_reason=why, sample_ns=run["SAMPLE"]),
+        results=results,
+        seed=run["SEED"],
+    )
+    summary = summarize(complete(request, report))
+    return Found(arms={arm["name"]: arm for arm in summary["arms"]})
+
+
+def document(found: Found) -> str:
+    """docs/sabotage.md."""
+    entries = {name: (entry, [found.of(name, role) for role in _knobs(entry)]) for name, entry in sabotage().items()}
+    plain = [found.of(PLAIN, role) for role in (Role.CONTROL, Role.TREATMENT)]
+    return sabotage_document.document(plain, entries)
+
+
+def write(path: Path, report: Report) -> None:
+    """Run everything and write the document. Raises LabError."""
+    check_document(path, _STEP)
+    with tempfile.TemporaryDirectory(prefix="priolab-sabotage-") as results:
+        text = document(measure(Path(results), report))
+    write_document(path, text.encode(), _STEP)
+    report.say(text)

@@ -1,0 +1,93 @@
+"""The sabotage catalogue: every card is whole, told in docs/sabotage.md, and held to by a test of the lab."""
+
+import ast
+import re
+
+import pytest
+
+from experiments.entries import LAYERS, Card, Entry, sabotage
+from experiments.knobs import KNOBS, scenario_from
+from experiments.studies import sabotage as study
+from experiments.studies.sabotage_document import words
+from tests.contract.test_catalogue import ROOT
+
+_MOST_SENTENCES = 2
+CARDS = [(entry, entry.card) for entry in sabotage().values() if entry.card]
+DOCUMENT = (ROOT / "docs" / "sabotage.md").read_text()
+
+each_card = pytest.mark.parametrize(("entry", "card"), CARDS, ids=[entry.name for entry, _ in CARDS])
+
+
+@each_card
+def test_a_card_is_whole(entry: Entry, card: Card) -> None:
+    """All of it is there, short enough to be read aloud; its knobs and its cure are knobs, and the cure is one."""
+    assert entry.title
+    assert entry.expect
+    for text in (card.see, card.tell):
+        assert re.search(r"[.]$", text)
+        assert len(re.findall(r"[.](?= [A-Z`]|$)", text)) <= _MOST_SENTENCES, text
+    assert card.layer in LAYERS
+    assert card.cure
+    assert {*entry.knobs, *card.cure_knobs} <= set(KNOBS)
+    assert scenario_from({**entry.knobs, "LOWAT": "none", **card.cure_knobs}) != scenario_from(
+        {**entry.knobs, "LOWAT": "none"}
+    )
+
+
+@each_card
+def test_a_card_has_no_figure_that_is_not_a_knobs(entry: Entry, card: Card) -> None:
+    """Figures are measured, in the tables."""
+    assert re.findall(r"\d+(?:[.]\d+)?", f"{card.see} {card.tell}") == []
+    assert entry.name.replace("-", "").isalpha()
+
+
+def test_every_card_is_held_to() -> None:
+    """The lab has a test of its name."""
+    tree = ast.parse((ROOT / "tests" / "lab" / "test_sabotage.py").read_text())
+    tests = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert [name for name in sabotage() if f"test_{name.replace('-', '_')}" not in tests] == []
+
+
+@each_card
+def test_the_document_tells_it(entry: Entry, card: Card) -> None:
+    """In the very words of the entry."""
+    assert "\n".join(words(entry, card)) in DOCUMENT
+
+
+def test_the_document_tells_nothing_else() -> None:
+    """A heading for each card, in order, and a row of each arm."""
+    assert re.findall(r"^## (.*)$", DOCUMENT, re.MULTILINE) == list(sabotage())
+    rows = re.findall(r"^\| (?!\|).+\|$", DOCUMENT, re.MULTILINE)
+    heads = [row for row in rows if "verdict" in row]
+    assert len(heads) == 0  # they begin with an empty cell
+    assert len(rows) == len(study.arms())
+
+
+def test_cases_that_are_one_scenario_are_run_once() -> None:
+    """A cure that leads back to the plain scenario costs nothing; every case has an arm."""
+    cases = study.arms()
+    assert {name for name, _ in cases} == {study.PLAIN, *sabotage()}
+    scenarios = [arm.scenario for arm in {arm.name: arm for arm in cases.values()}.values()]
+    assert len(set(scenarios)) == len(scenarios)
+    assert cases["deep-queue", study.Role.CURED_CONTROL] is cases[study.PLAIN, study.Role.CONTROL]
+
+
+def test_the_list_has_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under a heading of their own, after the plain ones."""
+    from experiments.cli import main
+
+    assert main(["list"]) == 0
+    plain, _, spoiled = capsys.readouterr().out.partition("ways to spoil it")
+    for name, entry in sabotage().items():
+        assert f"{name}  " in spoiled
+        assert f"\n{name}  " not in plain
+        assert entry.card
+        assert f"Cure: {entry.card.cure}" in spoiled
+    assert "\nmaps  " in plain
+
+
+def test_the_readme_names_each() -> None:
+    """And leads to the document."""
+    readme = (ROOT / "README.md").read_text()
+    assert "docs/sabotage.md" in readme
+    assert [name for name in sabotage() if f"`{name}`" not in readme] == []

@@ -1,0 +1,236 @@
+"""What each card of the sabotage catalogue says, by number: against the plain Maps case, and against its own cure.
+
+All arms are runs of one experiment in the guest. A card without a test here fails tests/contract/test_sabotage.py.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.ledger import Layer
+from experiments.entries import sabotage
+from experiments.report import Report
+from experiments.studies.sabotage import PLAIN, Found, Role, document, measure
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTROL, TREATMENT = Role.CONTROL, Role.TREATMENT
+CURED_CONTROL, CURED = Role.CURED_CONTROL, Role.CURED_TREATMENT
+Arm = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the runs are."""
+    return tmp_path_factory.mktemp("sabotage")
+
+
+@pytest.fixture(scope="module")
+def found(guest: None, results: Path) -> Found:
+    """All of them."""
+    del guest
+    return measure(results, Report(aside=True))
+
+
+def first_ms(arm: Arm) -> float:
+    return float(arm["script"]["first_byte_ms"])
+
+
+def complete_ms(arm: Arm) -> float:
+    return max(float(arm[name]["last_byte_ms"]) for name in ("script", "image"))
+
+
+def part(arm: Arm, *layers: Layer) -> float:
+    """Of the script's wait, the part that it spent there."""
+    waited: float = sum(arm["ledger"]["parts_ms"][layer] for layer in layers) / arm["ledger"]["wait_ms"]
+    return waited
+
+
+def longest(arm: Arm) -> Layer:
+    return Layer(arm["ledger"]["largest"])
+
+
+def verdicts(found: Found, name: str, *roles: Role) -> list[str]:
+    return [found.of(name, role)["verdict"] for role in roles]
+
+
+def told(arm: Arm, beginning: str) -> list[str]:
+    """The notes that begin so."""
+    return [sentence for sentence in arm["warnings"] if sentence.startswith(beginning)]
+
+
+def folder(results: Path, arm: Arm) -> Path:
+    """Of its run."""
+    return results / "latest" / f"{arm['name']}.1"
+
+
+def journal(results: Path, arm: Arm) -> list[Mapping[str, Any]]:
+    """The queue toward the client, look by look."""
+    lines = (folder(results, arm) / "link" / "queue.jsonl").read_text().splitlines()
+    return [line for line in map(json.loads, lines) if line["direction"] == "down"]
+
+
+def connected_ns(results: Path, arm: Arm) -> int:
+    """What the queue held before was the calibration's."""
+    first, *_ = (folder(results, arm) / "client" / "events.jsonl").read_text().splitlines()
+    return int(json.loads(first)["t_ns"])
+
+
+def test_the_plain_case_is_not_spoiled(found: Found) -> None:
+    """What all of it is measured by: LOWAT turns the order round, and there is nothing to note."""
+    assert verdicts(found, PLAIN, CONTROL, TREATMENT) == ["inverted", "kept"]
+    for role in (CONTROL, TREATMENT):
+        assert found.of(PLAIN, role)["warnings"] == []
+        assert found.of(PLAIN, role)["observed"]["shaper_at"] == "link"
+
+
+def test_every_ledger_has_names(found: Found) -> None:
+    """Wherever the bottleneck is, and whatever was spoiled."""
+    for arm in found.arms.values():
+        assert arm["ledger"], arm["ledger_reason"]
+        assert sum(arm["ledger"]["parts_ms"].values()) == pytest.approx(arm["ledger"]["wait_ms"])
+        assert arm["ledger"]["explained"] > 0.9, arm["name"]
+
+
+def test_deep_queue(found: Found) -> None:
+    """LOWAT changes nothing: all of it is sent, and waits in the link."""
+    control, treatment = found.of("deep-queue", CONTROL), found.of("deep-queue", TREATMENT)
+    assert verdicts(found, "deep-queue", CONTROL, TREATMENT) == ["inverted", "inverted"]
+    assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
+    assert longest(treatment) is Layer.QUEUE
+    assert part(treatment, Layer.QUEUE) > 0.85
+    assert part(treatment, Layer.UNSENT) < 0.02
+    at_available = treatment["ledger"]["image_bytes_at_available"]
+    assert at_available["unsent"] < 0.02 * treatment["scenario"]["size_bytes"]
+    assert told(treatment, "QUEUE=1000: the bottleneck itself can hold")
+    assert verdicts(found, "deep-queue", CURED_CONTROL, CURED) == ["inverted", "kept"]
+
+
+def test_small_window(found: Found) -> None:
+    """Arms that do not differ, in order, on a link that is idle between two windows."""
+    control, treatment = found.of("small-window", CONTROL), found.of("small-window", TREATMENT)
+    assert verdicts(found, "small-window", CONTROL, TREATMENT) == ["kept", "kept"]
+    assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
+    assert complete_ms(control) > 1.5 * complete_ms(found.of(PLAIN, CONTROL))
+    scenario = control["scenario"]
+    assert control["observed"]["notsent_most_bytes"] <= scenario["window_bytes"]
+    assert 2 * scenario["size_bytes"] * 8 / scenario["rate_bit_s"] * 1000 < 0.7 * complete_ms(control)  # busy so long
+    for arm in (control, treatment):
+        assert part(arm, Layer.PENDING, Layer.COMMITTED) > 0.7
+        assert part(arm, Layer.UNSENT) < 0.02
+        assert told(arm, "WINDOW=65535 is smaller than the image")
+    assert verdicts(found, "small-window", CURED_CONTROL, CURED) == ["inverted", "kept"]
+
+
+def test_huge_buffer(found: Found) -> None:
+    """No later than with 4M, all of it unsent; LOWAT helps as it does there, and the buffer stays."""
+    control, treatment = found.of("huge-buffer", CONTROL), found.of("huge-buffer", TREATMENT)
+    assert verdicts(found, "huge-buffer", CONTROL, TREATMENT) == ["inverted", "kept"]
+    for arm, role in ((control, CONTROL), (treatment, TREATMENT)):
+        assert first_ms(arm) == pytest.approx(first_ms(found.of(PLAIN, role)), rel=0.01)
+        assert arm["observed"]["sndbuf_bytes"] >= 16 * found.of(PLAIN, role)["observed"]["sndbuf_bytes"]
+    assert control["observed"]["notsent_most_bytes"] > control["scenario"]["size_bytes"]
+    assert longest(control) is Layer.UNSENT
+    assert part(control, Layer.UNSENT) > 0.85
+
+
+def test_no_buffering(found: Found) -> None:
+    """The first byte is as early as it was, and then the image does not wait."""
+    treatment, plain = found.of("no-buffering", TREATMENT), found.of(PLAIN, TREATMENT)
+    assert verdicts(found, "no-buffering", CONTROL, TREATMENT) == ["inverted", "undecided"]
+    assert first_ms(treatment) == pytest.approx(first_ms(plain), rel=0.05)
+    assert treatment["image"]["last_byte_ms"] < treatment["script"]["last_byte_ms"]
+    assert treatment["image_bytes_during_script"] > 0.5 * treatment["scenario"]["size_bytes"]
+    assert plain["image_bytes_during_script"] < 0.1 * plain["scenario"]["size_bytes"]
+    assert told(treatment, "BUFFERING=off: the front had little of the script in hand")
+    assert verdicts(found, "no-buffering", CURED) == ["kept"]
+
+
+def test_wrong_dialect(found: Found) -> None:
+    """Both inverted; where the kernel does not hold the image any more, the front's own order does."""
+    treatment = found.of("wrong-dialect", TREATMENT)
+    assert verdicts(found, "wrong-dialect", CONTROL, TREATMENT) == ["inverted", "inverted"]
+    assert longest(treatment) is Layer.COMMITTED
+    assert told(treatment, "DIALECT=header: the front itself put the image before the script")
+    matrix = json.loads((ROOT / "docs" / "matrix.json").read_text())
+    assert matrix["servers"][treatment["scenario"]["server"]]["dialects"]["header"]["reading"] == "ignored"
+    assert verdicts(found, "wrong-dialect", CURED) == ["kept"]
+
+
+def test_big_records(found: Found) -> None:
+    """The wait for a whole record is the longest, of a second; small ones take it away and nothing else."""
+    treatment, cured = found.of("big-records", TREATMENT), found.of("big-records", CURED)
+    assert verdicts(found, "big-records", CONTROL, TREATMENT, CURED) == ["inverted", "kept", "kept"]
+    assert longest(treatment) is Layer.RECORD
+    scenario = treatment["scenario"]
+    on_the_link_ms = scenario["record_bytes"] * 8 / scenario["rate_bit_s"] * 1000
+    assert treatment["ledger"]["parts_ms"][Layer.RECORD] == pytest.approx(on_the_link_ms, rel=0.1)
+    assert treatment["observed"]["record_bytes"] == 16_384
+    assert told(treatment, "The script's first byte waited")
+    assert cured["observed"]["record_bytes"] == 1400
+    assert first_ms(treatment) - first_ms(cured) > 800
+    assert cured["ledger"]["parts_ms"][Layer.RECORD] < 150
+
+
+def test_own_egress(found: Found, results: Path) -> None:
+    """Kept with the queue that spoils it on a link of its own, because what would be in it stayed in the socket."""
+    treatment, real = found.of("own-egress", TREATMENT), found.of("own-egress", CURED)
+    assert verdicts(found, "own-egress", CONTROL, TREATMENT) == ["inverted", "kept"]
+    assert verdicts(found, "own-egress", CURED_CONTROL, CURED) == ["inverted", "inverted"]
+    assert real is found.of("deep-queue", TREATMENT)
+    assert (treatment["observed"]["shaper_at"], real["observed"]["shaper_at"]) == ("front", "link")
+    assert longest(treatment) is Layer.UNSENT
+    assert part(treatment, Layer.QUEUE) < 0.1
+    assert treatment["observed"]["queue_packets"] == treatment["scenario"]["queue_packets"], "it could fill"
+    assert first_ms(treatment) < first_ms(found.of(PLAIN, TREATMENT))  # better even than with a short queue
+    most = [
+        max(line["packets"] for line in journal(results, arm) if line["t_ns"] >= connected_ns(results, arm))
+        for arm in (treatment, real)
+    ]
+    assert most[0] < 10
+    assert most[1] > 300
+    counters = json.loads((folder(results, treatment) / "link" / "counters.json").read_text())
+    assert [qdisc["kind"] for qdisc in counters["front"]] == ["tbf", "pfifo"]
+    assert told(treatment, "SHAPER_AT=front: ")
+    assert not told(treatment, "QUEUE=1000")
+
+
+def test_late_backend(found: Found) -> None:
+    """The image is complete when the origin has the script; arms do not differ."""
+    control, treatment = found.of("late-backend", CONTROL), found.of("late-backend", TREATMENT)
+    assert verdicts(found, "late-backend", CONTROL, TREATMENT) == ["nothing-to-prioritize"] * 2
+    assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
+    for arm in (control, treatment):
+        assert arm["loads"][-1]["script_available_ms"] > arm["image"]["last_byte_ms"]
+        assert told(arm, "JS_DELAY=8000ms: there was no image left")
+    assert verdicts(found, "late-backend", CURED_CONTROL, CURED) == ["inverted", "kept"]
+
+
+def test_first_load(found: Found) -> None:
+    """Early without LOWAT, too; four reloads later the buffer has grown, and the same is seconds late."""
+    control, treatment = found.of("first-load", CONTROL), found.of("first-load", TREATMENT)
+    assert verdicts(found, "first-load", CONTROL, TREATMENT) == ["kept", "kept"]
+    assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
+    assert first_ms(control) < 2000
+    assert control["observed"]["sndbuf_bytes"] < control["scenario"]["size_bytes"] / 4
+    unsent_ms = [arm["ledger"]["parts_ms"][Layer.UNSENT] for arm in (control, found.of(PLAIN, CONTROL))]
+    assert unsent_ms[0] < 0.1 * unsent_ms[1]
+    assert told(treatment, "RELOADS=0 with SNDBUF=stock: LOWAT=131072 changes little")
+    reloaded = found.of("first-load", CURED_CONTROL)
+    assert reloaded["loads"][0]["script"]["first_byte_ms"] == pytest.approx(first_ms(control), rel=0.01)
+    assert first_ms(reloaded) > 3 * first_ms(control)
+    assert reloaded["observed"]["sndbuf_most_bytes"] > 8 * reloaded["observed"]["sndbuf_bytes"]
+    assert first_ms(found.of("first-load", CURED)) < 0.75 * first_ms(reloaded)
+
+
+def test_it_is_what_is_documented(found: Found) -> None:
+    """docs/sabotage.md, word for word but for the figures, and each figure to a tenth."""
+    number = re.compile(r"\b\d+[.]\d\d\b")
+    documented, made = (ROOT / "docs" / "sabotage.md").read_text(), document(found)
+    assert number.sub("#", documented) == number.sub("#", made)
+    pairs = zip(number.findall(documented), number.findall(made), strict=True)
+    assert [pair for pair in pairs if float(pair[0]) != pytest.approx(float(pair[1]), rel=0.1, abs=0.05)] == []
+    assert len(sabotage()) == documented.count("\n## ")

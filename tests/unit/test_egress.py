@@ -1,0 +1,112 @@
+"""The bottleneck on the sender's own egress: its commands, where its stages are counted, and what a run must have."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.errors import InvalidRun, Unavailable
+from experiments.fabrics.compose import Compose
+from experiments.fabrics.egress import check_egress
+from experiments.knobs import scenario_from
+from experiments.places.egress import check_at, observed_at
+from experiments.scenario import ShaperAt
+from netem import egress, tc
+from netem.link import Link
+from netem.queue_journal import Qdiscs, QueueJournal, Statistics
+from netem.shaper import Shaper
+from netem.tc import Stage
+
+LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, delay_up_ns=5_000_000, queue_packets=25)
+SCENARIO = scenario_from({"SHAPER_AT": "front"})
+
+
+def test_the_rate_is_tbfs_and_the_delay_is_behind_it() -> None:
+    """On the sender's device there is no netem, which would set packets free; in the middle the delay comes last."""
+    gate, queue = egress.gate(LINK, "wire")
+    assert gate[4:] == ("wire", "root", "handle", "1:", "tbf", "rate", "1024000bit", "burst", "1514", "limit", "24")
+    assert queue[4:] == ("wire", "parent", "1:", "handle", "2:", "pfifo", "limit", "24")
+    cutter, sender, delay, up, _ = [" ".join(command[3:]) for command in egress.rest(LINK, "to-client", "to-front")]
+    assert "tbf rate 100gbit" in cutter
+    assert sender.endswith("parent 1: handle 2: netem limit 1000000 rate 1024000bit")
+    assert delay.endswith("parent 2: handle 3: netem limit 1000000 delay 300000us")
+    assert "to-front" in up
+
+
+class _Told(Qdiscs):
+    """Statistics that are given."""
+
+    def __init__(self, found: dict[tuple[str, int], tuple[int, int]]) -> None:
+        self._found = found
+
+    def close(self) -> None:
+        pass
+
+    def read(self) -> dict[Stage, Statistics]:
+        return {
+            Stage(device=device, handle=handle): Statistics(packets=packets, bytes=1514 * packets, dropped=dropped)
+            for (device, handle), (packets, dropped) in self._found.items()
+        }
+
+
+def journal(folder: Path, stages: tc.Stages, *places: Qdiscs) -> dict[str, int]:
+    file = folder / "queue.jsonl"
+    with QueueJournal({"down": stages}, places, file, 1) as queues:
+        queues.look(5)
+    (line,) = file.read_text().splitlines()
+    found: dict[str, int] = json.loads(line)
+    return found
+
+
+def test_each_packet_is_counted_once(tmp_path: Path) -> None:
+    """The gate, and the packet that is being sent, are the bottleneck; what the delay line holds is not."""
+    stages = egress.stages(LINK, "wire", "to-client", "to-front")["down"]
+    front = _Told({("wire", 1): (4, 2), ("wire", 2): (4, 2)})
+    middle = _Told({("to-client", 1): (8, 0), ("to-client", 2): (8, 0), ("to-client", 3): (7, 0)})
+    line = journal(tmp_path, stages, front, middle)
+    assert (line["packets"], line["delay_line_packets"], line["dropped"]) == (5, 7, 2)
+
+
+def test_in_a_link_of_its_own_too(tmp_path: Path) -> None:
+    """There the delay line has the bottleneck within it."""
+    line = journal(
+        tmp_path, tc.down_stages(LINK, "to-client"), _Told({("to-client", 2): (9, 0), ("to-client", 3): (5, 1)})
+    )
+    assert (line["packets"], line["delay_line_packets"], line["dropped"]) == (5, 4, 1)
+
+
+def seen(rate_bytes_s: int = 128_000, packets: int = 9) -> dict[str, list[dict[str, object]]]:
+    return {"front": [{"kind": "tbf", "packets": packets, "options": {"rate": rate_bytes_s}}, {"kind": "pfifo"}]}
+
+
+def test_where_it_was_is_seen() -> None:
+    """By a gate that packets went through; one with another rate, or none, makes the run invalid."""
+    assert observed_at(seen()) is ShaperAt.FRONT
+    assert observed_at({"down": [], "up": []}) is ShaperAt.LINK
+    check_at(SCENARIO, seen())
+    check_at(scenario_from({}), {"down": []})
+    with pytest.raises(InvalidRun, match="place of the bottleneck: asked for front, observed link"):
+        check_at(SCENARIO, seen(packets=0))
+    with pytest.raises(InvalidRun, match="place of the bottleneck: asked for link, observed front"):
+        check_at(scenario_from({}), seen())
+    with pytest.raises(InvalidRun, match="own egress: asked for 1024000, observed 2048000"):
+        check_at(SCENARIO, seen(rate_bytes_s=256_000))
+
+
+def test_containers_cannot_do_it() -> None:
+    """Said before an engine is looked for."""
+    with pytest.raises(
+        Unavailable, match="SHAPER_AT=front with FABRIC=compose cannot be used here: the front's container"
+    ):
+        Compose().probe(SCENARIO, None)
+
+
+def test_the_ferry_cannot_do_it() -> None:
+    """Nor can a kernel without netem; a link of its own needs neither."""
+    with pytest.raises(Unavailable, match="SHAPER_AT=front with SHAPER=ferry"):
+        check_egress(SCENARIO, Shaper.FERRY, lambda: None)
+    with pytest.raises(Unavailable, match="this kernel has no sch_netem"):
+        check_egress(SCENARIO, None, lambda: "this kernel has no sch_netem")
+    check_egress(SCENARIO, Shaper.NETEM, lambda: None)
+    check_egress(dataclasses.replace(SCENARIO, shaper_at=ShaperAt.LINK), Shaper.FERRY, lambda: "none")

@@ -1,0 +1,60 @@
+"""Named scenarios as files, and the cards in them."""
+
+from pathlib import Path
+
+import pytest
+
+from analysis.ledger import Layer
+from experiments.entries import LAYERS, Card, catalogue, read_entry, sabotage
+from experiments.errors import ScenarioError
+
+_CARD = '[card]\nsee = "much"\nlayer = "tls_record"\ntell = "so"\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_card_is_read(tmp_path: Path) -> None:
+    """With its cure as knobs, if it has one."""
+    entry = read_entry(written(tmp_path, f'[knobs]\nQUEUE = 1000\n{_CARD}cure = "QUEUE=25 CC=bbr"\n'))
+    assert entry.card == Card(see="much", layer="tls_record", tell="so", cure="QUEUE=25 CC=bbr")
+    assert entry.card.cure_knobs == {"QUEUE": "25", "CC": "bbr"}
+    incurable = read_entry(written(tmp_path, _CARD)).card
+    assert incurable
+    assert incurable.cure_knobs == {}
+    assert read_entry(written(tmp_path, "")).card is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('card = "x"', "a table of see, layer, tell, cure"),
+        ('[card]\nsee = "x"\nlayer = "origin"', "a table with tell, too"),
+        (_CARD.replace('"much"', "1"), "each a text"),
+        (_CARD.replace('"much"', '""'), "each a text"),
+        (_CARD.replace("tls_record", "gremlins"), "gremlins"),
+        (_CARD + 'cured = "x"', "cured"),
+        (_CARD + 'cure = "LOWATT=1"', "LOWATT"),
+        (_CARD + 'cure = "REPEAT=5"', "REPEAT"),
+        (_CARD + 'cure = "LOWAT=0"', "LOWAT=0"),
+    ],
+)
+def test_a_bad_card_is_refused(tmp_path: Path, text: str, named: str) -> None:
+    """By what is wrong with it."""
+    with pytest.raises(ScenarioError) as caught:
+        read_entry(written(tmp_path, text))
+    assert named in str(caught.value)
+
+
+def test_a_card_may_name_each_layer_of_the_ledger() -> None:
+    """But for what has no name."""
+    assert {layer.value for layer in Layer} - set(LAYERS) == {"unexplained"}
+
+
+def test_the_sabotage_catalogue_is_what_has_a_card() -> None:
+    """And the plain scenarios are not in it."""
+    assert set(sabotage()) == {name for name, entry in catalogue().items() if entry.card}
+    assert "maps" not in sabotage()
