@@ -1,0 +1,125 @@
+"""The page's own reading of a film, run by Node, beside Python's reading of the run folder it was made of."""
+
+import json
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.film import Film, film_of
+from analysis.load import Run, load_experiment
+from analysis.metrics import measured_load
+from analysis.stream import Payload
+from analysis.whereabouts import whereabouts
+from experiments.demo.server import PAGE
+from experiments.programs import find
+from tests.conftest import needs
+from tests.lab.visits import expected
+
+_GOLDEN = Path(__file__).parent.parent / "golden" / "format-2"
+_READER = Path(__file__).with_name("page_truth.mjs")
+_STEP = 37
+NUMBERS = [None, 0, 0.04, 0.05, 0.25, 1.05, 9.94, 9.95, 9.999, 10, 10.5, 99.5, 805.6, 999.4, 999.5, 1000, 1004.9, 1005]
+NUMBERS += [1015, 2345.678, 6694.2, 12425, 511, 512, 513, 1023, 1536, 131072, 716800, 716800 * 1024, 1e9]
+
+
+def _asked_of_page(film: Film, positions: list[int], instants: list[float]) -> dict[str, Any]:
+    needs("node")
+    node = find("node")
+    assert node
+    asked = {"film": film.as_document(), "positions": positions, "instants": instants, "numbers": NUMBERS}
+    done = subprocess.run(
+        [node, str(_READER), str(PAGE)], input=json.dumps(asked), capture_output=True, text=True, timeout=60, check=True
+    )
+    answers: dict[str, Any] = json.loads(done.stdout)
+    return answers
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """A recorded one."""
+    return load_experiment(_GOLDEN).runs[-1]
+
+
+@pytest.fixture(scope="module")
+def film(run: Run) -> Film:
+    """Of it."""
+    return film_of(run)
+
+
+@pytest.fixture(scope="module")
+def positions(film: Film) -> list[int]:
+    """In the whole stream, all records' ends and what is beside them among them."""
+    ends = [end + beside for end in film.tape.end for beside in (-1, 0, 1)]
+    return sorted({*range(0, film.tape.end[-1] + 2000, _STEP), *ends})
+
+
+@pytest.fixture(scope="module")
+def instants(film: Film) -> list[float]:
+    """Each look's, and the middle between it and the next."""
+    times = film.looks.t_ms
+    return sorted({*times, *((one + other) / 2 for one, other in pairwise(times)), 0.0, film.duration_ms})
+
+
+@pytest.fixture(scope="module")
+def answers(film: Film, positions: list[int], instants: list[float]) -> dict[str, Any]:
+    """The page's."""
+    return _asked_of_page(film, positions, instants)
+
+
+def _base(run: Run) -> int:
+    layers = run.layers()
+    assert layers
+    started_ns = measured_load(run.evidence()).started_ns
+    return max((each.tcp_bytes for each in layers.arrivals if each.t_ns < started_ns), default=0)
+
+
+def test_payload_before_a_position(run: Run, film: Film, positions: list[int], answers: dict[str, Any]) -> None:
+    """Byte for byte what analysis/stream.py says."""
+    evidence, base = run.evidence(), _base(run)
+    for name, seen in zip(("image", "script"), answers["before"], strict=True):
+        payload = Payload(evidence.events, film.load, name)
+        assert seen == [payload.before(position + base) for position in positions]
+        assert seen[-1] == payload.size_bytes > 0
+
+
+def test_segments_lose_nothing(positions: list[int], answers: dict[str, Any]) -> None:
+    """Whatever is between two positions is of one stream or the other, and neighbours are never of the same."""
+    for number, segments in enumerate(answers["segments"]):
+        for column, name in enumerate(("image", "script")):
+            before = answers["before"][column]
+            together = sum(each["bytes"] for each in segments if each["stream"] == name)
+            assert together == before[number] - before[0], positions[number]
+        assert all(one["stream"] != other["stream"] for one, other in pairwise(segments))
+
+
+def test_places_at_every_look(run: Run, film: Film, instants: list[float], answers: dict[str, Any]) -> None:
+    """Those of analysis/whereabouts.py; until the next look they stand, but for what arrives."""
+    layers, base = run.layers(), _base(run)
+    assert layers
+    load = measured_load(run.evidence())
+    looks = [each for each in layers.sockets if load.started_ns <= each.t_ns <= load.finished_ns]
+    at = dict(zip(instants, answers["at"], strict=True))
+    for look, t_ms in zip(looks, film.looks.t_ms, strict=True):
+        seen = whereabouts(look, layers, queue_first=False)
+        assert at[t_ms] == {
+            "handed": seen.handed_bytes - base,
+            "sent": seen.sent_bytes - base,
+            "nearFrom": seen.near_from_bytes - base,
+            "farFrom": seen.far_from_bytes - base,
+            # Python goes by what was acknowledged until the client's account begins; there is no payload in that.
+            "arrived": seen.arrived_bytes - base if t_ms >= film.arrivals.t_ms[0] else 0,
+        }
+    for one, other in pairwise(answers["at"]):
+        assert one["arrived"] <= one["farFrom"] <= one["nearFrom"] <= one["sent"] <= one["handed"]
+        assert one["arrived"] <= other["arrived"]
+    script = next(each for each in film.resources if each.resource == "script")
+    assert answers["availableMs"] == script.available_ms
+
+
+def test_numbers_are_written_as_expected(answers: dict[str, Any]) -> None:
+    """What the tests of the page count on when they compare it with the command line."""
+    assert answers["seconds"] == [expected({"x_ms": number}, "x_ms") for number in NUMBERS]
+    assert answers["kib"] == [expected({"x": number}, "x") for number in NUMBERS]
