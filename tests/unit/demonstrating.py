@@ -1,0 +1,35 @@
+"""The demo's desk and shelf on no machine in particular: a fabric that nobody asks, versions that nobody looks up."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from experiments.demo import desk, shelf
+from experiments.fabrics.virtual import Virtual
+from experiments.knobs import KNOBS
+from experiments.request import Manner, Request, arms_for
+
+VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
+KERNEL = "linux-6.1"
+CODE = "c0de"
+
+
+def request_of(words: Mapping[str, str]) -> Request:
+    """Of one arm, in the guest, whether there is one here or not."""
+    knobs = {name: value for name, value in words.items() if name in KNOBS}
+    return Request(
+        name="maps",
+        arms=tuple(arms_for(knobs, control=False)),
+        repeat=1,
+        manner=Manner(fabric=Virtual(), fabric_reason="as asked", sample_ns=10**7),
+        results=Path(words.get("RESULTS", "results")),
+    )
+
+
+def settle(patch: pytest.MonkeyPatch) -> None:
+    """Nothing of this machine counts from here on."""
+    patch.setattr(desk, "request_from", request_of)
+    patch.setattr(shelf, "_versions", lambda *_, **__: VERSIONS)
+    patch.setattr(shelf, "_code", lambda: CODE)
+    patch.setattr(Virtual, "kernel", lambda _: KERNEL)

@@ -1,0 +1,308 @@
+"""The desk: jobs, with a program in place of the lab that does as the test says."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.demo.desk import Busy, Desk, Job, News, State
+from experiments.errors import ScenarioError
+from experiments.knobs import KNOBS
+from tests.unit.demonstrating import settle
+
+_SOON_S = 20.0
+_MOST = 16
+_FAKE = """#!/bin/sh
+cd {root} || exit 9
+trap 'echo ended >>ended; exit 143' TERM
+echo "$$ $*" >>begun
+echo "a line without a number: load 9 of 9" >&2
+echo "  1.5 s lowat-131072.1: load 1 of 3" >&2
+until [ -e go ]; do sleep 0.02; done
+. ./go
+"""
+
+_PYTHON = sys.executable
+_PARENT = """
+import asyncio, os, signal, sys
+from pathlib import Path
+import pytest
+from experiments.demo.desk import Desk
+from tests.unit.demonstrating import settle
+
+async def scene():
+    Desk(root / "results", {}, 1).ask({})
+    while not (root / "begun").exists():
+        await asyncio.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+root = Path(sys.argv[1])
+settle(pytest.MonkeyPatch())
+sys.executable = str(root / "fake")
+asyncio.run(scene())
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Child:
+    """What stands for the lab. root: where it notes down that it began and that it was told to end."""
+
+    root: Path
+
+    @property
+    def results(self) -> Path:
+        """Of the desk."""
+        return self.root / "results"
+
+    def may(self, script: str) -> None:
+        """Go on, and do this."""
+        (self.root / "go.new").write_text(script)
+        (self.root / "go.new").rename(self.root / "go")
+
+    def begun(self) -> list[str]:
+        """Process id and words of each that was started."""
+        return self._lines("begun")
+
+    def ended(self) -> int:
+        """How many were told to end."""
+        return len(self._lines("ended"))
+
+    def _lines(self, name: str) -> list[str]:
+        file = self.root / name
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
+    """In place of Python; none of them is left."""
+    settle(monkeypatch)
+    fake = tmp_path / "fake"
+    fake.write_text(_FAKE.format(root=tmp_path))
+    fake.chmod(0o755)
+    (tmp_path / "results" / "made").mkdir(parents=True)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    made = Child(root=tmp_path)
+    yield made
+    for line in made.begun():
+        assert not Path(f"/proc/{line.split()[0]}").exists(), line
+
+
+@asynccontextmanager
+async def _opened(child: Child, side_by_side: int = 2) -> Any:
+    desk = Desk(child.results, {"FABRIC": "virtual"}, side_by_side)
+    try:
+        yield desk
+    finally:
+        await desk.close()
+
+
+def _run(coroutine: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(coroutine, _SOON_S))
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+async def _heard(desk: Desk, job: Job) -> list[News]:
+    return [news async for news in desk.news(job)]
+
+
+def _job(answer: object) -> Job:
+    assert isinstance(answer, Job)
+    return answer
+
+
+def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
+    """Its steps are passed on as they come; what is shown in the end is the folder that it named."""
+
+    async def scene() -> None:
+        async with _opened(child) as desk:
+            job = _job(desk.ask({"LOWAT": " 131072 "}))
+            hearing = asyncio.create_task(_heard(desk, job))
+            await _until(lambda: job.text == "load 1 of 3")
+            child.may(f"echo {child.results}/made")
+            news = await hearing
+            assert {each.state for each in news[:-1]} <= {State.WAITING, State.RUNNING}
+            assert news[-1].state is State.DONE
+            assert "load 1 of 3" in [each.text for each in news]
+            assert "load 9 of 9" not in [each.text for each in news]
+            shown = news[-1].shown
+            assert shown
+            assert (shown.folder, shown.arm) == (child.results / "made", "lowat-131072")
+            assert await _heard(desk, job) == [news[-1]]
+            desk.cancel(job)
+            assert job.state is State.DONE
+
+    _run(scene())
+    (line,) = child.begun()
+    _, *words = line.split()
+    assert words[:4] == ["-m", "experiments.cli", "run", "--print-folder"]
+    knobs = {word.partition("=")[0] for word in words[4:]}
+    assert knobs == {*KNOBS, "FABRIC", "RESULTS", "CONTROL"}
+    assert {"LOWAT=131072", "CONTROL=no", f"RESULTS={child.results}"} <= set(words)
+
+
+def test_the_same_wish_is_one_job(child: Child) -> None:
+    """However it is spelt; it ends when nobody wants it any more."""
+
+    async def scene() -> None:
+        async with _opened(child) as desk:
+            job = desk.ask({"LOWAT": "131072"})
+            assert desk.ask({}) is job
+            assert desk.ask({"LOWAT": "131072\n"}) is job
+            assert desk.ask({"LOWAT": "131073"}) is not job
+            assert desk.job(job.id) is job
+            await _until(lambda: len(child.begun()) == 2)
+            for _ in range(2):
+                desk.cancel(job)
+                assert job.state is State.RUNNING
+            desk.cancel(job)
+            assert job.state is State.CANCELLED
+            await _until(lambda: child.ended() == 1)
+            assert desk.ask({}) is not job
+
+    _run(scene())
+
+
+def test_as_many_as_there_are_places(child: Child) -> None:
+    """The others wait, and one that is cancelled while it waits never begins."""
+
+    async def scene() -> None:
+        async with _opened(child, side_by_side=1) as desk:
+            jobs = [_job(desk.ask({"LOWAT": str(5000 + number)})) for number in range(3)]
+            await _until(lambda: jobs[0].state is State.RUNNING and len(child.begun()) == 1)
+            assert [job.state for job in jobs[1:]] == [State.WAITING] * 2
+            desk.cancel(jobs[1])
+            child.may(f"echo {child.results}/made")
+            await _until(lambda: jobs[2].state is State.DONE)
+            assert [job.state for job in jobs] == [State.DONE, State.CANCELLED, State.DONE]
+
+    _run(scene())
+    assert len(child.begun()) == 2
+
+
+def test_there_is_an_end_to_waiting(child: Child) -> None:
+    """What is over does not count; what is asked again is not another."""
+
+    async def scene() -> None:
+        async with _opened(child, side_by_side=1) as desk:
+            jobs = [_job(desk.ask({"LOWAT": str(5000 + number)})) for number in range(_MOST)]
+            with pytest.raises(Busy, match="16 arms are being run or waiting"):
+                desk.ask({"LOWAT": "6000"})
+            assert desk.ask({"LOWAT": "5000"}) is jobs[0]
+            desk.cancel(jobs[-1])
+            assert isinstance(desk.ask({"LOWAT": "6000"}), Job)
+
+    _run(scene())
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("echo first >&2; echo 'priolab: it cannot be' >&2; exit 2", "it cannot be"),
+        ("exit 0", "it named no folder"),
+        ("echo /; exit 0", "it named no folder"),
+        ("echo $PWD/results/../fake; exit 0", "it named no folder"),
+        ("echo $PWD/results/nowhere; exit 0", "it named no folder"),
+        ("kill -9 $$", "1.5 s lowat-131072.1: load 1 of 3"),
+    ],
+)
+def test_a_job_that_fails(child: Child, script: str, text: str) -> None:
+    """Says why in the lab's own words; only a folder among the results is ever shown."""
+    child.may(script)
+
+    async def scene() -> None:
+        async with _opened(child) as desk:
+            job = _job(desk.ask({}))
+            *_, last = await _heard(desk, job)
+            assert (last.state, last.text, last.shown) == (State.FAILED, text, None)
+
+    _run(scene())
+
+
+def test_a_lab_that_is_not_there(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is a job that failed, and the place is free for the next."""
+    monkeypatch.setattr(sys, "executable", str(child.root / "nothing"))
+
+    async def scene() -> None:
+        async with _opened(child, side_by_side=1) as desk:
+            for lowat in ("5000", "5001"):
+                *_, last = await _heard(desk, _job(desk.ask({"LOWAT": lowat})))
+                assert (last.state, last.text) == (State.FAILED, "it could not be started: No such file or directory")
+
+    _run(scene())
+
+
+def test_cancelled_while_it_is_being_started(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is told to end as soon as there is somebody to tell."""
+    real = asyncio.create_subprocess_exec
+
+    async def scene() -> None:
+        async with _opened(child) as desk:
+            job: list[Job] = []
+
+            async def slow(*words: str, **how: Any) -> asyncio.subprocess.Process:
+                process = await real(*words, **how)
+                await _until(lambda: bool(child.begun()))
+                desk.cancel(job[0])
+                return process
+
+            monkeypatch.setattr(asyncio, "create_subprocess_exec", slow)
+            job.append(_job(desk.ask({})))
+            await _until(lambda: child.ended() == 1)
+            assert job[0].state is State.CANCELLED
+
+    _run(scene())
+
+
+def test_closing_ends_everything(child: Child) -> None:
+    """What runs is told to and waited for, what waits never begins, and nothing is taken on any more."""
+
+    async def scene() -> None:
+        async with _opened(child) as desk:
+            jobs = [_job(desk.ask({"LOWAT": str(5000 + number)})) for number in range(4)]
+            await _until(lambda: len(child.begun()) == 2)
+            hearing = asyncio.create_task(_heard(desk, jobs[3]))
+            closing = asyncio.create_task(desk.close())
+            assert (await hearing)[-1].state is State.CANCELLED
+            with pytest.raises(Busy, match="ending"):
+                desk.ask({"LOWAT": "6000"})
+            await closing
+            assert {job.state for job in jobs} == {State.CANCELLED}
+            assert child.ended() == 2
+
+    _run(scene())
+    assert len(child.begun()) == 2
+
+
+def test_a_child_dies_with_its_parent(child: Child) -> None:
+    """However that ends: the kernel tells it."""
+    done = subprocess.run([_PYTHON, "-c", _PARENT, str(child.root)], timeout=_SOON_S, check=False)
+    assert done.returncode == -signal.SIGKILL
+    _run(_until(lambda: child.ended() == 1))
+    (line,) = child.begun()
+    _run(_until(lambda: not Path(f"/proc/{line.split()[0]}").exists()))
+
+
+@pytest.mark.parametrize("knobs", [{"LOWAT": "1,2"}, {"LOWATT": "1"}, {"RESULTS": "/"}, {"FABRIC": "netns"}])
+def test_what_is_no_scenario(child: Child, knobs: dict[str, str]) -> None:
+    """Is refused before anything is started."""
+
+    async def scene() -> None:
+        async with _opened(child) as desk:
+            with pytest.raises(ScenarioError):
+                desk.ask(knobs)
+            with pytest.raises(ScenarioError, match="number of a job"):
+                desk.job("1")
+
+    _run(scene())
+    assert child.begun() == []
