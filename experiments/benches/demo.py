@@ -1,0 +1,122 @@
+"""How long people wait for the demo: from `make demo`, and from a knob, to an animation in a real browser."""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.errors import StepFailed
+from experiments.programs import find
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+_ROOT = Path(__file__).resolve().parents[2]
+_NEW = (3, 4, 6)
+"""Stops of the slider that the page does not begin with."""
+_ROUNDS = 3
+_PATIENCE_MS = 120_000
+_END_S = 60.0
+
+_MOVE = """
+([stop, patienceMs]) => new Promise((done, fail) => {
+  const slider = document.querySelector('input[type="range"][data-arm="1"]');
+  const begun = performance.now();
+  setTimeout(() => fail(new Error("nothing came of it")), patienceMs);
+  new MutationObserver((_, observer) => {
+    observer.disconnect();
+    requestAnimationFrame(() => done(performance.now() - begun));
+  }).observe(document.body, { attributeFilter: ["data-experiment"] });
+  slider.value = String(stop);
+  slider.dispatchEvent(new Event("change"));
+})
+"""
+
+
+def main() -> None:
+    """Print seconds: median, and range of three."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        print("the demo: only with what `make setup-test` installs")
+        return
+    program = find("chromium")
+    if program is None:
+        print("the demo: only with chromium")
+        return
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with (
+        tempfile.TemporaryDirectory(prefix="priolab-bench-") as results,
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=program, args=sandbox) as browser,
+    ):
+        _set_up()
+        first = [_begin(browser, f"{results}/{number}", lambda _: None) for number in range(_ROUNDS)]
+        _tell("make demo to the first animation", first)
+        knob: list[float] = []
+        _begin(browser, f"{results}/0", lambda page: knob.extend(_moved(page, stop) for stop in _NEW))
+        _tell("a knob to its new result", knob)
+        again: list[float] = []
+        whole = [_begin(browser, f"{results}/0", lambda page: again.extend(_moved(page, stop) for stop in _NEW))]
+        _tell("a knob to what has been run", again)
+        _tell("make demo to what has been run", whole)
+
+
+def _set_up() -> None:
+    """What `make demo` begins with."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    subprocess.run(["make", "setup-demo"], cwd=_ROOT, env=environment, check=True)
+
+
+def _tell(name: str, seconds: list[float]) -> None:
+    spread = f"{min(seconds):.2f} - {max(seconds):.2f}"
+    print(f"{name:<36} {statistics.median(seconds):>8.2f} {spread:>13}", flush=True)
+
+
+def _moved(page: "Page", stop: int) -> float:
+    milliseconds: float = page.evaluate(_MOVE, [stop, _PATIENCE_MS])
+    return milliseconds / 1000
+
+
+def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> float:
+    """Seconds until both arms are there and play; afterwards something is done with the page."""
+    started = time.monotonic()
+    with _made(results) as address, browser.new_page() as page:
+        page.goto(address)
+        page.locator("body[data-experiment]").wait_for(timeout=_PATIENCE_MS)
+        waited_s = time.monotonic() - started
+        then(page)
+    return waited_s
+
+
+@contextmanager
+def _made(results: str) -> Iterator[str]:
+    """The address that is told. All that `make demo` does is done, but that the port is any that is free."""
+    _set_up()
+    command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser"]
+    process = subprocess.Popen(
+        [*command, "FABRIC=virtual", f"RESULTS={results}"],
+        cwd=_ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        told = next((found for line in process.stdout if (found := re.match(r"open (\S+)", line))), None)
+        if told is None:
+            raise StepFailed("the demo", "it ended without an address")
+        yield told[1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=_END_S)
+
+
+if __name__ == "__main__":
+    main()
