@@ -24,9 +24,9 @@ A window larger than the queue is sent as one burst, whose end the bottleneck dr
 until it is mended: the next packet through the full queue tells of it, and what was lost crosses the full queue anew.
 
 It leaves out loss but for that, jitter, a rate that changes, a window of HTTP/2 that binds, a server's own mechanism,
-one that does not buffer, or of which the catalogue does not say how it writes, a script that is requested first,
-priorities said in another way than by plain weights, and, where streams share by weight, other weights than those of
-SPDY's priorities: there is no prediction then.
+one that does not buffer, or of which the catalogue does not say how it writes, a script that is requested first, a
+browser as the client, priorities said in another way than by plain weights, and, where streams share by weight, other
+weights than those of SPDY's priorities: there is no prediction then.
 """
 
 from collections.abc import Mapping
@@ -111,6 +111,7 @@ def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
         ("LOWAT=auto", scenario["lowat"] != AUTO),
         ("BUFFERING=off", scenario.get("buffering", "on") == "on"),
         ("RATE_STEPS", not scenario.get("rate_steps")),
+        ("CLIENT=chromium", scenario.get("client", "h2") == "h2"),
     ):
         if not covered:
             raise NoPrediction(f"{knob} is not covered")

@@ -16,7 +16,7 @@ from client.plan import PlanKind
 from client.priorities import First, Priorities
 from experiments import combinations
 from experiments.errors import ScenarioError, UnknownKnob
-from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, CongestionControl, Scenario
+from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, ClientKind, CongestionControl, Scenario
 from netem import units, words
 from netem.link import Link
 from proxy.server import Server, Switch, catalogue
@@ -196,6 +196,15 @@ _KNOBS = (
     _of_the_link("QUEUE", "the bottleneck's queue; packets in flight in the delay line do not count against it"),
     _of_the_link("LOSS", "random loss toward the client"),
     _of_the_link("JITTER", "the delay toward the client varies by up to this much; order is kept"),
+    Knob(
+        name="CLIENT",
+        default="h2",
+        field="client",
+        parse=ClientKind,
+        allowed=_words(ClientKind),
+        meaning="who loads the pages: h2 is the lab's own client, chromium a real browser, headless, with priorities"
+        " and windows of its own; several, with commas between, have their arms each",
+    ),
     Knob(
         name="PLAN",
         default="maps",

@@ -28,6 +28,15 @@ class CongestionControl(StrEnum):
     RENO = "reno"
 
 
+class ClientKind(StrEnum):
+    """Who loads the pages."""
+
+    H2 = "h2"
+    """The lab's own client, in whatever the server speaks."""
+    CHROMIUM = "chromium"
+    """A real browser, with its own priorities and windows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """Everything that may change a result.
@@ -37,7 +46,7 @@ class Scenario:
     target_delay_ns: what that tuner aims at (proxy/tuner/law.py).
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
-    plan: what the client is to do. first: which resource it requests first.
+    client: who asks. plan: what it is to do. first: which resource it requests first.
     size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: HTTP/2 flow-control window per stream and for the connection.
@@ -52,6 +61,7 @@ class Scenario:
     congestion_control: CongestionControl
     gso_segments: int | None
     link: Link
+    client: ClientKind
     plan: PlanKind
     first: First
     priorities: Priorities

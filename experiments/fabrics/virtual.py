@@ -64,7 +64,7 @@ class Virtual:
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself: the guest sees its files."""
-        return tools_for(scenario.server, capture=capture)
+        return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """The origin's images. The kernel is shared, too; `probe` saw that it is there. Compiled modules, as well.
