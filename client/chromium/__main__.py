@@ -84,7 +84,7 @@ def main() -> int:
         return 2
     # Its folder and its browser go with it.
     signal.signal(signal.SIGTERM, _end)
-    plan_file, certificate, out, program = map(Path, sys.argv[1:])
+    plan_file, certificate, out, program = (Path(word).absolute() for word in sys.argv[1:])
     try:
         run(read_plan(plan_file), certificate, out, program)
     except (LoadFailed, NetlogError, Unreadable, OSError) as error:

@@ -11,6 +11,7 @@ Rules:
 import base64
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -100,14 +101,17 @@ def browse(
 
     Raises LoadFailed, also if the browser cannot be started.
     """
-    environment = {**os.environ, "HOME": str(scratch), "TMPDIR": str(scratch), "SSLKEYLOGFILE": str(key_log)}
-    os.environ["TMPDIR"] = str(scratch)  # the driver makes the profile
+    # By a short name: the browser makes a socket in it, whose path may have 107 bytes.
+    os.chdir(scratch)
+    folder = f"/proc/{os.getpid()}/cwd"
+    environment = {**os.environ, "HOME": folder, "TMPDIR": folder, "SSLKEYLOGFILE": str(key_log)}
+    os.environ["TMPDIR"] = folder  # the driver makes the profile
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=program,
                 args=arguments(plan, certificate, scratch),
-                env=dict(environment),
+                env=environment,
                 # It makes namespaces of its own, which a superuser's browser refuses to do without being asked twice.
                 chromium_sandbox=os.geteuid() != 0,
                 handle_sigint=False,
@@ -120,6 +124,7 @@ def browse(
             browser.close()  # the net log is complete when it has ended
             return shown
     except Error as error:
+        print(error.message, file=sys.stderr)
         raise LoadFailed(f"the browser: {error.message.splitlines()[0]}") from error
 
 

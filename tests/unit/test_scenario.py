@@ -9,7 +9,7 @@ from client.plan import PlanKind
 from client.priorities import First, Priorities
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
-from experiments.scenario import CongestionControl, Scenario, as_document
+from experiments.scenario import ClientKind, CongestionControl, Scenario, as_document
 from netem.link import Link
 from proxy.server import catalogue
 
@@ -26,6 +26,7 @@ def test_defaults_are_the_maps_case() -> None:
         congestion_control=CongestionControl.CUBIC,
         gso_segments=None,
         link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
+        client=ClientKind.H2,
         plan=PlanKind.MAPS,
         first=First.IMAGE,
         priorities=Priorities.SPDY,
