@@ -104,7 +104,12 @@ def browse(
     # By a short name: the browser makes a socket in it, whose path may have 107 bytes.
     os.chdir(scratch)
     folder = f"/proc/{os.getpid()}/cwd"
-    environment = {**os.environ, "HOME": folder, "TMPDIR": folder, "SSLKEYLOGFILE": str(key_log)}
+    environment: dict[str, str | float | bool] = {
+        **os.environ,
+        "HOME": folder,
+        "TMPDIR": folder,
+        "SSLKEYLOGFILE": str(key_log),
+    }
     os.environ["TMPDIR"] = folder  # the driver makes the profile
     try:
         with sync_playwright() as playwright:
