@@ -20,7 +20,7 @@ from analysis.metrics import IMAGE, SCRIPT
 _ROW_PX = 40
 _BAR = 0.33
 _GAP_ROWS = 0.7
-_ROOM = 1.16
+_ROOM = 1.24
 """The labels stand to the right of the bars."""
 
 _SAYS = ("request-sent", "priority-sent")
@@ -35,7 +35,7 @@ def draw(experiment: Experiment) -> Chart | None:
     ends = [arm.load.ms(times.last_byte_ns) / 1000 for arm in shown for times in (arm.load.script, arm.load.image)]
     axis = Axis(most=max(ends) * _ROOM, title="seconds after the page was asked for")
     panels = [_panel(group, axis, is_last=group is groups[-1]) for group in groups]
-    return sheet.sheet(panels, [*headline(experiment, shown), *(_asked(arm) for arm in groups[0])])
+    return sheet.sheet(panels, list(headline(experiment, shown)))
 
 
 def _groups(shown: Sequence[Arm]) -> list[list[Arm]]:
@@ -67,7 +67,8 @@ def _panel(group: Sequence[Arm], axis: Axis, *, is_last: bool) -> Chart:
     told = f"{next(iter(verdicts.values()))} with {' and '.join(verdicts)}"
     if not alike:
         told = ", ".join(f"{verdict} with {client}" for client, verdict in verdicts.items())
-    return panel.made_of([_bars(bars, panel), *texts], sheet.title(f"{group[0].setting}: {told}", []))
+    subtitle = " ".join(_asked(arm) for arm in group).split()
+    return panel.made_of([_bars(bars, panel), *texts], sheet.title(f"{group[0].setting}: {told}", subtitle))
 
 
 def _client(arm: Arm) -> str:
@@ -77,11 +78,11 @@ def _client(arm: Arm) -> str:
 def _asked(arm: Arm) -> str:
     """What the client said of script and image in the measured load, in the order in which it did."""
     said = [
-        f"{event.resource} {event.detail or 'nothing'}"
+        f"{event.resource} ({event.detail or 'nothing said'})"
         for event in arm.evidence.events
         if event.load == arm.load.number and event.kind in _SAYS and event.resource in (SCRIPT, IMAGE)
     ]
-    return f"{_client(arm)} asked: {', then '.join(said)}"
+    return f"{_client(arm)} asked: {', then '.join(said)}."
 
 
 def _bars(rows: Sequence[Mapping[str, Any]], panel: Panel) -> Chart:
