@@ -22,16 +22,20 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
 
 
 def observed_browser(folder: RunFolder) -> dict[str, Any]:
-    """Of client/browser.json what run.json keeps: product, connections that carried requests, who was asked first."""
+    """Of client/browser.json what run.json keeps: product, connections that carried requests, who was asked first.
+
+    Nothing seeds a browser: with the same seed its runs agree to a few milliseconds, and not byte for byte.
+    """
     document = read_json(folder.client / "browser.json")
     carrying = [connection for connection in document["connections"] if connection["requests"]]
     return {
+        "seeded": False,
         "browser": {
             "product": document["product"],
             "connections": len(carrying),
             "asked_first": document["asked_first"][-1],
             "connection_window_bytes": document["connection_window_bytes"],
-        }
+        },
     }
 
 
