@@ -81,6 +81,11 @@ class Sampler:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @property
+    def peer_port(self) -> int | None:
+        """The client's own port of the connection that is looked at, None while there is none."""
+        return self._diag.peer_port
+
     def look(self, now_ns: int) -> int:
         """Do what is due; when the next look is. now_ns: CLOCK_MONOTONIC as it is.
 
