@@ -16,7 +16,7 @@ from experiments.scenario import ClientKind, Scenario
 from proxy.server import Server, catalogue
 
 BROWSER, DRIVER = "chromium", "playwright"
-BROWSER_REMEDY = "`experiments/setup.sh chromium` installs both chromium and playwright"
+BROWSER_REMEDY = "`make setup CLIENT=chromium` installs both chromium and playwright"
 _SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 

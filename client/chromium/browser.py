@@ -47,6 +47,7 @@ _SEEN = """async () => {
   return { complete: image.complete && decoded, width: image.naturalWidth, height: image.naturalHeight,
            painted_ms: painted, script: output.textContent };
 }""".replace("PATIENCE_MS", str(_PATIENCE_MS))
+_FATAL = ":FATAL:"
 _RAN = "the script ran"
 
 
@@ -117,8 +118,7 @@ def browse(
                 executable_path=program,
                 args=arguments(plan, certificate, scratch),
                 env=environment,
-                # It makes namespaces of its own, which a superuser's browser refuses to do without being asked twice.
-                chromium_sandbox=os.geteuid() != 0,
+                chromium_sandbox=may_sandbox(),
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
@@ -130,7 +130,20 @@ def browse(
             return shown
     except Error as error:
         print(error.message, file=sys.stderr)
-        raise LoadFailed(f"the browser: {error.message.splitlines()[0]}") from error
+        raise LoadFailed(f"the browser: {_reason(error.message)}") from error
+
+
+def may_sandbox() -> bool:
+    """Whether Chromium's sandbox can be on: its processes refuse to be root's, or to have capabilities to begin with."""
+    status = Path("/proc/self/status").read_text()
+    effective = next(line for line in status.splitlines() if line.startswith("CapEff:"))
+    return os.geteuid() != 0 and not int(effective.split()[1], 16)
+
+
+def _reason(message: str) -> str:
+    """In a line: what the browser died of, where it says it, else what its driver says first."""
+    lines = message.splitlines()
+    return next((line.partition(_FATAL)[2] for line in lines if _FATAL in line), lines[0])
 
 
 def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list[Shown]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from client.chromium.account import Account, SentRequest
 from client.chromium.asked import Asked, Saying
-from client.chromium.browser import Shown
+from client.chromium.browser import Shown, may_sandbox
 from client.chromium.netlog import RESOLUTION_NS
 from client.plan import Plan
 
@@ -23,6 +23,7 @@ def document(plan: Plan, product: str, account: Account, shown: Sequence[Shown])
         "format": FORMAT,
         "product": product,
         "playwright": version("playwright"),
+        "sandbox": may_sandbox(),
         "time_resolution_ns": RESOLUTION_NS,
         "connections": [asdict(connection) for connection in account.connections],
         "settings": account.settings,
