@@ -134,7 +134,7 @@ def browse(
 
 
 def may_sandbox() -> bool:
-    """Whether Chromium's sandbox can be on: its processes refuse to be root's, or to have capabilities to begin with."""
+    """Whether Chromium's sandbox can be on: its processes refuse to be root's, or to have capabilities."""
     status = Path("/proc/self/status").read_text()
     effective = next(line for line in status.splitlines() if line.startswith("CapEff:"))
     return os.geteuid() != 0 and not int(effective.split()[1], 16)

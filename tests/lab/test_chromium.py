@@ -1,4 +1,4 @@
-"""CLIENT=chromium on the host, in real time: what the browser did, what is kept of it, and that nothing stays."""
+"""CLIENT=chromium, on the host and in the guest: what the browser did, what is kept of it, and that nothing stays."""
 
 import gzip
 import json
@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from analysis.figures.album import save as album_save
+from analysis.load import load_experiment
 from tests.conftest import Done, Lab, needs
+from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
 
 _CHROMIUM = ("CLIENT=chromium", "FABRIC=netns")
@@ -23,8 +26,7 @@ _FEWEST_PROCESSES = 5
 
 
 @pytest.fixture(autouse=True)
-def _capabilities(netns: None) -> None:
-    del netns
+def _browser() -> None:
     needs("chromium")
 
 
@@ -40,6 +42,7 @@ def _kinds(folder: Path) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.punctual
+@pytest.mark.usefixtures("netns")
 def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
     """Its blocking script is asked for first; the socket loses that order without LOWAT, and not with it."""
     done = lab.run_on_time(*_CHROMIUM, "LOWAT=16384", "RELOADS=1", "SIZE=500000")
@@ -50,9 +53,23 @@ def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
     }
     for arm in ("control", "lowat-16384"):
         _must_have_browsed(done, arm)
-    assert done.folder is not None
-    assert (done.folder / "clients.png").exists() is False, "that figure compares clients, and here is one"
     nothing_is_left(lab)
+
+
+@pytest.mark.usefixtures("guest")
+def test_in_the_guest_a_browser_is_as_good(run: Runs) -> None:
+    """The lab's client and the browser agree on a virtual clock; nothing seeds the browser, and that is said."""
+    done = run("CLIENT=h2,chromium", "LOWAT=16384", "RELOADS=1", "SIZE=300000")
+    assert done.code == 0, done.err + done.out
+    for client in ("h2", "chromium"):
+        arms = {name: done.arm(f"{client}-{name}") for name in ("control", "lowat-16384")}
+        assert [arms[name]["verdict"] for name in arms] == ["inverted", "kept"]
+        assert {arms[name]["observed"]["seeded"] for name in arms} == {client == "h2"}
+    for arm in ("chromium-control", "chromium-lowat-16384"):
+        _must_have_browsed(done, arm)
+    assert done.folder is not None
+    files = album_save(load_experiment(done.folder))
+    assert {f"clients.{ending}" for ending in ("svg", "png", "html")} <= {file.name for file in files}
 
 
 def _must_have_browsed(done: Done, arm: str) -> None:
@@ -92,6 +109,7 @@ def _must_add_up(done: Done, arm: str, run: Mapping[str, Any]) -> None:
     assert not any("bytes" in event.get("params", {}) for event in events)
 
 
+@pytest.mark.usefixtures("netns")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
     """No process of it, no profile."""
@@ -109,6 +127,7 @@ def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals)
     traces.must_be_gone()
 
 
+@pytest.mark.usefixtures("netns")
 def test_a_browser_that_is_killed_is_the_reason(lab: Lab) -> None:
     """The run has failed within seconds, and says so; not the deadline."""
     traces = Traces()
