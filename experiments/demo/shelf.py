@@ -25,7 +25,9 @@ class Shelf:
     def find(self, request: Request) -> Shown | None:
         """A finished arm that is what this request, of one arm, would come to; the newest. Raises LabError."""
         (arm,) = request.arms
-    XX        wanted = reuse.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
+        scenario, capture = arm.scenario, request.manner.capture
+        versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
+        wanted = reuse.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
         fit = [
             (str(document["started_at"]), path.name, Shown(folder=path, arm=name))
             for path, document in self._finished()
