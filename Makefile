@@ -23,9 +23,9 @@ help: ## this list
 setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/setup.sh
 
-# What captures, every server, tests and checks need besides.
-.PHONY: setup-capture setup-servers setup-test setup-lint
-setup-capture setup-servers setup-test setup-lint:
+# What captures, a browser, every server, tests and checks need besides.
+.PHONY: setup-capture setup-chromium setup-servers setup-test setup-lint
+setup-capture setup-chromium setup-servers setup-test setup-lint:
 	@experiments/setup.sh $(@:setup-%=%)
 
 environment: ## the Python environment only; says what else is missing
@@ -87,7 +87,7 @@ format: setup-lint ## rewrite the Python files in the house format
 bench: setup ## how long things take on this machine
 	@.venv/bin/python -m experiments.benches
 
-picture: setup-servers ## make the pictures of README.md and docs/http3.md anew
+picture: setup-servers setup-chromium ## make the pictures of README.md, docs/http3.md and docs/chromium.md anew
 	@.venv/bin/python -m experiments.studies.picture
 
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)

@@ -25,8 +25,9 @@ until it is mended: the next packet through the full queue tells of it, and what
 
 It leaves out loss but for that, jitter, a rate that changes, a bottleneck on the front's own egress, a window of HTTP/2
 that binds, a server's own mechanism, one that does not buffer, whose TLS records were given a size, or of which the
-catalogue does not say how it writes, a script that is requested first, priorities said in another way than by plain
-weights, and, where streams share by weight, other weights than those of SPDY's priorities: there is no prediction then.
+catalogue does not say how it writes, a script that is requested first, a browser as the client, priorities said in
+another way than by plain weights, and, where streams share by weight, other weights than those of SPDY's priorities:
+there is no prediction then.
 """
 
 from collections.abc import Mapping
@@ -113,6 +114,7 @@ def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
         ("RATE_STEPS", not scenario.get("rate_steps")),
         ("SHAPER_AT=front", scenario.get("shaper_at", "link") == "link"),
         ("RECORD", scenario.get("record_bytes") is None),
+        ("CLIENT=chromium", scenario.get("client", "h2") == "h2"),
     ):
         if not covered:
             raise NoPrediction(f"{knob} is not covered")

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, PlanKind, Protocol
+from client.priorities import First, Priorities
 from experiments.errors import ScenarioError
-from experiments.scenario import LOWAT_AUTO, Scenario, ShaperAt
+from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
 from proxy.server import Server, Switch, catalogue
 
 Given = Callable[[str], str]
@@ -18,6 +19,7 @@ def check(scenario: Scenario, given: Given) -> None:
     _check_egress(scenario, given)
     server = catalogue()[scenario.server]
     _check_protocol(scenario, server, given)
+    _check_client(scenario, server, given)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)
     _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
     if scenario.record_bytes is not None:
@@ -70,6 +72,45 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.MAPS} with SERVER={server.name}, which is not probed")
     if scenario.lowat == LOWAT_AUTO:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
+
+
+_CHROMIUM_WINDOW_BYTES = 6 * 2**20
+"""What it offers each stream."""
+
+_USUAL_WINDOW_BYTES = 16 * 2**20
+
+
+def _check_client(scenario: Scenario, server: Server, given: Given) -> None:
+    """What a browser does by itself, and what it does not speak. Raises ScenarioError."""
+    if scenario.client is not ClientKind.CHROMIUM:
+        return
+    for name, fits, allowed in (
+        (
+            "PLAN",
+            scenario.plan is PlanKind.MAPS,
+            f"{PlanKind.MAPS} with CLIENT=chromium: Chromium has windows of its own",
+        ),
+        ("FIRST", scenario.first is First.IMAGE, f"{First.IMAGE} with CLIENT=chromium: Chromium asks as the page does"),
+        (
+            "PRIORITY",
+            scenario.priorities is Priorities.SPDY,
+            "spdy with CLIENT=chromium: Chromium has its own priorities",
+        ),
+        ("DIALECT", scenario.dialect == dialects.PLAIN, "plain with CLIENT=chromium: Chromium has its own priorities"),
+        (
+            "WINDOW",
+            scenario.window_bytes == _USUAL_WINDOW_BYTES,
+            "16M with CLIENT=chromium: Chromium has its own windows",
+        ),
+        ("SIZE", scenario.size_bytes <= _CHROMIUM_WINDOW_BYTES, "at most 6M with CLIENT=chromium: that is its window"),
+        (
+            "SERVER",
+            server.protocol == Protocol.HTTP2 and server.over_tcp,
+            "one that speaks h2 over TCP with CLIENT=chromium",
+        ),
+    ):
+        if not fits:
+            raise ScenarioError(name, given(name), allowed)
 
 
 def _check_level(

@@ -2,13 +2,25 @@
 
 import sys
 from dataclasses import dataclass
+from importlib.metadata import version as package_version
 
 from experiments.errors import Unavailable
 from experiments.fabrics.fabric import FABRICS, Fabric
 from experiments.fabrics.virtual import no_netem
 from experiments.guest import kernel
 from experiments.knobs import scenario_from
-from experiments.programs import find, lack_of, remedy_for, server_version, version
+from experiments.programs import (
+    BROWSER,
+    BROWSER_REMEDY,
+    DRIVER,
+    browser_version,
+    find,
+    lack_of,
+    lack_of_browser,
+    remedy_for,
+    server_version,
+    version,
+)
 from experiments.tuners import lack_of_compiler, lack_on_host
 from proxy.server import Server, catalogue
 from proxy.tuner.compiler import REMEDY
@@ -55,7 +67,14 @@ def examine() -> list[Finding]:
         findings.append(_program(name, package, "--version"))
     findings.append(_program("chromium", "chromium", "--version"))
     compiler = _program("gcc", "gcc", "--version")
-    return [*findings, *_tuner(), compiler, *_guest()]
+    return [*findings, _browser(), *_tuner(), compiler, *_guest()]
+
+
+def _browser() -> Finding:
+    """What CLIENT=chromium is done by: the browser and what drives it."""
+    lack = lack_of_browser()
+    detail = f"{lack} is not installed" if lack else f"{browser_version()}, {DRIVER} {package_version(DRIVER)}"
+    return Finding(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")
 
 
 def _tuner() -> list[Finding]:

@@ -21,6 +21,7 @@ from experiments.scenario import (
     LOWAT_MOST,
     RECORD_LEAST,
     RECORD_MOST,
+    ClientKind,
     CongestionControl,
     Scenario,
     ShaperAt,
@@ -221,6 +222,15 @@ _KNOBS = (
         allowed=_words(ShaperAt),
         meaning="where the bottleneck is: link, a place of its own that nothing can bypass; front, the front's own"
         " egress, where the kernel keeps in the socket what elsewhere would be out of reach",
+    ),
+    Knob(
+        name="CLIENT",
+        default="h2",
+        field="client",
+        parse=ClientKind,
+        allowed=_words(ClientKind),
+        meaning="who loads the pages: h2 is the lab's own client, chromium a real browser, headless, with priorities"
+        " and windows of its own; several, with commas between, have their arms each",
     ),
     Knob(
         name="PLAN",

@@ -7,7 +7,7 @@ from experiments import capture, tuners
 from experiments.order import Tools
 from experiments.programs import check_levels
 from experiments.request import Manner
-from experiments.scenario import Scenario
+from experiments.scenario import ClientKind, Scenario
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
@@ -21,7 +21,8 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
         served.setdefault(scenario.server, []).append(scenario)
     found = {}
     for server, asked in served.items():
-        tools = manner.fabric.tools(asked[0], capture=manner.capture)
+        most = next((scenario for scenario in asked if scenario.client is ClientKind.CHROMIUM), asked[0])
+        tools = manner.fabric.tools(most, capture=manner.capture)
         check_levels(asked, tools.versions[server])
         found[server] = replace(tools, tuner=tuner)
     return found

@@ -4,15 +4,19 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable
+from importlib.metadata import version as package_version
+from importlib.util import find_spec
 from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.npm import lacks_modules
 from experiments.order import Tools
 from experiments.processes import in_utc
-from experiments.scenario import Scenario
+from experiments.scenario import ClientKind, Scenario
 from proxy.server import Server, catalogue
 
+BROWSER, DRIVER = "chromium", "playwright"
+BROWSER_REMEDY = "`make setup CLIENT=chromium` installs both chromium and playwright"
 _SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
@@ -66,9 +70,22 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
                 raise Unavailable(f"{knob}={level} with SERVER={name}", reason, f"install {needed} or newer")
 
 
-def tools_for(server_name: str, *, capture: bool) -> Tools:
-    """Everything an arm with that front needs. Raises Unavailable."""
-    server, what = catalogue()[server_name], f"SERVER={server_name}"
+def lack_of_browser() -> str | None:
+    """What CLIENT=chromium needs and is not installed; None if all of it is."""
+    if find(BROWSER) is None:
+        return BROWSER
+    return None if find_spec(DRIVER) else f"{DRIVER}, a package of Python,"
+
+
+def browser_version() -> str | None:
+    """What the browser calls itself, None if it is not installed."""
+    program = find(BROWSER)
+    return version(program, "--version", "--no-sandbox") if program else None
+
+
+def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
+    """Everything an arm of that scenario needs. Raises Unavailable."""
+    server, what = catalogue()[scenario.server], f"SERVER={scenario.server}"
     if lack := lack_of(server):
         raise Unavailable(what, f"{lack} is not installed", remedy_for(server))
     packages = {
@@ -83,6 +100,11 @@ def tools_for(server_name: str, *, capture: bool) -> Tools:
         server.name: server_version(server),
         "iproute2": version(programs["ip"], "-V"),
     }
+    if scenario.client is ClientKind.CHROMIUM:
+        if lack := lack_of_browser():
+            raise Unavailable("CLIENT=chromium", f"{lack} is not installed", BROWSER_REMEDY)
+        programs[BROWSER] = _found(BROWSER, BROWSER, "CLIENT=chromium")
+        versions |= {BROWSER: browser_version(), DRIVER: package_version(DRIVER)}
     if capture:
         programs["tcpdump"] = _found("tcpdump", "tcpdump", "CAPTURE=yes")
         versions["tcpdump"] = version(programs["tcpdump"], "--version")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 
 from client.plan import PlanKind
@@ -27,22 +28,29 @@ class Arm:
 
 
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
-    """A treatment for each value of LOWAT, and before them the control: the same with LOWAT unset. Of each SERVER.
+    """A treatment for each value of LOWAT, and before them the control, LOWAT unset. Of each SERVER and CLIENT.
 
     Values are separated by commas; one that is given twice is one arm. A probe is one arm, whatever LOWAT, which plays
     no part in it. Raises ScenarioError.
     """
     complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
-    servers = list(dict.fromkeys(value.strip() for value in complete["SERVER"].split(",")))
+    several = {name: _values(complete[name]) for name in ("SERVER", "CLIENT")}
     arms = []
-    for server in servers:
-        of_server = _arms_of(complete | {"SERVER": server}, control=control)
-        arms += of_server if len(servers) == 1 else [replace(arm, name=f"{server}-{arm.name}") for arm in of_server]
+    for values in product(*several.values()):
+        chosen = dict(zip(several, values, strict=True))
+        prefix = "".join(f"{value}-" for name, value in chosen.items() if len(several[name]) > 1)
+        of_these = _arms_of(complete | chosen, control=control)
+        arms += [replace(arm, name=prefix + arm.name) for arm in of_these]
     return arms
 
 
+def _values(text: str) -> list[str]:
+    """What stands between commas, each once."""
+    return list(dict.fromkeys(value.strip() for value in text.split(",")))
+
+
 def _arms_of(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
-    values = [value.strip() for value in knobs["LOWAT"].split(",")]
+    values = _values(knobs["LOWAT"])
     scenarios = {value: scenario_from({**knobs, "LOWAT": value}) for value in values}
     if any(scenario.plan is PlanKind.PROBE for scenario in scenarios.values()):
         return [Arm(name="probe", knobs={**knobs, "LOWAT": values[0]})]

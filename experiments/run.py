@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from client.plan import STEPS, PlanKind, Protocol, maps_plan
+from client.plan import STEPS, Plan, PlanKind, Protocol, maps_plan
+from client.priorities import Priorities
+from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser
 from experiments.capture import capturing
 from experiments.environment import Environment
 from experiments.errors import InvalidRun
@@ -29,7 +31,7 @@ from experiments.places.places import (
 from experiments.processes import Process
 from experiments.rate_steps import Span, check_steps, observed_steps
 from experiments.record import RunFolder, read_json, write_json
-from experiments.scenario import LOWAT_AUTO, Scenario
+from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario
 from experiments.tuning import (
     NO_SOCKET,
     check_ferry,
@@ -117,7 +119,10 @@ def run_arm(
             servers = (server, origin.process, *taps)
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
-                span = _load_pages(places, scenario, folder, servers, (link, tuner), conditions)
+                span = _load_pages(places, scenario, folder, servers, (link, tuner), conditions, tools)
+        if scenario.client is ClientKind.CHROMIUM:
+            observed |= observed_browser(folder)
+            check_browser(observed["browser"], scenario.priorities.favoured)
         sockets = read_samples(folder.front / "sockets.jsonl")
         processes = read_process_samples(folder.front / "process.jsonl")
         if front.settings.server.over_tcp:
@@ -204,27 +209,14 @@ def _load_pages(
     servers: Sequence[Process],
     at_work: tuple[ActiveLink, ActiveTuner | None],
     conditions: Conditions,
+    tools: Tools,
 ) -> Span:
     """When the measured load was."""
     link, tuner = at_work
-    plan = maps_plan(
-        address=places.addresses.front,
-        port=FRONT_PORT,
-        server_name=SERVER_NAME,
-        priorities=scenario.priorities,
-        dialect=scenario.dialect,
-        first=scenario.first,
-        reloads=scenario.reloads,
-        window_bytes=scenario.window_bytes,
-        steps=STEPS if scenario.plan is PlanKind.PROBE else None,
-        load_deadline_ns=conditions.load_deadline_ns,
-        source_port=CLIENT_PORT,
-        protocol=Protocol(catalogue()[scenario.server].protocol),
-    )
+    plan = _plan(places, scenario, conditions)
     plan_file = folder.client / "plan.json"
     plan_file.write_text(plan.to_json())
-    ca = certificates_in(folder.asked).ca
-    command = (places.python, "-m", "client", str(plan_file), str(ca), str(folder.client))
+    command = client_command(scenario, folder, places.python, tools)
 
     def check_alive() -> None:
         for server in servers:
@@ -257,7 +249,7 @@ def _load_pages(
             check_alive()
             look(time.monotonic_ns())
         client.check_success()
-        ended_ns = time.monotonic_ns()
+        ended_ns = time.monotonic_ns() if scenario.client is ClientKind.H2 else last_event_ns(folder)
     if not over_tcp:
         return Span(began_ns=began_ns, ended_ns=ended_ns)
     last_ns = max((sample.t_ns for sample in read_process_samples(folder.front / "process.jsonl")), default=ended_ns)
@@ -266,6 +258,26 @@ def _load_pages(
             "time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", ended_ns - last_ns
         )
     return Span(began_ns=began_ns, ended_ns=ended_ns)
+
+
+def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
+    """A browser is told nothing of priorities: its own are to favour what the lab's client favours."""
+    own = scenario.client is ClientKind.CHROMIUM
+    plan = maps_plan(
+        address=places.addresses.front,
+        port=FRONT_PORT,
+        server_name=SERVER_NAME,
+        priorities=Priorities.NONE if own else scenario.priorities,
+        dialect=scenario.dialect,
+        first=scenario.first,
+        reloads=scenario.reloads,
+        window_bytes=scenario.window_bytes,
+        steps=STEPS if scenario.plan is PlanKind.PROBE else None,
+        load_deadline_ns=conditions.load_deadline_ns,
+        source_port=None if own else CLIENT_PORT,
+        protocol=Protocol(catalogue()[scenario.server].protocol),
+    )
+    return replace(plan, favoured=scenario.priorities.favoured)
 
 
 @contextmanager

@@ -39,6 +39,15 @@ class ShaperAt(StrEnum):
     FRONT = "front"
 
 
+class ClientKind(StrEnum):
+    """Who loads the pages."""
+
+    H2 = "h2"
+    """The lab's own client, in whatever the server speaks."""
+    CHROMIUM = "chromium"
+    """A real browser, with its own priorities and windows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """Everything that may change a result.
@@ -50,7 +59,7 @@ class Scenario:
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
     shaper_at: where the link's bottleneck is; at the front it is one that flatters (netem/egress.py).
-    plan: what the client is to do. first: which resource it requests first.
+    client: who asks. plan: what it is to do. first: which resource it requests first.
     size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: HTTP/2 flow-control window per stream and for the connection.
@@ -67,6 +76,7 @@ class Scenario:
     gso_segments: int | None
     link: Link
     shaper_at: ShaperAt
+    client: ClientKind
     plan: PlanKind
     first: First
     priorities: Priorities

@@ -2,9 +2,9 @@
 # Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
 # Says what it does; does nothing that is already done. Run by make; any step can be repeated.
 # `setup.sh environment` sees to the Python environment only, and notes what else is missing; `setup.sh capture` sees to
-# what CAPTURE=yes needs as well, `setup.sh servers` to the servers of the catalogue, `setup.sh test` to what the tests
-# need, `setup.sh lint` to the checks, `setup.sh notebook` to JupyterLab, `setup.sh demo` to the demo's web server.
-# PRIOLAB_KNOBS may name the servers wanted.
+# what CAPTURE=yes needs as well, `setup.sh chromium` to what CLIENT=chromium needs, `setup.sh servers` to the servers of
+# the catalogue, `setup.sh test` to what the tests need, `setup.sh lint` to the checks, `setup.sh notebook` to JupyterLab,
+# `setup.sh demo` to the demo's web server. PRIOLAB_KNOBS may name the servers and the client wanted.
 set -eu
 
 part=${1:-everything}
@@ -55,8 +55,13 @@ need_server() { # FOLDER in the catalogue, IS_NEEDED
 }
 modules="" # servers that need packages of npm
 asked=""
+browser=""
+case $part in chromium | test) browser=yes ;; esac
 for word in ${PRIOLAB_KNOBS:-}; do
-    case $word in SERVER=*) asked=",${word#SERVER=}," ;; esac
+    case $word in
+    SERVER=*) asked=",${word#SERVER=}," ;;
+    CLIENT=*) case ",${word#CLIENT=}," in *,chromium,*) browser=yes ;; esac ;;
+    esac
 done
 is_asked_for() { # SERVER
     case $asked in *",$1,"*) return 0 ;; esac
@@ -102,10 +107,8 @@ case $part in capture | test)
     need editcap wireshark-common
     ;;
 esac
-if [ "$part" = test ]; then
-    need tshark tshark
-    need chromium chromium
-fi
+[ "$part" != test ] || need tshark tshark
+[ -z "$browser" ] || need chromium chromium
 if [ -n "$kernel" ]; then
     for program in gcc make flex bison bc; do need "$program" "$program"; done
     need xz xz-utils
@@ -199,6 +202,8 @@ case $part in
 test | lint) install dev "installing what tests and checks need in .venv" ;;
 notebook) install notebook "installing JupyterLab in .venv" ;;
 demo) install demo "installing the demo's web server in .venv" ;;
+environment) ;;
+*) [ -z "$browser" ] || install chromium "installing Playwright, which drives Chromium, in .venv" ;;
 esac
 
 # --- packages of npm -------------------------------------------------------------------------------------------------

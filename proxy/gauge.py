@@ -4,7 +4,7 @@
     python -m proxy.gauge tune PORT FOLDER TARGET_US           set its connections' TCP_NOTSENT_LOWAT until told to end
     python -m proxy.gauge congestion NAME                      set TCP_CONGESTION on the front's listening sockets
 
-The front is the first process there, or a descendant of it. An interval of 0: see proxy/sampler.py, rule 3.
+The front is the first process there, or a descendant of it. An interval of 0: see proxy/sampler.py, rule 4.
 """
 
 import sys

@@ -14,6 +14,7 @@ class LiveSocket:
     def __init__(self, server_pid: int, peer: str) -> None:
         self._server_pid = server_pid
         self._peer = peer
+        self._peer_port: int | None = None
         self._place: tuple[int, int, int] | None = None
         self._holder: int | None = None
 
@@ -27,14 +28,19 @@ class LiveSocket:
         """Whether the process that was last seen to have the connection has ended."""
         return self._holder is not None and not _runs(self._holder)
 
-    def lowat_bytes(self) -> int | None:
-        """The socket's TCP_NOTSENT_LOWAT, 0 where the sysctl rules (tcp(7)); None while there is no connection."""
+    def lowat_bytes(self, peer_port: int | None = None) -> int | None:
+        """The socket's TCP_NOTSENT_LOWAT, 0 where the sysctl rules (tcp(7)); None while there is no connection.
+
+        peer_port: the client's own, where it has several connections; None is any of them.
+        """
+        if peer_port != self._peer_port:
+            self._place, self._peer_port = None, peer_port
         if self._place is None:
             self._place = self._find()
         if self._place is None:
             return None
         self._holder = self._place[0]
-        lowat_bytes = _look(*self._place, self._peer)
+        lowat_bytes = _look(*self._place, self._peer, self._peer_port)
         if lowat_bytes is None:
             self._place = None
         return lowat_bytes
@@ -42,7 +48,7 @@ class LiveSocket:
     def _find(self) -> tuple[int, int, int] | None:
         for pid in with_descendants(self._server_pid):
             for descriptor, inode in _sockets_of(pid).items():
-                if _look(pid, descriptor, inode, self._peer) is not None:
+                if _look(pid, descriptor, inode, self._peer, self._peer_port) is not None:
                     return pid, descriptor, inode
         return None
 
@@ -83,14 +89,15 @@ def _sockets_of(pid: int) -> dict[int, int]:
         return {}
 
 
-def _look(pid: int, descriptor: int, inode: int, peer: str) -> int | None:
+def _look(pid: int, descriptor: int, inode: int, peer: str, peer_port: int | None) -> int | None:
     connection = _borrow(pid, descriptor, inode)
     if connection is None:
         return None
     with connection:
         try:
-            if connection.getpeername()[0] != peer:
+            address, port, *_ = connection.getpeername()
+            if address != peer or peer_port not in (None, port):
                 return None
             return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
-        except (OSError, IndexError):
+        except (OSError, ValueError):
             return None  # a listening socket, or one that closed just now

@@ -3,7 +3,8 @@
 Rules:
 1. The server is not touched: what can be seen from beside it is, and a descriptor is borrowed for an instant.
 2. Each look is written at once, a line per look, into sockets.jsonl and process.jsonl.
-3. Without an interval the socket is looked at once and no more: enough to see that it is what was asked for.
+3. Of several connections of the client's the one that has carried most is looked at: browsers make some to spare.
+4. Without an interval the socket is looked at once and no more: enough to see that it is what was asked for.
 """
 
 import json
@@ -80,6 +81,11 @@ class Sampler:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @property
+    def peer_port(self) -> int | None:
+        """The client's own port of the connection that is looked at, None while there is none."""
+        return self._diag.peer_port
+
     def look(self, now_ns: int) -> int:
         """Do what is due; when the next look is. now_ns: CLOCK_MONOTONIC as it is.
 
@@ -107,7 +113,8 @@ class Sampler:
         return min(_SELDOM_NS, max(_PROCESS_INTERVAL_NS, _SOCKET_LOOKS * self._interval_ns))
 
     def _look_at_process(self, now_ns: int) -> None:
-        lowat_bytes, pid = self._live.lowat_bytes(), self._live.holder
+        self._diag.look_around()
+        lowat_bytes, pid = self._live.lowat_bytes(self._diag.peer_port), self._live.holder
         if lowat_bytes is not None and pid is not None:
             sample = ProcessSample(t_ns=now_ns, pid=pid, lowat_bytes=lowat_bytes, usage=usage(pid), cost=self._cost)
             self._processes.write(sample.to_json() + "\n")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from analysis.figures import ladder, ledger_area, ledger_bar, picture, timeline
+from analysis.figures import clients, ladder, ledger_area, ledger_bar, picture, timeline
 from analysis.figures.sheet import Chart
 from analysis.load import Experiment
 
@@ -14,6 +14,7 @@ FIGURES: Mapping[str, Callable[[Experiment], Chart | None]] = MappingProxyType(
         "ledger-bar": ledger_bar.draw,
         "ledger-area": ledger_area.draw,
         "ladder": ladder.draw,
+        "clients": clients.draw,
     }
 )
 """By name of the files."""

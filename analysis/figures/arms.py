@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from analysis.bookkeeping import NoLedger, ledger
@@ -12,12 +13,16 @@ from analysis.metrics import PageLoad, measured_load
 from analysis.rate import steps_of
 from analysis.summary import measured, typical
 
+CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium"})
+"""Who loads pages, in the figures' words."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
     """A typical run, read once. layers is None if nothing, or too little, was sampled.
 
-    server: its front, where arms have several. called: its name, where LOWAT is not what makes it.
+    server, client: its front, and who loaded its pages, where arms have several. called: its name, where LOWAT is not
+    what makes it.
     """
 
     run: Run
@@ -26,6 +31,7 @@ class Arm:
     load: PageLoad
     server: str | None = None
     called: str | None = None
+    client: str | None = None
 
     @property
     def lowat(self) -> int | None:
@@ -38,6 +44,11 @@ class Arm:
         """What makes it an arm, in the figures' words."""
         if self.called is not None:
             return self.called
+        return f"{self.client}, {self.setting}" if self.client else self.setting
+
+    @property
+    def setting(self) -> str:
+        """The same, without the client."""
         lowat = self.run.scenario["lowat"]
         words = f"LOWAT {'unset' if lowat is None else lowat}"
         return f"{self.server}, {words}" if self.server else words
@@ -55,15 +66,33 @@ class Arm:
 def arms(experiment: Experiment) -> list[Arm]:
     """In the experiment's order; those without a run that is ok are missing. Raises FolderError."""
     runs = [run for repetitions in experiment.arms().values() if (run := typical(repetitions)) is not None]
-    several = len({run.scenario["server"] for run in runs}) > 1
-    return [arm_of(run, server=run.scenario["server"] if several else None) for run in runs]
+    servers, clients = [run.scenario["server"] for run in runs], [_client(run) for run in runs]
+    return [
+        arm_of(
+            run,
+            server=server if len(set(servers)) > 1 else None,
+            client=client if len(set(clients)) > 1 else None,
+        )
+        for run, server, client in zip(runs, servers, clients, strict=True)
+    ]
 
 
-def arm_of(run: Run, *, server: str | None = None, called: str | None = None) -> Arm:
+def _client(run: Run) -> str:
+    return CLIENTS[run.scenario.get("client", "h2")]  # older folders are without
+
+
+def arm_of(run: Run, *, server: str | None = None, client: str | None = None, called: str | None = None) -> Arm:
     """The arm of a run that is ok. Raises FolderError."""
     evidence = run.evidence()
-    load = measured_load(evidence)
-    return Arm(run=run, evidence=evidence, layers=run.layers(), load=load, server=server, called=called)
+    return Arm(
+        run=run,
+        evidence=evidence,
+        layers=run.layers(),
+        load=measured_load(evidence),
+        server=server,
+        client=client,
+        called=called,
+    )
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
@@ -79,6 +108,9 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     scenario = run.scenario
     rate = scenario["rate_bit_s"]
     yield ", ".join(dict.fromkeys(str(arm.run.scenario["server"]) for arm in shown))
+    clients = list(dict.fromkeys(_client(arm.run) for arm in shown))
+    if clients != [CLIENTS["h2"]]:
+        yield ", ".join(clients)
     yield "unlimited rate" if rate is None else f"{kilobytes(rate)} ({plain(rate / 1000)} kbit/s)"
     if steps := steps_of(scenario):
         yield ", ".join(f"{kilobytes(rate_bit_s)} from {plain(at_ns / 10**9)} s" for at_ns, rate_bit_s in steps)

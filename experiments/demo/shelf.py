@@ -25,7 +25,8 @@ class Shelf:
     def find(self, request: Request) -> Shown | None:
         """A finished arm that is what this request, of one arm, would come to; the newest. Raises LabError."""
         (arm,) = request.arms
-        versions = _versions(request.manner.fabric.name, arm.scenario.server, capture=request.manner.capture)
+        scenario, capture = arm.scenario, request.manner.capture
+        versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
         wanted = reuse.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
         fit = [
             (str(document["started_at"]), path.name, Shown(folder=path, arm=name))
@@ -50,9 +51,9 @@ class Shelf:
 
 
 @cache
-def _versions(fabric: str, server: str, *, capture: bool) -> Mapping[str, str]:
+def _versions(fabric: str, server: str, client: str, *, capture: bool) -> Mapping[str, str]:
     """Asked once: programs of this machine do not change while a talk is given."""
-    tools = FABRICS[fabric].tools(scenario_from({"SERVER": server}), capture=capture)
+    tools = FABRICS[fabric].tools(scenario_from({"SERVER": server, "CLIENT": client}), capture=capture)
     return reuse.versions_here({server: tools})
 
 

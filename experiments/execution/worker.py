@@ -76,7 +76,7 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     """One of each kind that a machine may be fit for or not."""
     largest = max(scenario.size_bytes for scenario in scenarios)
     found = {
-        (each.server, each.congestion_control, each.lowat == LOWAT_AUTO, each.size_bytes == largest): each
+        (each.server, each.client, each.congestion_control, each.lowat == LOWAT_AUTO, each.size_bytes == largest): each
         for each in scenarios
     }
     return tuple(found.values())

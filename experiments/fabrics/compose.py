@@ -14,7 +14,7 @@ from experiments.places import engine
 from experiments.places.containers import Containers, project_name
 from experiments.places.places import Places
 from experiments.record import RunFolder
-from experiments.scenario import Scenario, ShaperAt
+from experiments.scenario import ClientKind, Scenario, ShaperAt
 from netem import calibration
 from netem.shaper import Shaper
 from proxy.server import catalogue
@@ -43,6 +43,12 @@ class Compose:
         if server.npm or not server.over_tcp:
             lack = "the images have no packages of npm" if server.npm else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
+        if scenario.client is ClientKind.CHROMIUM:
+            raise Unavailable(
+                "CLIENT=chromium with FABRIC=compose",
+                "the client's image has no browser",
+                "use FABRIC=virtual or netns",
+            )
         if shaper is Shaper.NETEM and (reason := no_netem()):
             raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
         wanted = scenario.congestion_control

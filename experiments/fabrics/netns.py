@@ -70,7 +70,7 @@ class Netns:
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself."""
-        return tools_for(scenario.server, capture=capture)
+        return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Nothing is shared."""

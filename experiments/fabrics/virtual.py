@@ -21,13 +21,14 @@ from experiments.places.namespaces import Namespaces
 from experiments.places.places import Places
 from experiments.programs import find, tools_for
 from experiments.record import RunFolder
-from experiments.scenario import Scenario
+from experiments.scenario import ClientKind, Scenario
 from netem import calibration
 from netem.shaper import Shaper
 
 _ROOT = Path(__file__).resolve().parents[2]
 _IN_THE_GUEST = ("analysis", "client", "clock", "experiments", "netem", "netlink", "proxy")
 _MEMORY_MIB = 512
+_BROWSER_MIB = 1024
 _MIB = 2**20
 # Copies of a response that may be in memory at once: origin, front's buffers, both send buffers, receive buffers.
 _COPIES = 8
@@ -66,7 +67,7 @@ class Virtual:
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself: the guest sees its files."""
-        return tools_for(scenario.server, capture=capture)
+        return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """The origin's images. The kernel is shared, too; `probe` saw that it is there. Compiled modules, as well.
@@ -159,4 +160,5 @@ def _no_ferry() -> str | None:
 
 def memory_mib(scenario: Scenario) -> int:
     """What a guest is given for a run of that scenario; its processes would need no more outside."""
-    return _MEMORY_MIB + _COPIES * scenario.size_bytes // _MIB
+    browser_mib = _BROWSER_MIB if scenario.client is ClientKind.CHROMIUM else 0
+    return _MEMORY_MIB + browser_mib + _COPIES * scenario.size_bytes // _MIB

@@ -52,6 +52,7 @@ _CC = "net.ipv4.tcp_congestion_control"
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
+_FORKED = ("-m", "client")
 _FAR_END_S = 5.0
 
 
@@ -65,7 +66,7 @@ class Namespaces:
     def __init__(self, usual: Shaper | None, tuner: FrontTuner, *, forks_client: bool = False) -> None:
         """usual: the shaper to take when none is asked for; None finds out what the kernel has.
 
-        forks_client: whether the client is a copy of this process, which spares it reading its modules.
+        forks_client: whether the lab's own client is a copy of this process, which spares it reading its modules.
         """
         self._usual = usual
         self._forks_client = forks_client
@@ -245,7 +246,7 @@ class Namespaces:
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
         """In the client's namespace."""
-        if self._forks_client:
+        if self._forks_client and tuple(command[1:3]) == _FORKED:
             with self._client.entered():
                 return CopiedProcess("the client", partial(_become_client, command), log, stdout)
         return self._client.start("the client", command, log, stdout=stdout)

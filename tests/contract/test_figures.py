@@ -4,12 +4,13 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.figures import ladder, ledger_area, ledger_bar, timeline
+from analysis.figures import clients, ladder, ledger_area, ledger_bar, timeline
 from analysis.figures.album import FIGURES
 from analysis.figures.arms import Arm, arms
 from analysis.figures.palette import LAYERS
@@ -57,10 +58,35 @@ def ledgers(experiment: Experiment) -> Iterator[tuple[Arm, Any]]:
         yield arm, account
 
 
+@pytest.fixture(scope="module")
+def browsed(sampled: Experiment) -> Experiment:
+    """Each arm a second time, as if a browser had been its client."""
+    runs = [*sampled.runs]
+    for run in sampled.runs:
+        scenario = {**run.scenario, "client": "chromium"}
+        document = {**run.document, "arm": f"chromium-{run.arm}", "scenario": scenario}
+        runs.append(replace(run, document=document))
+    return replace(sampled, runs=tuple(runs))
+
+
+def test_clients_are_laid_beside_each_other(sampled: Experiment, browsed: Experiment) -> None:
+    """Where arms differ in the client alone; each scenario is a panel, with first and last bytes of both clients."""
+    assert clients.draw(sampled) is None
+    assert [arm.name for arm in arms(browsed)][2:] == ["Chromium, LOWAT unset", "Chromium, LOWAT 16384"]
+    for arm, panel in zip(arms(sampled), panels(clients.draw(browsed)), strict=True):
+        said = words(panel)
+        assert {"h2", "Chromium"} <= set(said)
+        for name, times in (("script", arm.load.script), ("image", arm.load.image)):
+            first_s, last_s = (arm.load.ms(t_ns) / 1000 for t_ns in (times.first_byte_ns, times.last_byte_ns))
+            assert said.count(f"{name} {first_s:.2f} to {last_s:.2f} s") == 2
+            bars = [row for row in drawn(panel, "rect", "resource") if row["resource"] == name]
+            assert [(row["start"], row["end"]) for row in bars] == [(first_s, last_s)] * 2
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_nothing_lies_off_the_axis(name: str, sampled: Experiment) -> None:
+def test_nothing_lies_off_the_axis(name: str, sampled: Experiment, browsed: Experiment) -> None:
     """Neither across nor upward."""
-    for panel in panels(FIGURES[name](sampled)):
+    for panel in panels(FIGURES[name](browsed if name == "clients" else sampled)):
         encoding = panel[0][0]["encoding"]
         across, upward = (encoding[axis]["scale"]["domain"] for axis in ("x", "y"))
         for _, rows in panel:
@@ -149,9 +175,9 @@ def test_figures_of_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_panel_moves_with_the_others(name: str, sampled: Experiment) -> None:
+def test_every_panel_moves_with_the_others(name: str, sampled: Experiment, browsed: Experiment) -> None:
     """One selection for all of them."""
-    chart = FIGURES[name](sampled)
+    chart = FIGURES[name](browsed if name == "clients" else sampled)
     assert chart is not None
     document = chart.to_dict()
     (parameter,) = document["params"]

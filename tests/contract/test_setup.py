@@ -161,6 +161,24 @@ def test_wireshark_is_for_those_who_want_it(bare: Path, words: Sequence[str], wa
     assert {"tcpdump", "wireshark-common", "tshark"} & set(re.split("[ ;]", line)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("words", "knobs", "wanted"),
+    [
+        ([], "", False),
+        (["environment"], "LOWAT=1", False),
+        (["capture"], "CLIENT=h2", False),
+        ([], "CLIENT=chromium LOWAT=1", True),
+        ([], "CLIENT=h2,chromium", True),
+        (["chromium"], "", True),
+        (["test"], "", True),
+    ],
+)
+def test_a_browser_is_for_those_who_want_it(bare: Path, words: Sequence[str], knobs: str, *, wanted: bool) -> None:
+    """An ordinary set-up neither installs nor misses it."""
+    line = _setup(bare, *words, knobs=knobs).stderr.splitlines()[0]
+    assert ("chromium" in re.split("[ ;]", line)) is wanted
+
+
 _BASE = {name for name, server in catalogue().items() if server.base}
 _PACKAGED = {name for name, server in catalogue().items() if not server.npm}
 """Those with packages of their own; Node is everybody's."""

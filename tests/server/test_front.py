@@ -6,6 +6,7 @@ import socket
 import ssl
 import sys
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from proxy.front import Front
 from proxy.readiness import NotReady, ask, wait_until_ready
 from proxy.sampler import Sampler, read_process_samples
 from proxy.socket_diag import read_samples
+from tests.conftest import needs
 from tests.server.fronts import NAME, SIZE, free_port, running_front, settings_of
 from tests.server.test_origin import running_origin
 
@@ -107,6 +109,27 @@ def test_the_live_socket_can_be_read(server: str, tmp_path: Path) -> None:
     assert seen.pid >= process.pid
     assert seen.usage.voluntary_switches
     assert (seen.cost.events, seen.cost.spent_ns > 0) == (1, True)
+
+
+def test_of_several_connections_the_busy_one_is_looked_at(tmp_path: Path) -> None:
+    """A browser makes one to spare, and it may be the first; the socket's option is read from the same one."""
+    needs("nginx")
+    with running_front("nginx", tmp_path) as (settings, process), ExitStack() as stack:
+        context = ssl.create_default_context(cafile=str(settings.certificates.ca))
+        sampler = stack.enter_context(Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, 10**7))
+        ends = []
+        for _ in range(3):
+            plain = stack.enter_context(socket.create_connection((settings.address, settings.port), timeout=5))
+            ends.append(stack.enter_context(context.wrap_socket(plain, server_hostname=NAME)))
+            sampler.look(time.monotonic_ns())
+        ends[1].sendall(f"GET /image.jpg HTTP/1.1\r\nHost: {NAME}\r\nConnection: keep-alive\r\n\r\n".encode())
+        received = 0
+        while received < SIZE:
+            received += len(ends[1].recv(2**16))
+        sampler.look(time.monotonic_ns() + 10**9)
+        sampler.look(time.monotonic_ns() + 2 * 10**9)
+        assert sampler.peer_port == ends[1].getsockname()[1]
+    assert read_samples(tmp_path / "sockets.jsonl")[-1].bytes_sent > SIZE
 
 
 def _all_arrived(folder: Path, connection: socket.socket) -> bool:

@@ -102,6 +102,22 @@ def test_several_servers_have_their_arms_each() -> None:
         arms_for({"SERVER": "nginx,iis"}, control=True)
 
 
+def test_several_clients_have_their_arms_each() -> None:
+    """Within a server's; the names say which where there are several."""
+    arms = arms_for({"CLIENT": "h2,chromium", "LOWAT": "4k"}, control=True)
+    assert [arm.name for arm in arms] == ["h2-control", "h2-lowat-4096", "chromium-control", "chromium-lowat-4096"]
+    assert [arm.scenario.client for arm in arms] == ["h2", "h2", "chromium", "chromium"]
+    both = arms_for({"CLIENT": "h2,chromium", "SERVER": "nginx,h2o", "LOWAT": "none"}, control=True)
+    assert [arm.name for arm in both] == [
+        "nginx-h2-control",
+        "nginx-chromium-control",
+        "h2o-h2-control",
+        "h2o-chromium-control",
+    ]
+    (alone,) = arms_for({"CLIENT": "chromium", "LOWAT": "none"}, control=True)
+    assert alone.name == "control"
+
+
 def test_a_probe_is_one_arm() -> None:
     """LOWAT plays no part in it, so there is nothing to compare."""
     arms = arms_for({"PLAN": "probe", "RELOADS": "0", "LOWAT": "4k,none"}, control=True)

@@ -9,7 +9,7 @@ from client.plan import PlanKind
 from client.priorities import First, Priorities
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
-from experiments.scenario import CongestionControl, Scenario, ShaperAt, as_document
+from experiments.scenario import ClientKind, CongestionControl, Scenario, ShaperAt, as_document
 from netem.link import Link
 from proxy.server import catalogue
 
@@ -28,6 +28,7 @@ def test_defaults_are_the_maps_case() -> None:
         gso_segments=None,
         link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
         shaper_at=ShaperAt.LINK,
+        client=ClientKind.H2,
         plan=PlanKind.MAPS,
         first=First.IMAGE,
         priorities=Priorities.SPDY,
@@ -75,6 +76,7 @@ def test_each_default_is_allowed() -> None:
         ({"BUFFERING": "off"}, "buffering", "off"),
         ({"CC": " bbr "}, "congestion_control", "bbr"),
         ({"PRIORITY": "swap"}, "priorities", "swap"),
+        ({"CLIENT": "chromium"}, "client", "chromium"),
         ({"SIZE": "64M"}, "size_bytes", 2**26),
         ({"JS_DELAY": "0ms"}, "script_delay_ns", 0),
         ({"RELOADS": "0"}, "reloads", 0),
@@ -140,6 +142,19 @@ def test_the_target_is_autos() -> None:
         ({"JITTER": "301ms"}, "JITTER=301ms", "at most DELAY"),
         ({"WINDOW": "2g"}, "WINDOW=2g", "65535 bytes to 2047M"),
         ({"DIALECT": "plain+chrome"}, "DIALECT=plain+chrome", "one of plain, chrome, firefox, safari, or none of them"),
+        ({"CLIENT": "lynx"}, "CLIENT=lynx", "h2, chromium"),
+        (
+            {"CLIENT": "chromium", "PRIORITY": "swap"},
+            "PRIORITY=swap",
+            "spdy with CLIENT=chromium: Chromium has its own",
+        ),
+        ({"CLIENT": "chromium", "DIALECT": "chrome"}, "DIALECT=chrome", "plain with CLIENT=chromium: Chromium has its"),
+        ({"CLIENT": "chromium", "FIRST": "script"}, "FIRST=script", "image with CLIENT=chromium: Chromium asks as the"),
+        ({"CLIENT": "chromium", "WINDOW": "1M"}, "WINDOW=1M", "16M with CLIENT=chromium: Chromium has its own windows"),
+        ({"CLIENT": "chromium", "SIZE": "7M"}, "SIZE=7M", "at most 6M with CLIENT=chromium: that is its window"),
+        ({"CLIENT": "chromium", "SERVER": "spdy"}, "SERVER=spdy", "one that speaks h2 over TCP with CLIENT=chromium"),
+        ({"CLIENT": "chromium", "SERVER": "caddy-h3"}, "SERVER=caddy-h3", "one that speaks h2 over TCP with CLIENT="),
+        ({"CLIENT": "chromium", "PLAN": "probe", "RELOADS": "0"}, "PLAN=probe", "maps with CLIENT=chromium: Chromium"),
         ({"PLAN": "race"}, "PLAN=race", "maps, probe"),
         ({"FIRST": "page"}, "FIRST=page", "image, script"),
         ({"PLAN": "probe"}, "RELOADS=2", "0 with PLAN=probe; SCENARIO=probe has what goes with it"),

@@ -1,0 +1,106 @@
+"""Clients beside each other: of arms that differ in nothing but who loads the page, when script and image came.
+
+A panel for each scenario, with and without LOWAT; in it each client has two bars, from first byte to last.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from analysis.figures import sheet
+from analysis.figures.arms import CLIENTS, Arm, arms, headline
+from analysis.figures.lettering import beside
+from analysis.figures.palette import INK, QUIET, RESOURCES
+from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, values
+from analysis.load import Experiment
+from analysis.metrics import IMAGE, SCRIPT
+
+_ROW_PX = 40
+_BAR = 0.33
+_GAP_ROWS = 0.7
+_ROOM = 1.24
+"""The labels stand to the right of the bars."""
+
+_SAYS = ("request-sent", "priority-sent")
+
+
+def draw(experiment: Experiment) -> Chart | None:
+    """The chart, None if no two arms differ in the client alone."""
+    groups = [group for group in _groups(arms(experiment)) if len(group) > 1]
+    if not groups:
+        return None
+    shown = [arm for group in groups for arm in group]
+    ends = [arm.load.ms(times.last_byte_ns) / 1000 for arm in shown for times in (arm.load.script, arm.load.image)]
+    axis = Axis(most=max(ends) * _ROOM, title="seconds after the page was asked for")
+    panels = [_panel(group, axis, is_last=group is groups[-1]) for group in groups]
+    return sheet.sheet(panels, list(headline(experiment, shown)))
+
+
+def _groups(shown: Sequence[Arm]) -> list[list[Arm]]:
+    groups: dict[str, list[Arm]] = {}
+    for arm in shown:
+        scenario = {name: value for name, value in arm.run.scenario.items() if name != "client"}
+        groups.setdefault(json.dumps(scenario, sort_keys=True), []).append(arm)
+    return list(groups.values())
+
+
+def _panel(group: Sequence[Arm], axis: Axis, *, is_last: bool) -> Chart:
+    rows = len(group) * (2 + _GAP_ROWS) - _GAP_ROWS
+    panel = Panel(axis=axis, bottom=-rows, top=0.1, height_px=round((rows + 0.1) * _ROW_PX), is_last=is_last)
+    bars: list[dict[str, Any]] = []
+    texts: list[Chart] = []
+    row = 0.0
+    for arm in group:
+        texts.append(panel.margin(_client(arm), row - 1, INK, side=-1, font_px=SMALL))
+        for name, times in ((SCRIPT, arm.load.script), (IMAGE, arm.load.image)):
+            first_s, last_s = (arm.load.ms(t_ns) / 1000 for t_ns in (times.first_byte_ns, times.last_byte_ns))
+            at = row - 0.5
+            bars.append({"start": first_s, "end": last_s, "base": at - _BAR, "top": at + _BAR, "resource": name})
+            words = f"{name} {first_s:.2f} to {last_s:.2f} s"
+            texts.append(panel.text(beside(words, axis.pixels(last_s), FONT - 4, WIDTH), at, QUIET))
+            row -= 1
+        row -= _GAP_ROWS
+    verdicts = {_client(arm): str(arm.run.document["verdict"]) for arm in group}
+    alike = len(set(verdicts.values())) == 1
+    told = f"{next(iter(verdicts.values()))} with {' and '.join(verdicts)}"
+    if not alike:
+        told = ", ".join(f"{verdict} with {client}" for client, verdict in verdicts.items())
+    subtitle = " ".join(_asked(arm) for arm in group).split()
+    return panel.made_of([_bars(bars, panel), *texts], sheet.title(f"{group[0].setting}: {told}", subtitle))
+
+
+def _client(arm: Arm) -> str:
+    return CLIENTS[arm.run.scenario.get("client", "h2")]
+
+
+def _asked(arm: Arm) -> str:
+    """What the client said of script and image in the measured load, in the order in which it did."""
+    said = [
+        f"{event.resource} ({event.detail or 'nothing said'})"
+        for event in arm.evidence.events
+        if event.load == arm.load.number and event.kind in _SAYS and event.resource in (SCRIPT, IMAGE)
+    ]
+    return f"{_client(arm)} asked: {', then '.join(said)}."
+
+
+def _bars(rows: Sequence[Mapping[str, Any]], panel: Panel) -> Chart:
+    return (
+        alt.Chart(values(rows))
+        .mark_rect()
+        .encode(
+            x=panel.x(),
+            x2=alt.X2("end:Q"),
+            y=panel.y("base"),
+            y2=alt.Y2("top:Q"),
+            color=alt.Color(
+                "resource:N", scale=alt.Scale(domain=list(RESOURCES), range=list(RESOURCES.values())), legend=None
+            ),
+            tooltip=[
+                alt.Tooltip("resource:N", title="resource"),
+                alt.Tooltip("start:Q", title="first byte, s", format=",.3f"),
+                alt.Tooltip("end:Q", title="last byte, s", format=",.3f"),
+            ],
+        )
+    )

@@ -1,0 +1,102 @@
+"""`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: carry out a plan with a real browser.
+
+What it says and leaves is what `python -m client` does; besides, OUT/browser.json and OUT/netlog.json.gz. CERTIFICATE
+is the front's own; BROWSER is the program. Of the plan count address, server name, pages, loads and deadline;
+priorities and windows are the browser's.
+
+Exit code 0 if every load finished, its picture was rendered and its script ran; else 1, and the reason is the last line
+on standard error.
+"""
+
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from client.chromium.account import Account, account
+from client.chromium.browser import NETLOG, Shown, browse
+from client.chromium.netlog import NetlogError, keep, read
+from client.chromium.record import document
+from client.chromium.tls13 import Unreadable, read_secrets
+from client.journal import Journal
+from client.loads import LoadFailed
+from client.plan import Plan, read_plan
+
+_ENDED_BY_SIGNAL = 128
+
+
+def run(plan: Plan, certificate: Path, out: Path, program: Path) -> None:
+    """All loads of the plan. Raises LoadFailed, NetlogError or Unreadable."""
+    shown: list[Shown] = []
+    trouble: LoadFailed | None = None
+    with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as scratch:
+        try:
+            shown = browse(plan, certificate, program, out / "keys.log", Path(scratch), _tell)
+        except LoadFailed as error:
+            trouble = error
+        # Also of a load that failed: it may say why.
+        try:
+            made = _account(plan, Path(scratch) / NETLOG, out, shown)
+        except (NetlogError, Unreadable, OSError):
+            if trouble is None:
+                raise
+            raise trouble from None
+    if trouble or made.trouble:
+        raise trouble or made.trouble or LoadFailed("it failed")
+    for page in shown:
+        if page.trouble:
+            raise LoadFailed(page.trouble)
+
+
+def _tell(number: int, began_ns: int) -> None:
+    print(f"began {number} {began_ns}", flush=True)
+
+
+def _account(plan: Plan, netlog_file: Path, out: Path, shown: Sequence[Shown]) -> Account:
+    """Read the net log, and write all that is made of it."""
+    netlog, whole = read(netlog_file)
+    made = account(netlog, read_secrets(out / "keys.log"), plan)
+    with Journal.writing(out) as journal:
+        journal.add(made.events)
+        for t_ns, tcp_bytes in made.arrivals:
+            journal.arrived(t_ns, tcp_bytes)
+    if made.local:
+        address, port = made.local
+        socket = {
+            "address": address,
+            "port": port,
+            "receive_buffer_bytes": None,
+            "largest_record_bytes": made.largest_record_bytes,
+        }
+        (out / "socket.json").write_text(json.dumps(socket) + "\n")
+    text = json.dumps(document(plan, netlog.product, made, shown), indent=2)
+    (out / "browser.json").write_text(text + "\n")
+    keep(whole, out / "netlog.json.gz")
+    return made
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    raise SystemExit(_ENDED_BY_SIGNAL + number)
+
+
+def main() -> int:
+    """Entry point."""
+    if len(sys.argv) != 5:
+        print("usage: python -m client.chromium PLAN CERTIFICATE OUT BROWSER", file=sys.stderr)
+        return 2
+    # Its folder and its browser go with it.
+    signal.signal(signal.SIGTERM, _end)
+    plan_file, certificate, out, program = (Path(word).absolute() for word in sys.argv[1:])
+    try:
+        run(read_plan(plan_file), certificate, out, program)
+    except (LoadFailed, NetlogError, Unreadable, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

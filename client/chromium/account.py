@@ -1,0 +1,365 @@
+"""The net log and the TLS secrets of a browser made into the events of a client. Pure.
+
+Rules:
+1. What was sent is told by the net log's own HTTP/2 events. What was received is read again from the bytes that the
+   browser's socket had, at the time at which it had them: so a piece of DATA carries its TLS record, as with the lab's
+   own client. What was said of RFC 9218 after a request is read from the bytes sent: the net log does not tell it.
+2. The connection is the one that carried the measured load. A load begins with the request of the page.
+3. Requests that the plan does not know have events, too, under their path; no load waits for them.
+"""
+
+import base64
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from client.chromium.asked import Asked, Saying, asked
+from client.chromium.frames import Begun, Ended, FrameKind, FrameWalker
+from client.chromium.netlog import END, Entry, Netlog
+from client.chromium.tls13 import Direction, Secrets, client_random
+from client.events import Event, Kind
+from client.http2.engine import said
+from client.loads import LoadFailed
+from client.pieces import DataPiece
+from client.plan import Plan
+from client.priorities import IMAGE, SCRIPT
+from client.records import Record
+from client.signals import Position
+
+# RFC 9113, 7, in their order.
+_ERROR_CODES = (
+    *("NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED"),
+    *("FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM"),
+    *("INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """A TCP connection that the browser made. requests: how many it carried; 0 of one that was made beforehand."""
+
+    local: str
+    remote: str
+    tls: str | None
+    alpn: str | None
+    requests: int
+    received_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentRequest:
+    """A request, and all that was said of its priority, the request's own signals first."""
+
+    load: int
+    resource: str
+    path: str
+    stream_id: int
+    sayings: Sequence[Saying]
+
+
+@dataclass(kw_only=True)
+class Account:
+    """What a browser did, as far as it could be followed. trouble: what went wrong with its loads; None if nothing.
+
+    events, arrivals: as the client's journal has them. settings: SETTINGS sent, in the net log's words. windows: what
+    flow control offered, of the connection and of a stream. frames_sent: how many, by type. asked: of each load that
+    has both, who was asked to come first. largest_record_bytes: plaintext of the largest TLS record of the front's.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    arrivals: list[tuple[int, int]] = field(default_factory=list)
+    connections: list[Connection] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    server_settings: dict[str, int] = field(default_factory=dict)
+    connection_window_bytes: int | None = None
+    frames_sent: Counter[str] = field(default_factory=Counter)
+    requests: list[SentRequest] = field(default_factory=list)
+    local: tuple[str, int] | None = None
+    largest_record_bytes: int = 0
+    trouble: LoadFailed | None = None
+
+    def asked(self, load: int) -> Asked | None:
+        """Who was asked to come first in that load; None if it has not both."""
+        streams = {sent.resource: sent.stream_id for sent in self.requests if sent.load == load}
+        if not {IMAGE, SCRIPT} <= streams.keys():
+            return None
+        sayings = [saying for sent in self.requests if sent.load == load for saying in sent.sayings]
+        return asked(sorted(sayings, key=lambda saying: saying.t_ns), streams[SCRIPT], streams[IMAGE])
+
+
+def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
+    """What the browser did. Raises Unreadable."""
+    made = Account()
+    made.connections = list(_connections(netlog))
+    socket, session = _measured(netlog, plan)
+    if socket is None or session is None:
+        alpn = ", ".join(str(each.alpn) for each in made.connections) or "no connection was made"
+        made.trouble = LoadFailed(f"the browser asked for no page over HTTP/2 (ALPN: {alpn})")
+        return made
+    _Following(netlog, secrets, plan, made, socket, session).follow()
+    return made
+
+
+def _connections(netlog: Netlog) -> Iterator[Connection]:
+    carried = Counter(
+        sockets
+        for entry in netlog.entries
+        if entry.kind == "HTTP2_SESSION_SEND_HEADERS"
+        for sockets in [_socket_of(netlog, entry.source)]
+    )
+    received: Counter[int] = Counter()
+    tls: dict[int, Mapping[str, Any]] = {}
+    for entry in netlog.entries:
+        if entry.kind == "SOCKET_BYTES_RECEIVED":
+            received[entry.source] += entry.params["byte_count"]
+        elif entry.kind == "SSL_CONNECT" and entry.phase == END:
+            tls[entry.source] = entry.params
+    for entry in netlog.entries:
+        if entry.kind == "TCP_CONNECT" and entry.phase == END and "local_address" in entry.params:
+            secured = tls.get(entry.source, {})
+            yield Connection(
+                local=entry.params["local_address"],
+                remote=entry.params["remote_address"],
+                tls=secured.get("version"),
+                alpn=secured.get("next_proto"),
+                requests=carried[entry.source],
+                received_bytes=received[entry.source],
+            )
+
+
+def _socket_of(netlog: Netlog, session: int) -> int | None:
+    for entry in netlog.entries:
+        if entry.kind == "HTTP2_SESSION_INITIALIZED" and entry.source == session:
+            number: int = entry.params["source_dependency"]["id"]
+            return number
+    return None
+
+
+def _measured(netlog: Netlog, plan: Plan) -> tuple[int | None, int | None]:
+    """Socket and session of the last page that was asked for."""
+    for entry in reversed(netlog.entries):
+        if entry.kind == "HTTP2_SESSION_SEND_HEADERS" and plan.page and _headers(entry)[":path"] == plan.page.path:
+            return _socket_of(netlog, entry.source), entry.source
+    return None, None
+
+
+def _headers(entry: Entry) -> dict[str, str]:
+    """Of a request or a response; the net log has them as lines."""
+    return dict(line.split(": ", 1) for line in entry.params["headers"] if ": " in line)
+
+
+@dataclass(kw_only=True)
+class _Stream:
+    load: int
+    resource: str
+    path: str
+    sayings: list[Saying]
+
+
+class _Following:
+    """One connection, followed from entry to entry."""
+
+    def __init__(self, netlog: Netlog, secrets: Secrets, plan: Plan, made: Account, socket: int, session: int) -> None:
+        self._netlog, self._secrets, self._plan, self._made = netlog, secrets, plan, made
+        self._socket, self._session = socket, session
+        self._names = {} if plan.page is None else {plan.page.path: plan.page.name}
+        self._names |= {request.path: request.name for request in plan.resources}
+        self._streams: dict[int, _Stream] = {}
+        self._left: dict[int, set[str]] = {}
+        self._load = 0
+        self._statuses = {
+            entry.params["stream_id"]: _headers(entry).get(":status", "")
+            for entry in netlog.entries
+            if (entry.kind, entry.source) == ("HTTP2_SESSION_RECV_HEADERS", session)
+        }
+        self._received, self._sent = FrameWalker(), FrameWalker()
+
+    def follow(self) -> None:
+        """Fill the account. Raises Unreadable."""
+        server, client = self._directions()
+        for entry in self._netlog.entries:
+            if entry.source == self._socket:
+                if entry.kind == "SOCKET_BYTES_RECEIVED":
+                    for plain in server.feed(base64.b64decode(entry.params["bytes"]), entry.t_ns):
+                        self._made.largest_record_bytes = max(self._made.largest_record_bytes, len(plain.data))
+                        self._arrived(plain.data, plain.record)
+                    self._made.arrivals.append((entry.t_ns, server.received_bytes))
+                elif entry.kind == "SOCKET_BYTES_SENT":
+                    for plain in client.feed(base64.b64decode(entry.params["bytes"]), entry.t_ns):
+                        self._has_sent(plain.data, entry.t_ns)
+                elif entry.phase == END:
+                    self._connecting(entry)
+            elif entry.source == self._session:
+                self._in_session(entry)
+            elif entry.kind == "HTTP2_SESSION_SEND_HEADERS" and self._is_page(entry):
+                self._load += 1  # on another connection
+        self._made.requests = [
+            SentRequest(load=each.load, resource=each.resource, path=each.path, stream_id=number, sayings=each.sayings)
+            for number, each in self._streams.items()
+        ]
+        self._conclude()
+
+    def _directions(self) -> tuple[Direction, Direction]:
+        sent = next(e for e in self._netlog.entries if (e.kind, e.source) == ("SOCKET_BYTES_SENT", self._socket))
+        tls = next(
+            e.params for e in self._netlog.entries if (e.kind, e.source, e.phase) == ("SSL_CONNECT", self._socket, END)
+        )
+        random = client_random(base64.b64decode(sent.params["bytes"]))
+        suite = tls["cipher_suite"]
+        return Direction(self._secrets, "SERVER", random, suite), Direction(self._secrets, "CLIENT", random, suite)
+
+    def _connecting(self, entry: Entry) -> None:
+        if entry.kind == "TCP_CONNECT":
+            host, _, port = entry.params["local_address"].rpartition(":")
+            self._made.local = host, int(port)
+            self._made.events.append(Event(t_ns=entry.t_ns, kind=Kind.CONNECTED, load=0))
+        elif entry.kind == "SSL_CONNECT":
+            self._made.events.append(Event(t_ns=entry.t_ns, kind=Kind.SECURED, load=0))
+
+    def _is_page(self, entry: Entry) -> bool:
+        return self._plan.page is not None and _headers(entry)[":path"] == self._plan.page.path
+
+    def _in_session(self, entry: Entry) -> None:
+        params = entry.params
+        match entry.kind:
+            case "HTTP2_SESSION_SEND_HEADERS":
+                self._asked(entry)
+            case "HTTP2_STREAM_SEND_PRIORITY":
+                said_now = Saying(
+                    t_ns=entry.t_ns,
+                    stream_id=params["stream_id"],
+                    weight=params["weight"],
+                    depends_on=params["parent_stream_id"],
+                    exclusive=params["exclusive"],
+                )
+                self._said_later(said_now)
+            case "HTTP2_SESSION_SEND_SETTINGS":
+                self._made.settings += params["settings"]
+            case "HTTP2_SESSION_RECV_SETTING":
+                self._made.server_settings[str(params["id"])] = params["value"]
+            case "HTTP2_SESSION_UPDATE_RECV_WINDOW" if self._made.connection_window_bytes is None:
+                self._made.connection_window_bytes = params["window_size"]
+
+    def _asked(self, entry: Entry) -> None:
+        headers, params = _headers(entry), entry.params
+        if self._is_page(entry):
+            self._load += 1
+            self._left[self._load] = set(self._names.values())
+            self._add(Kind.LOAD_STARTED, entry.t_ns)
+        path = headers[":path"]
+        number = params["stream_id"]
+        weighty = params["has_priority"]
+        saying = Saying(
+            t_ns=entry.t_ns,
+            stream_id=number,
+            weight=params["weight"] if weighty else None,
+            depends_on=params["parent_stream_id"] if weighty else 0,
+            exclusive=bool(weighty and params["exclusive"]),
+            field=headers.get("priority"),
+        )
+        resource = self._names.get(path, path)
+        self._streams[number] = _Stream(load=self._load, resource=resource, path=path, sayings=[saying])
+        self._add(Kind.REQUEST_SENT, entry.t_ns, number, detail=self._words(saying))
+
+    def _said_later(self, saying: Saying) -> None:
+        if stream := self._streams.get(saying.stream_id):
+            stream.sayings.append(saying)
+        self._add(Kind.PRIORITY_SENT, saying.t_ns, saying.stream_id, detail=self._words(saying))
+
+    def _words(self, saying: Saying) -> str | None:
+        on = self._streams.get(saying.depends_on)
+        place = None
+        if saying.weight is not None:
+            name = on.resource if on else f"stream {saying.depends_on}" if saying.depends_on else None
+            place = Position(weight=saying.weight, depends_on=name, exclusive=saying.exclusive)
+        return said(place, saying.field)
+
+    def _has_sent(self, data: bytes, t_ns: int) -> None:
+        for seen in self._sent.feed(data):
+            if not isinstance(seen, Ended):
+                continue
+            self._made.frames_sent[seen.frame.name] += 1
+            if seen.frame.kind == FrameKind.PRIORITY_UPDATE:
+                number, words = int.from_bytes(seen.payload[:4]), seen.payload[4:].decode("ascii", "replace")
+                self._said_later(Saying(t_ns=t_ns, stream_id=number, field=words))
+
+    def _arrived(self, data: bytes, record: Record) -> None:
+        t_ns = record.received_ns
+        for seen in self._received.feed(data):
+            match seen:
+                case Begun(frame=frame) if frame.kind == FrameKind.DATA:
+                    size = frame.length_bytes
+                    self._add(Kind.DATA_HEADER, t_ns, frame.stream_id, size_bytes=size, record=record)
+                case DataPiece(stream_id=number, size_bytes=size):
+                    self._add(Kind.DATA, t_ns, number, size_bytes=size, record=record)
+                case Ended(frame=frame, payload=payload):
+                    self._frame_ended(seen, t_ns, record, payload)
+
+    def _frame_ended(self, seen: Ended, t_ns: int, record: Record, payload: bytes) -> None:
+        frame, number = seen.frame, seen.frame.stream_id
+        if frame.ends_headers:
+            status = self._statuses.get(number, "")
+            self._add(Kind.HEADERS, t_ns, number, detail=status, record=record)
+            if number in self._streams and status != "200" and self._is_planned(number):
+                self._fails(f"the front answered {self._streams[number].resource} with status {status}")
+        if frame.kind == FrameKind.RST_STREAM:
+            code = _code(payload[:4])
+            self._add(Kind.RESET, t_ns, number, detail=code)
+            if number in self._streams and self._is_planned(number):
+                self._fails(f"the front reset the stream of {self._streams[number].resource}: {code}")
+        if frame.kind == FrameKind.GOAWAY:
+            self._add(Kind.GOAWAY, t_ns, detail=_code(payload[4:8]))
+        if frame.ends_stream:
+            self._add(Kind.ENDED, t_ns, number)
+            if stream := self._streams.get(number):
+                left = self._left.get(stream.load, set())
+                left.discard(stream.resource)
+                if not left and self._is_planned(number):
+                    self._add(Kind.LOAD_FINISHED, t_ns)
+
+    def _is_planned(self, number: int) -> bool:
+        return self._streams[number].path in self._names
+
+    def _fails(self, reason: str) -> None:
+        if self._made.trouble is None:
+            self._made.trouble = LoadFailed(f"load {self._load} of {self._plan.loads}: {reason}")
+
+    def _conclude(self) -> None:
+        if self._load < self._plan.loads:
+            self._fails("it was not asked for")
+        for number, left in self._left.items():
+            if left and self._made.trouble is None:
+                waiting = ", ".join(sorted(left))
+                reason = f"load {number} of {self._plan.loads}: it is not complete; unfinished: {waiting}"
+                self._made.trouble = LoadFailed(reason)
+
+    def _add(
+        self,
+        kind: Kind,
+        t_ns: int,
+        number: int | None = None,
+        *,
+        size_bytes: int | None = None,
+        detail: str | None = None,
+        record: Record | None = None,
+    ) -> None:
+        stream = self._streams.get(number) if number is not None else None
+        self._made.events.append(
+            Event(
+                t_ns=t_ns,
+                kind=kind,
+                load=stream.load if stream else self._load,
+                stream_id=number,
+                resource=stream.resource if stream else None,
+                size_bytes=size_bytes,
+                detail=detail,
+                tcp_bytes=record.end_bytes if record else None,
+                record_ns=record.started_ns if record else None,
+            )
+        )
+
+
+def _code(number: bytes) -> str:
+    value = int.from_bytes(number)
+    return _ERROR_CODES[value] if value < len(_ERROR_CODES) else str(value)

@@ -1,0 +1,193 @@
+"""Chromium driven through the DevTools protocol, by Playwright: page loads one after another, and what the pages show.
+
+Rules:
+1. A fresh profile and home in a folder of its own, which also takes the net log; whoever made the folder removes it.
+2. Only the server's name resolves, and to the plan's address; only the key of the front's certificate is trusted beyond
+   what is trusted anyway. Nothing but the page and what it names is asked for.
+3. All other settings are the browser's and the driver's own: windows, priorities, when it connects, and how often.
+4. Loads are reloads of one page, on whichever connection the browser has; nothing is taken from a cache.
+"""
+
+import base64
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from playwright.sync_api import CDPSession, Error, Page, sync_playwright
+
+from client.loads import LoadFailed
+from client.plan import Plan
+
+NETLOG = "netlog.json"
+_LINGER_S = 0.25
+"""How long the connection stays after the last load, so that even the shortest can be looked at from the front."""
+
+_PATIENCE_MS = 1000
+"""Within which the browser says that it has painted the picture, or does not."""
+
+_SEEN = """async () => {
+  const image = document.images[0], output = document.getElementById("script");
+  let decoded = true;
+  try { await image.decode(); } catch { decoded = false; }
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const painted = await new Promise((done) => {
+    new PerformanceObserver((list) => {
+      const found = list.getEntries().find((entry) => entry.url === image.currentSrc);
+      if (found) done(found.renderTime);
+    }).observe({ type: "largest-contentful-paint", buffered: true });
+    setTimeout(() => done(null), PATIENCE_MS);
+  });
+  return { complete: image.complete && decoded, width: image.naturalWidth, height: image.naturalHeight,
+           painted_ms: painted, script: output.textContent };
+}""".replace("PATIENCE_MS", str(_PATIENCE_MS))
+_FATAL = ":FATAL:"
+_RAN = "the script ran"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What a page showed after its load, by its own account.
+
+    image_painted_ms: when the picture was painted, since the navigation began; None if the browser did not tell.
+    script_output: what the script has written into the page.
+    """
+
+    load: int
+    image_complete: bool
+    image_width: int
+    image_height: int
+    image_painted_ms: float | None
+    script_output: str
+
+    @property
+    def trouble(self) -> str | None:
+        """What is missing; None if the picture was rendered and the script ran."""
+        if not (self.image_complete and self.image_width):
+            return f"load {self.load}: the page did not render the picture"
+        if not self.script_output.startswith(_RAN):
+            return f"load {self.load}: the script did not run"
+        return None
+
+
+def trusted_key(certificate: Path) -> str:
+    """The digest by which Chromium names the key of a certificate."""
+    key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
+    info = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return base64.b64encode(hashlib.sha256(info).digest()).decode()
+
+
+def arguments(plan: Plan, certificate: Path, scratch: Path) -> list[str]:
+    """Beyond those that Playwright gives every Chromium."""
+    return [
+        f"--host-resolver-rules=MAP {plan.server_name} {plan.address}:{plan.port}, MAP * ~NOTFOUND",
+        f"--ignore-certificate-errors-spki-list={trusted_key(certificate)}",
+        f"--log-net-log={scratch / NETLOG}",
+        "--net-log-capture-mode=Everything",
+        "--disable-gpu",
+        "--disable-quic",
+    ]
+
+
+def browse(
+    plan: Plan, certificate: Path, program: Path, key_log: Path, scratch: Path, began: Callable[[int, int], None]
+) -> list[Shown]:
+    """All loads of the plan, and what each page showed. began: gets number and time of each, CLOCK_MONOTONIC.
+
+    Raises LoadFailed, also if the browser cannot be started.
+    """
+    # By a short name: the browser makes a socket in it, whose path may have 107 bytes.
+    os.chdir(scratch)
+    folder = f"/proc/{os.getpid()}/cwd"
+    environment: dict[str, str | float | bool] = {
+        **os.environ,
+        "HOME": folder,
+        "TMPDIR": folder,
+        "SSLKEYLOGFILE": str(key_log),
+    }
+    os.environ["TMPDIR"] = folder  # the driver makes the profile
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=program,
+                args=arguments(plan, certificate, scratch),
+                env=environment,
+                chromium_sandbox=may_sandbox(),
+                handle_sigint=False,
+                handle_sigterm=False,
+                handle_sighup=False,
+            )
+            page = browser.new_page()
+            shown = _load_all(plan, page, began)
+            time.sleep(_LINGER_S)
+            browser.close()  # the net log is complete when it has ended
+            return shown
+    except Error as error:
+        print(error.message, file=sys.stderr)
+        raise LoadFailed(f"the browser: {_reason(error.message)}") from error
+
+
+def may_sandbox() -> bool:
+    """Whether Chromium's sandbox can be on: its processes refuse to be root's, or to have capabilities."""
+    status = Path("/proc/self/status").read_text()
+    effective = next(line for line in status.splitlines() if line.startswith("CapEff:"))
+    return os.geteuid() != 0 and not int(effective.split()[1], 16)
+
+
+def _reason(message: str) -> str:
+    """In a line: what the browser died of, where it says it, else what its driver says first."""
+    lines = message.splitlines()
+    return next((line.partition(_FATAL)[2] for line in lines if _FATAL in line), lines[0])
+
+
+def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list[Shown]:
+    loads = _Loads(page.context.new_cdp_session(page), began)
+    shown = []
+    for number in range(1, plan.loads + 1):
+        print(f"@ load {number} of {plan.loads}", flush=True)
+        loads.number = number
+        timeout_ms = plan.load_deadline_ns / 10**6
+        try:
+            if number == 1:
+                page.goto(f"https://{plan.authority}{plan.page.path if plan.page else '/'}", timeout=timeout_ms)
+            else:
+                page.reload(timeout=timeout_ms)
+        except Error as error:
+            raise LoadFailed(f"load {number} of {plan.loads}: {error.message.splitlines()[0]}") from error
+        shown.append(_seen(number, page.evaluate(_SEEN)))
+    return shown
+
+
+class _Loads:
+    """Hears when each load begins. number: of the load that is next to begin, or has begun."""
+
+    def __init__(self, devtools: CDPSession, began: Callable[[int, int], None]) -> None:
+        self.number = 0
+        self._told = 0
+        self._began = began
+        devtools.on("Network.requestWillBeSent", self._hear)
+        devtools.send("Network.enable")
+        devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        """DevTools' time is CLOCK_MONOTONIC in seconds, to the microsecond."""
+        if event.get("type") == "Document" and self._told < self.number:
+            self._told = self.number
+            self._began(self.number, round(event["timestamp"] * 10**6) * 1000)
+
+
+def _seen(number: int, found: Mapping[str, Any]) -> Shown:
+    return Shown(
+        load=number,
+        image_complete=found["complete"],
+        image_width=found["width"],
+        image_height=found["height"],
+        image_painted_ms=found["painted_ms"],
+        script_output=found["script"],
+    )

@@ -1,0 +1,141 @@
+"""HTTP/2 frames of one direction, as their bytes come: where each begins and ends, and payload of DATA without padding.
+
+Rules:
+1. Bytes may be cut anywhere. What is before the first frame, the client's preface, is passed over.
+2. Only the layout is understood (RFC 9113, 4.1 and 6.1): the browser has judged already whether the peer behaves.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from client.pieces import DataPiece
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_HEADER_BYTES = 9
+_PADDED, _END_STREAM, _END_HEADERS = 0x8, 0x1, 0x4
+_STREAM_MOST = 0x7FFF_FFFF
+
+
+class FrameKind(IntEnum):
+    """Types that have a name; RFC 9113, 6, and RFC 9218, 7."""
+
+    DATA = 0x0
+    HEADERS = 0x1
+    PRIORITY = 0x2
+    RST_STREAM = 0x3
+    SETTINGS = 0x4
+    PUSH_PROMISE = 0x5
+    PING = 0x6
+    GOAWAY = 0x7
+    WINDOW_UPDATE = 0x8
+    CONTINUATION = 0x9
+    PRIORITY_UPDATE = 0x10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """What its first nine bytes say."""
+
+    kind: int
+    flags: int
+    stream_id: int
+    length_bytes: int
+
+    @property
+    def name(self) -> str:
+        """Its type in words."""
+        return FrameKind(self.kind).name if self.kind in list(FrameKind) else f"type {self.kind:#x}"
+
+    @property
+    def ends_stream(self) -> bool:
+        """Whether nothing of the stream follows (but for the rest of its headers)."""
+        return self.kind in (FrameKind.DATA, FrameKind.HEADERS) and bool(self.flags & _END_STREAM)
+
+    @property
+    def ends_headers(self) -> bool:
+        """Whether headers are complete with it."""
+        return self.kind in (FrameKind.HEADERS, FrameKind.CONTINUATION) and bool(self.flags & _END_HEADERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """A frame begins."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A frame is complete. payload: all of it, but for DATA, where it is empty."""
+
+    frame: Frame
+    payload: bytes
+
+
+class FrameWalker:
+    """Feed it plaintext in order."""
+
+    def __init__(self) -> None:
+        self._header = bytearray()
+        self._payload = bytearray()
+        self._frame: Frame | None = None
+        self._left = 0
+        self._pad_length_due = False
+        self._padding = 0
+
+    def feed(self, data: bytes) -> Iterator[Begun | DataPiece | Ended]:
+        """What these bytes show, in order."""
+        view = memoryview(data)
+        while view:
+            if self._frame is None:
+                take = _HEADER_BYTES - len(self._header)
+                self._header += view[:take]
+                view = view[take:]
+                if len(self._header) == _HEADER_BYTES:
+                    yield from self._begin()
+            elif self._pad_length_due:
+                self._padding = view[0]
+                self._pad_length_due = False
+                self._left -= 1
+                view = view[1:]
+                yield from self._end_if_complete()
+            else:
+                take = min(self._left, len(view))
+                if self._frame.kind != FrameKind.DATA:
+                    self._payload += view[:take]
+                elif payload := min(take, max(0, self._left - self._padding)):
+                    yield DataPiece(stream_id=self._frame.stream_id, size_bytes=payload)
+                self._left -= take
+                view = view[take:]
+                yield from self._end_if_complete()
+
+    def _begin(self) -> Iterator[Begun | Ended]:
+        if PREFACE.startswith(bytes(self._header)):
+            self._left = len(PREFACE) - _HEADER_BYTES
+            self._frame = Frame(kind=FrameKind.DATA, flags=0, stream_id=0, length_bytes=self._left)
+            self._padding = self._left
+            self._header.clear()
+            return
+        kind, flags = self._header[3], self._header[4]
+        self._frame = Frame(
+            kind=kind,
+            flags=flags,
+            stream_id=int.from_bytes(self._header[5:9]) & _STREAM_MOST,
+            length_bytes=int.from_bytes(self._header[:3]),
+        )
+        self._header.clear()
+        self._left = self._frame.length_bytes
+        self._padding = 0
+        self._pad_length_due = kind == FrameKind.DATA and bool(flags & _PADDED) and self._left > 0
+        yield Begun(frame=self._frame)
+        yield from self._end_if_complete()
+
+    def _end_if_complete(self) -> Iterator[Ended]:
+        if self._left or self._frame is None:
+            return
+        frame, self._frame = self._frame, None
+        payload = bytes(self._payload)
+        self._payload.clear()
+        if frame.stream_id or frame.kind != FrameKind.DATA:  # the preface is none
+            yield Ended(frame=frame, payload=payload)

@@ -1,0 +1,70 @@
+"""browser.json: what the browser is, what it said of priorities, and what the pages showed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from client.chromium.account import Account, SentRequest
+from client.chromium.asked import Asked, Saying
+from client.chromium.browser import Shown, may_sandbox
+from client.chromium.netlog import RESOLUTION_NS
+from client.plan import Plan
+
+FORMAT = 1
+_NO_RFC7540_PRIORITIES = "id:9 "
+
+
+def document(plan: Plan, product: str, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
+    """As results keep it; docs/results.md says what it means."""
+    names = {sent.stream_id: sent.resource for sent in account.requests}
+    loads = range(1, plan.loads + 1)
+    return {
+        "format": FORMAT,
+        "product": product,
+        "playwright": version("playwright"),
+        "sandbox": may_sandbox(),
+        "time_resolution_ns": RESOLUTION_NS,
+        "connections": [asdict(connection) for connection in account.connections],
+        "settings": account.settings,
+        "no_rfc7540_priorities": any(_NO_RFC7540_PRIORITIES in setting for setting in account.settings),
+        "connection_window_bytes": account.connection_window_bytes,
+        "server_settings": account.server_settings,
+        "frames_sent": dict(account.frames_sent),
+        "requests": [_request(sent, names) for sent in account.requests],
+        "asked_first": [_asked(number, account.asked(number), names) for number in loads],
+        "pages": [asdict(page) for page in shown],
+    }
+
+
+def _request(sent: SentRequest, names: Mapping[int, str]) -> dict[str, Any]:
+    with_request, *later = sent.sayings
+    return {
+        "load": sent.load,
+        "resource": sent.resource,
+        "path": sent.path,
+        "stream_id": sent.stream_id,
+        **_said(with_request, names),
+        "later": [_said(saying, names) for saying in later],
+    }
+
+
+def _said(saying: Saying, names: Mapping[int, str]) -> dict[str, Any]:
+    """depends_on: a resource's name, or null for the root and where there is no tree."""
+    found = {"t_ns": saying.t_ns, "weight": saying.weight, "exclusive": saying.exclusive, "field": saying.field}
+    return found | {"depends_on": names.get(saying.depends_on), "parent_stream_id": saying.depends_on}
+
+
+def _asked(number: int, asked: Asked | None, names: Mapping[int, str]) -> dict[str, Any]:
+    if asked is None:
+        return {"load": number, "first": None, "by_rfc7540": None, "by_rfc9218": None}
+
+    def name(stream_id: int | None) -> str | None:
+        return None if stream_id is None else names[stream_id]
+
+    return {
+        "load": number,
+        "first": name(asked.first),
+        "by_rfc7540": name(asked.by_tree),
+        "by_rfc9218": name(asked.by_field),
+    }

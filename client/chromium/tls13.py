@@ -1,0 +1,118 @@
+"""TLS 1.3 read afterwards: records of one direction, with the secrets that the browser logged (RFC 8446, 5.2 and 7.3).
+
+The browser tells which bytes came when, as its socket had them. What is in them, and where in the TCP stream each TLS
+record ended, follows from here, as the lab's own client sees it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from client.records import Record, RecordSplitter
+
+APPLICATION_DATA = 23
+_HEADER_BYTES, _IV_BYTES = 5, 12
+_RANDOM_AT, _RANDOM_BYTES = 11, 32  # of a ClientHello in the first record
+_SUITES: Mapping[int, tuple[type[AESGCM] | type[ChaCha20Poly1305], int, type[hashes.HashAlgorithm]]] = {
+    0x1301: (AESGCM, 16, hashes.SHA256),
+    0x1302: (AESGCM, 32, hashes.SHA384),
+    0x1303: (ChaCha20Poly1305, 32, hashes.SHA256),
+}
+"""By number: cipher, length of its key, hash."""
+
+
+class Unreadable(Exception):
+    """The connection cannot be read; the text says why."""
+
+
+Secrets = Mapping[tuple[str, bytes], bytes]
+"""By label and the client's random."""
+
+
+def read_secrets(key_log: Path) -> Secrets:
+    """The secrets in a file of SSLKEYLOGFILE's format."""
+    secrets = {}
+    for line in key_log.read_text().splitlines():
+        label, random, secret = line.split()
+        secrets[label, bytes.fromhex(random)] = bytes.fromhex(secret)
+    return secrets
+
+
+def client_random(sent: bytes) -> bytes:
+    """That of the ClientHello with which a connection begins. sent: its first record at least."""
+    return sent[_RANDOM_AT : _RANDOM_AT + _RANDOM_BYTES]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plaintext:
+    """What was in a record of application data."""
+
+    data: bytes
+    record: Record
+
+
+class Direction:
+    """What one end sends on one connection; feed it the bytes in order."""
+
+    def __init__(self, secrets: Secrets, end: str, random: bytes, suite: int) -> None:
+        """end: CLIENT or SERVER. Raises Unreadable."""
+        if suite not in _SUITES:
+            raise Unreadable(f"the cipher suite {suite:#06x} is none of TLS 1.3 that is known here")
+        try:
+            found = [secrets[f"{end}_{label}", random] for label in ("HANDSHAKE_TRAFFIC_SECRET", "TRAFFIC_SECRET_0")]
+        except KeyError as error:
+            raise Unreadable(f"the browser logged no {error.args[0][0]} of this connection") from None
+        self._keys = [_Key(secret, suite) for secret in found]
+        self._splitter = RecordSplitter()
+
+    @property
+    def received_bytes(self) -> int:
+        """Of the TCP stream, so far."""
+        return self._splitter.received_bytes
+
+    def feed(self, data: bytes, now_ns: int) -> Iterator[Plaintext]:
+        """Application data in the records that these bytes complete. Raises Unreadable."""
+        for record in self._splitter.feed(data, now_ns):
+            if record.data[0] != APPLICATION_DATA:  # a hello, a change of cipher spec
+                continue
+            inner = self._open(record.data).rstrip(b"\0")
+            if inner and inner[-1] == APPLICATION_DATA:
+                yield Plaintext(data=inner[:-1], record=record)
+
+    def _open(self, record: bytes) -> bytes:
+        while True:
+            try:
+                return self._keys[0].open(record)
+            except InvalidTag:  # the handshake is over
+                if len(self._keys) == 1:
+                    raise Unreadable("a record is not of the keys that the browser logged") from None
+                del self._keys[0]
+
+
+class _Key:
+    """A traffic secret's key, and how many records it has opened."""
+
+    def __init__(self, secret: bytes, suite: int) -> None:
+        cipher, key_bytes, hashed = _SUITES[suite]
+        self._cipher = cipher(_expanded(secret, b"key", key_bytes, hashed))
+        self._iv = int.from_bytes(_expanded(secret, b"iv", _IV_BYTES, hashed))
+        self._opened = 0
+
+    def open(self, record: bytes) -> bytes:
+        """Raises InvalidTag."""
+        nonce = (self._iv ^ self._opened).to_bytes(_IV_BYTES)
+        plain = self._cipher.decrypt(nonce, record[_HEADER_BYTES:], record[:_HEADER_BYTES])
+        self._opened += 1
+        return plain
+
+
+def _expanded(secret: bytes, label: bytes, size_bytes: int, hashed: type[hashes.HashAlgorithm]) -> bytes:
+    """HKDF-Expand-Label (RFC 8446, 7.1), with an empty context."""
+    full = b"tls13 " + label
+    info = size_bytes.to_bytes(2) + bytes([len(full)]) + full + b"\0"
+    return HKDFExpand(algorithm=hashed(), length=size_bytes, info=info).derive(secret)

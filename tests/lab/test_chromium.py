@@ -1,0 +1,143 @@
+"""CLIENT=chromium, on the host and in the guest: what the browser did, what is kept of it, and that nothing stays."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.figures.album import save as album_save
+from analysis.load import load_experiment
+from tests.conftest import Done, Lab, needs
+from tests.lab.conftest import Runs
+from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+
+_CHROMIUM = ("CLIENT=chromium", "FABRIC=netns")
+_ENDLESS = (*_CHROMIUM, "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no", "JS_DELAY=30s")
+_LOADING = "load 1 of 3"
+_SOON_S = 25.0
+_FEWEST_PROCESSES = 5
+
+
+@pytest.fixture(autouse=True)
+def _browser() -> None:
+    needs("chromium")
+
+
+def _read(done: Done, arm: str, name: str) -> Mapping[str, Any]:
+    assert done.folder is not None, done.err
+    document: Mapping[str, Any] = json.loads((done.folder / f"{arm}.1" / name).read_text())
+    return document
+
+
+def _kinds(folder: Path) -> list[tuple[str, str | None]]:
+    events = map(json.loads, (folder / "client" / "events.jsonl").read_text().splitlines())
+    return [(event["kind"], event.get("resource")) for event in events]
+
+
+@pytest.mark.punctual
+@pytest.mark.usefixtures("netns")
+def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
+    """Its blocking script is asked for first; the socket loses that order without LOWAT, and not with it."""
+    done = lab.run_on_time(*_CHROMIUM, "LOWAT=16384", "RELOADS=1", "SIZE=500000")
+    assert done.code == 0, done.err + done.out
+    assert {name: done.arm(name)["verdict"] for name in ("control", "lowat-16384")} == {
+        "control": "inverted",
+        "lowat-16384": "kept",
+    }
+    for arm in ("control", "lowat-16384"):
+        _must_have_browsed(done, arm)
+    nothing_is_left(lab)
+
+
+@pytest.mark.usefixtures("guest")
+def test_in_the_guest_a_browser_is_as_good(run: Runs) -> None:
+    """The lab's client and the browser agree on a virtual clock; nothing seeds the browser, and that is said."""
+    done = run("CLIENT=h2,chromium", "LOWAT=16384", "RELOADS=1", "SIZE=300000")
+    assert done.code == 0, done.err + done.out
+    for client in ("h2", "chromium"):
+        arms = {name: done.arm(f"{client}-{name}") for name in ("control", "lowat-16384")}
+        assert [arms[name]["verdict"] for name in arms] == ["inverted", "kept"]
+        assert {arms[name]["observed"]["seeded"] for name in arms} == {client == "h2"}
+    for arm in ("chromium-control", "chromium-lowat-16384"):
+        _must_have_browsed(done, arm)
+    assert done.folder is not None
+    files = album_save(load_experiment(done.folder))
+    assert {f"clients.{ending}" for ending in ("svg", "png", "html")} <= {file.name for file in files}
+
+
+def _must_have_browsed(done: Done, arm: str) -> None:
+    browser, run = _read(done, arm, "client/browser.json"), _read(done, arm, "run.json")
+    assert run["scenario"]["client"] == "chromium"
+    assert run["observed"]["browser"]["product"] == browser["product"]
+    assert browser["product"].startswith("Chromium ")
+    assert [each["requests"] for each in browser["connections"] if each["requests"]] == [6]
+    asked = [(each["load"], each["resource"]) for each in browser["requests"]]
+    # Of the last two either may be first: its scanner for what to load early races its parser.
+    assert sorted(asked) == [(load, name) for load in (1, 2) for name in ("image", "page", "script")]
+    assert [asked[0], asked[3]] == [(1, "page"), (2, "page")]
+    assert all(each["weight"] and each["field"] for each in browser["requests"])
+    assert [each["first"] for each in browser["asked_first"]] == ["script", "script"]
+    assert browser["frames_sent"]["HEADERS"] == len(asked)
+    for page in browser["pages"]:
+        assert page["image_complete"]
+        assert page["image_width"] > 0
+        assert page["script_output"].startswith("the script ran ")
+    _must_add_up(done, arm, run)
+
+
+def _must_add_up(done: Done, arm: str, run: Mapping[str, Any]) -> None:
+    assert done.folder is not None
+    kinds = _kinds(done.folder / f"{arm}.1")
+    assert kinds[:4] == [("connected", None), ("secured", None), ("load-started", None), ("request-sent", "page")]
+    assert kinds[-2:] == [("ended", kinds[-2][1]), ("load-finished", None)]
+    ledger = run["ledger"]
+    assert ledger is not None, run["ledger_reason"]
+    assert sum(ledger["parts_ms"].values()) == pytest.approx(ledger["wait_ms"])
+    arrivals = (done.folder / f"{arm}.1" / "client" / "arrivals.jsonl").read_text().splitlines()
+    (carrying,) = (each for each in _read(done, arm, "client/browser.json")["connections"] if each["requests"])
+    assert json.loads(arrivals[-1])["tcp_bytes"] == carrying["received_bytes"]
+    with gzip.open(done.folder / f"{arm}.1" / "client" / "netlog.json.gz") as file:
+        events = json.load(file)["events"]
+    assert events
+    assert not any("bytes" in event.get("params", {}) for event in events)
+
+
+@pytest.mark.usefixtures("netns")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
+    """No process of it, no profile."""
+    traces = Traces()
+    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+        time.sleep(random.Random(number).uniform(0.5, 1.5))
+        traces.look(running.pid)
+        browsers = [pid for pid in descendants(running.pid) if "/chromium" in words_of(pid)]
+        assert len(browsers) >= _FEWEST_PROCESSES
+        os.killpg(running.pid, number)
+        _, err = running.communicate(timeout=_SOON_S)
+        assert running.returncode == 128 + number
+        assert f"interrupted by {number.name}; nothing was kept" in err
+    nothing_is_left(lab)
+    traces.must_be_gone()
+
+
+@pytest.mark.usefixtures("netns")
+def test_a_browser_that_is_killed_is_the_reason(lab: Lab) -> None:
+    """The run has failed within seconds, and says so; not the deadline."""
+    traces = Traces()
+    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+        time.sleep(1.5)
+        traces.look(running.pid)
+        browser = next(pid for pid in descendants(running.pid) if "--remote-debugging-pipe" in words_of(pid))
+        os.kill(browser, signal.SIGKILL)
+        running.communicate(timeout=_SOON_S)
+        assert running.returncode == 1
+    must_have_failed(lab.latest(), "the client: ", "load 1 of 3")
+    nothing_is_left(lab)
+    traces.must_be_gone()
