@@ -87,8 +87,9 @@ format: setup-lint ## rewrite the Python files in the house format
 bench: setup ## how long things take on this machine
 	@.venv/bin/python -m experiments.benches
 
-picture: setup-servers setup-chromium ## make the pictures of README.md, docs/http3.md and docs/chromium.md anew
+picture: setup-servers setup-test ## make the pictures of README.md, docs/http3.md and docs/chromium.md anew
 	@.venv/bin/python -m experiments.studies.picture
+	@.venv/bin/python -m experiments.studies.animation docs/demo.webp
 
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md

@@ -32,9 +32,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
         (index, *_) = slides.export({"RESULTS": results}, None, Report())
         frames = _frames(index)
-    first, *others = (frame.quantize(_COLOURS, dither=Image.Dither.NONE) for frame in frames)
+    # Few colours compress well, and there are few.
+    first, *others = (frame.quantize(_COLOURS, dither=Image.Dither.NONE).convert("RGB") for frame in frames)
     durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
-    first.save(target, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
+    first.save(target, save_all=True, append_images=others, duration=durations, loop=0, lossless=True, method=6)
     print(target)
 
 
