@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 _ROOT = Path(__file__).resolve().parents[2]
-_NEW = (3, 4, 6)
+_NEW = (3, 5, 6)
 """Stops of the slider that the page does not begin with."""
 _ROUNDS = 3
 _PATIENCE_MS = 120_000
@@ -105,13 +105,14 @@ def _made(results: str) -> Iterator[str]:
         [*command, "FABRIC=virtual", f"RESULTS={results}"],
         cwd=_ROOT,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     try:
         assert process.stdout is not None
         told = next((found for line in process.stdout if (found := re.match(r"open (\S+)", line))), None)
         if told is None:
-            raise StepFailed("the demo", "it ended without an address")
+            raise StepFailed("the demo", f"it ended without an address: {process.communicate()[1]}")
         yield told[1]
     finally:
         process.terminate()
