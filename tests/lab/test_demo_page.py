@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
+from experiments.demo.choices import offers
 from experiments.demo.story import steps
 from experiments.programs import find
 from tests.conftest import make_lab
@@ -347,6 +348,13 @@ def test_the_accessibility_checker_finds_nothing(at: Visit, axe_script: Path, sc
     page.locator("#keys").click()
     assert violations(page, axe_script) == []
     page.keyboard.press("Escape")
+    spoilt = next(each for each in offers()["scenarios"] if each["card"])
+    _knob(page, "Scenario").select_option(spoilt["name"])
+    expect(page.locator(".card")).to_contain_text(spoilt["card"]["tell"][:20])
+    expect(page.locator("#cancel")).to_be_visible(timeout=RUN_MS)
+    page.keyboard.press("Escape")
+    expect(page.locator("#stages.stale")).to_have_count(0)
+    assert violations(page, axe_script) == []
     page.locator("#mode").click()
     _becomes(page, list(steps()[0].names))
     assert violations(page, axe_script) == []

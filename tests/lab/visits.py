@@ -46,8 +46,9 @@ _TEXTS = """
 
 _CUT = """
 () => [...document.querySelectorAll("main *, #top *")]
-  .filter((each) => each instanceof HTMLElement && each.checkVisibility() && !each.matches(".note"))
-  .filter((each) => each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).overflowX !== "visible")
+  .filter((each) => each instanceof HTMLElement && each.checkVisibility())
+  .filter((each) => getComputedStyle(each).overflowX !== "visible")
+  .filter((each) => each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1)
   .map((each) => `${each.tagName}.${each.className}: ${each.textContent}`)
 """
 
