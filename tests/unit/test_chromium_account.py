@@ -187,6 +187,16 @@ def test_wrong_secrets_are_noticed(log: Log, secrets: Secrets, plan: Plan) -> No
         account(netlog_from(log), wrong, plan)
 
 
+@pytest.mark.parametrize(
+    ("kind", "lacking"), [("SOCKET_BYTES_RECEIVED", "bytes"), ("HTTP2_SESSION_SEND_HEADERS", "weight")]
+)
+def test_a_log_that_lacks_something_is_refused(log: Log, secrets: Secrets, plan: Plan, kind: str, lacking: str) -> None:
+    """Another version's may; what it is stands in the reason."""
+    del _entries(log, kind)[0]["params"][lacking]
+    with pytest.raises(NetlogError, match=f"not a net log as this reads it: KeyError\\('{lacking}'\\)"):
+        account(netlog_from(log), secrets, plan)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"constants": {}, "events": []}'])
 def test_what_is_no_net_log_is_refused(tmp_path: Path, text: str) -> None:
     """A browser that was killed leaves half of one."""
