@@ -50,9 +50,8 @@ class SentRequest:
 class Account:
     """What a browser did, as far as it could be followed. trouble: what went wrong with its loads; None if nothing.
 
-    events, arrivals: as the client's journal has them. settings: SETTINGS sent, in the net log's words. windows: what
-    flow control offered, of the connection and of a stream. frames_sent: how many, by type. asked: of each load that
-    has both, who was asked to come first.
+    events, arrivals: as the client's journal has them. settings: SETTINGS sent, in the net log's words.
+    connection_window_bytes: what flow control offered for all streams together. frames_sent: how many, by type.
     """
 
     events: list[Event] = field(default_factory=list)
