@@ -65,7 +65,6 @@ def examine() -> list[Finding]:
     findings += [_server(server) for server in catalogue().values()]
     for name, package in _CAPTURING.items():
         findings.append(_program(name, package, "--version"))
-    findings.append(_program("chromium", "chromium", "--version"))
     compiler = _program("gcc", "gcc", "--version")
     return [*findings, _browser(), *_tuner(), compiler, *_guest()]
 
