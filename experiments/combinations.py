@@ -104,6 +104,11 @@ def _check_client(scenario: Scenario, server: Server, given: Given) -> None:
         ),
         ("SIZE", scenario.size_bytes <= _CHROMIUM_WINDOW_BYTES, "at most 6M with CLIENT=chromium: that is its window"),
         (
+            "RATE_STEPS",
+            bool(scenario.reloads or not scenario.link.rate_steps),
+            "none with CLIENT=chromium and RELOADS=0: a first load begins before there is a connection",
+        ),
+        (
             "SERVER",
             server.protocol == Protocol.HTTP2 and server.over_tcp,
             "one that speaks h2 over TCP with CLIENT=chromium",

@@ -10,13 +10,13 @@ Rules:
 
 import base64
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from client.chromium.asked import Asked, Saying, asked
+from client.chromium.connections import SENT, Connection, connections, headers_of, measured
 from client.chromium.frames import Begun, Ended, FrameKind, FrameWalker
-from client.chromium.netlog import END, Entry, Netlog
+from client.chromium.netlog import END, Entry, Netlog, NetlogError
 from client.chromium.tls13 import Direction, Secrets, client_random
 from client.events import Event, Kind
 from client.http2.engine import said
@@ -36,18 +36,6 @@ _ERROR_CODES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connection:
-    """A TCP connection that the browser made. requests: how many it carried; 0 of one that was made beforehand."""
-
-    local: str
-    remote: str
-    tls: str | None
-    alpn: str | None
-    requests: int
-    received_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class SentRequest:
     """A request, and all that was said of its priority, the request's own signals first."""
 
@@ -62,9 +50,9 @@ class SentRequest:
 class Account:
     """What a browser did, as far as it could be followed. trouble: what went wrong with its loads; None if nothing.
 
-    events, arrivals: as the client's journal has them. settings: SETTINGS sent, in the net log's words. windows: what
-    flow control offered, of the connection and of a stream. frames_sent: how many, by type. asked: of each load that
-    has both, who was asked to come first. largest_record_bytes: plaintext of the largest TLS record of the front's.
+    events, arrivals: as the client's journal has them. settings: SETTINGS sent, in the net log's words.
+    connection_window_bytes: what flow control offered for all streams together. frames_sent: how many, by type.
+    largest_record_bytes: plaintext of the largest TLS record of the front's.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -89,64 +77,23 @@ class Account:
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
-    """What the browser did. Raises Unreadable."""
+    """What the browser did. Raises Unreadable, and NetlogError if its log lacks what this reads."""
+    try:
+        return _account(netlog, secrets, plan)
+    except (KeyError, TypeError, StopIteration) as error:
+        raise NetlogError(f"not a net log as this reads it: {error!r}") from error
+
+
+def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
     made = Account()
-    made.connections = list(_connections(netlog))
-    socket, session = _measured(netlog, plan)
+    made.connections = list(connections(netlog))
+    socket, session = measured(netlog, None if plan.page is None else plan.page.path)
     if socket is None or session is None:
         alpn = ", ".join(str(each.alpn) for each in made.connections) or "no connection was made"
         made.trouble = LoadFailed(f"the browser asked for no page over HTTP/2 (ALPN: {alpn})")
         return made
     _Following(netlog, secrets, plan, made, socket, session).follow()
     return made
-
-
-def _connections(netlog: Netlog) -> Iterator[Connection]:
-    carried = Counter(
-        sockets
-        for entry in netlog.entries
-        if entry.kind == "HTTP2_SESSION_SEND_HEADERS"
-        for sockets in [_socket_of(netlog, entry.source)]
-    )
-    received: Counter[int] = Counter()
-    tls: dict[int, Mapping[str, Any]] = {}
-    for entry in netlog.entries:
-        if entry.kind == "SOCKET_BYTES_RECEIVED":
-            received[entry.source] += entry.params["byte_count"]
-        elif entry.kind == "SSL_CONNECT" and entry.phase == END:
-            tls[entry.source] = entry.params
-    for entry in netlog.entries:
-        if entry.kind == "TCP_CONNECT" and entry.phase == END and "local_address" in entry.params:
-            secured = tls.get(entry.source, {})
-            yield Connection(
-                local=entry.params["local_address"],
-                remote=entry.params["remote_address"],
-                tls=secured.get("version"),
-                alpn=secured.get("next_proto"),
-                requests=carried[entry.source],
-                received_bytes=received[entry.source],
-            )
-
-
-def _socket_of(netlog: Netlog, session: int) -> int | None:
-    for entry in netlog.entries:
-        if entry.kind == "HTTP2_SESSION_INITIALIZED" and entry.source == session:
-            number: int = entry.params["source_dependency"]["id"]
-            return number
-    return None
-
-
-def _measured(netlog: Netlog, plan: Plan) -> tuple[int | None, int | None]:
-    """Socket and session of the last page that was asked for."""
-    for entry in reversed(netlog.entries):
-        if entry.kind == "HTTP2_SESSION_SEND_HEADERS" and plan.page and _headers(entry)[":path"] == plan.page.path:
-            return _socket_of(netlog, entry.source), entry.source
-    return None, None
-
-
-def _headers(entry: Entry) -> dict[str, str]:
-    """Of a request or a response; the net log has them as lines."""
-    return dict(line.split(": ", 1) for line in entry.params["headers"] if ": " in line)
 
 
 @dataclass(kw_only=True)
@@ -169,7 +116,7 @@ class _Following:
         self._left: dict[int, set[str]] = {}
         self._load = 0
         self._statuses = {
-            entry.params["stream_id"]: _headers(entry).get(":status", "")
+            entry.params["stream_id"]: headers_of(entry).get(":status", "")
             for entry in netlog.entries
             if (entry.kind, entry.source) == ("HTTP2_SESSION_RECV_HEADERS", session)
         }
@@ -192,7 +139,7 @@ class _Following:
                     self._connecting(entry)
             elif entry.source == self._session:
                 self._in_session(entry)
-            elif entry.kind == "HTTP2_SESSION_SEND_HEADERS" and self._is_page(entry):
+            elif entry.kind == SENT and self._is_page(entry):
                 self._load += 1  # on another connection
         self._made.requests = [
             SentRequest(load=each.load, resource=each.resource, path=each.path, stream_id=number, sayings=each.sayings)
@@ -218,7 +165,7 @@ class _Following:
             self._made.events.append(Event(t_ns=entry.t_ns, kind=Kind.SECURED, load=0))
 
     def _is_page(self, entry: Entry) -> bool:
-        return self._plan.page is not None and _headers(entry)[":path"] == self._plan.page.path
+        return self._plan.page is not None and headers_of(entry)[":path"] == self._plan.page.path
 
     def _in_session(self, entry: Entry) -> None:
         params = entry.params
@@ -242,7 +189,7 @@ class _Following:
                 self._made.connection_window_bytes = params["window_size"]
 
     def _asked(self, entry: Entry) -> None:
-        headers, params = _headers(entry), entry.params
+        headers, params = headers_of(entry), entry.params
         if self._is_page(entry):
             self._load += 1
             self._left[self._load] = set(self._names.values())

@@ -1,5 +1,6 @@
 """A browser's net log made into a client's events: a real one, of two small page loads, cut down to what is read."""
 
+import base64
 import copy
 import gzip
 import json
@@ -15,8 +16,16 @@ from client.chromium.account import Account, account
 from client.chromium.browser import Shown, arguments
 from client.chromium.netlog import NetlogError, keep, netlog_from, read
 from client.chromium.record import document
-from client.chromium.tls13 import Secrets, Unreadable, read_secrets
+from client.chromium.tls13 import (
+    APPLICATION_DATA,
+    Direction,
+    Secrets,
+    Unreadable,
+    client_random,
+    read_secrets,
+)
 from client.events import Event, Kind
+from client.http2.frames import priority_update
 from client.plan import Plan, read_plan
 from proxy.certificates import issue
 
@@ -178,6 +187,16 @@ def test_wrong_secrets_are_noticed(log: Log, secrets: Secrets, plan: Plan) -> No
         account(netlog_from(log), wrong, plan)
 
 
+@pytest.mark.parametrize(
+    ("kind", "lacking"), [("SOCKET_BYTES_RECEIVED", "bytes"), ("HTTP2_SESSION_SEND_HEADERS", "weight")]
+)
+def test_a_log_that_lacks_something_is_refused(log: Log, secrets: Secrets, plan: Plan, kind: str, lacking: str) -> None:
+    """Another version's may; what it is stands in the reason."""
+    del _entries(log, kind)[0]["params"][lacking]
+    with pytest.raises(NetlogError, match=f"not a net log as this reads it: KeyError\\('{lacking}'\\)"):
+        account(netlog_from(log), secrets, plan)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"constants": {}, "events": []}'])
 def test_what_is_no_net_log_is_refused(tmp_path: Path, text: str) -> None:
     """A browser that was killed leaves half of one."""
@@ -228,3 +247,33 @@ def test_what_a_page_must_show(changed: dict[str, Any], words: str | None) -> No
         script_output="the script ran 1.00 s after the page was asked for",
     )
     assert replace(shown, **changed).trouble == words
+
+
+def _encrypted(log: Log, secrets: Secrets, plaintext: bytes) -> bytes:
+    """The record that the browser would have sent next."""
+    sent = b"".join(base64.b64decode(event["params"]["bytes"]) for event in _entries(log, "SOCKET_BYTES_SENT")[:-2])
+    direction = Direction(secrets, "CLIENT", client_random(sent), 0x1301)
+    list(direction.feed(sent, 0))
+    (key,) = direction._keys
+    inner = plaintext + bytes([APPLICATION_DATA])
+    header = bytes([APPLICATION_DATA, 3, 3]) + (len(inner) + 16).to_bytes(2)
+    nonce = (key._iv ^ key._opened).to_bytes(12)
+    return header + key._cipher.encrypt(nonce, inner, header)
+
+
+def test_a_priority_update_is_read_from_what_was_sent(log: Log, secrets: Secrets, plan: Plan) -> None:
+    """The net log itself does not tell it; it is a saying as the others are."""
+    last = _entries(log, "HTTP2_SESSION_SEND_HEADERS")[-1]["params"]["stream_id"]
+    *earlier, one, other = _entries(log, "SOCKET_BYTES_SENT")
+    record = _encrypted(log, secrets, priority_update(last, "u=1"))
+    one["params"] = {"byte_count": len(record), "bytes": base64.b64encode(record).decode()}
+    log["events"].remove(other)
+    assert earlier
+    made = account(netlog_from(log), secrets, plan)
+    assert made.frames_sent["PRIORITY_UPDATE"] == 1
+    (sent,) = (sent for sent in made.requests if sent.stream_id == last)
+    assert "u=1" in [saying.field for saying in sent.sayings]
+    found = made.asked(2)
+    assert found is not None
+    assert found.by_field == last
+    assert (last, "priority: u=1") in [(event.stream_id, event.detail) for event in _of(made, Kind.PRIORITY_SENT)]

@@ -152,6 +152,11 @@ def test_the_target_is_autos() -> None:
         ({"CLIENT": "chromium", "FIRST": "script"}, "FIRST=script", "image with CLIENT=chromium: Chromium asks as the"),
         ({"CLIENT": "chromium", "WINDOW": "1M"}, "WINDOW=1M", "16M with CLIENT=chromium: Chromium has its own windows"),
         ({"CLIENT": "chromium", "SIZE": "7M"}, "SIZE=7M", "at most 6M with CLIENT=chromium: that is its window"),
+        (
+            {"CLIENT": "chromium", "RATE_STEPS": "1mbit@2s", "RELOADS": "0"},
+            "RATE_STEPS=1mbit@2s",
+            "none with CLIENT=chromium and RELOADS=0: a first load begins before there is a connection",
+        ),
         ({"CLIENT": "chromium", "SERVER": "spdy"}, "SERVER=spdy", "one that speaks h2 over TCP with CLIENT=chromium"),
         ({"CLIENT": "chromium", "SERVER": "caddy-h3"}, "SERVER=caddy-h3", "one that speaks h2 over TCP with CLIENT="),
         ({"CLIENT": "chromium", "PLAN": "probe", "RELOADS": "0"}, "PLAN=probe", "maps with CLIENT=chromium: Chromium"),

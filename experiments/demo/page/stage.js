@@ -29,11 +29,12 @@ const PLACES = {
 const PAD = 9;
 const TICKETS_Y = 15;
 const BOX_Y = 30;
-const BOX_HEIGHT = 96;
+const BOX_HEIGHT = 100;
 const ROW = { image: BOX_Y + 38, script: BOX_Y + 66 };
 const ROW_HEIGHT = 20;
 const QUEUE_Y = BOX_Y + 41;
 const QUEUE_HEIGHT = 44;
+const NAME_WIDTH = 80;
 
 /** The strip of time below. */
 const STRIP_X = 80;
@@ -94,6 +95,8 @@ export class Stage {
     this._places(lowat);
     this._tickets();
     this._strip();
+    // Hue is the resource's, as in all figures; the one that is asked to come first has an outline.
+    for (const fill of this.element.querySelectorAll(`.fill.${favoured}`)) fill.classList.add("asked-first");
   }
 
   /** @param {number} bytes */
@@ -138,6 +141,7 @@ export class Stage {
     this._add("coming", make("rect", { x: this.front.x + PAD, y: ROW.script, width: this._width(this._size("script")), height: ROW_HEIGHT, class: "coming" }));
     this._add("lost", make("path", { class: "lost" }));
     this._add("bottleneck", make("path", { class: "bottleneck" }));
+    this._add("queue-name", make("text", { y: QUEUE_Y + QUEUE_HEIGHT + 12, class: "queue-name" }, "bottleneck"));
     if (lowat !== null && this._width(lowat) < this.full) {
       const x = this.socket.x + this.socket.width - PAD - this._width(lowat);
       this.element.append(
@@ -171,7 +175,7 @@ export class Stage {
         make("text", { x: 6, y: LANE[stream] + 15, class: `lane-name ${stream}` }, stream),
       );
       if (this.favoured === stream) {
-        this.element.append(make("text", { x: 6, y: LANE[stream] + 28, class: "asked-first" }, "asked first"));
+        this.element.append(make("text", { x: 6, y: LANE[stream] + 28, class: "asked" }, "asked first"));
       }
       this._add(`wait-${stream}`, make("rect", { y: LANE[stream] + 6, height: LANE_HEIGHT - 12, class: `wait ${stream}` }));
       this._add(`lane-${stream}`, make("rect", { y: LANE[stream], height: LANE_HEIGHT, class: `fill ${stream}` }));
@@ -260,8 +264,11 @@ export class Stage {
       d: held > 1 ? `M${right - held} ${QUEUE_Y - 4}h${held}` : "",
     });
     set(this.parts.bottleneck, {
-      d: queue > 1 ? `M${right - ahead - queue} ${QUEUE_Y + QUEUE_HEIGHT + 4}h${queue}` : "",
+      d: queue > 1 ? `M${right - ahead - queue} ${QUEUE_Y + QUEUE_HEIGHT + 5}h${queue}` : "",
     });
+    const nameX = right - ahead - queue - 5;
+    const isNamed = queue > 1 && nameX > this.link.x + NAME_WIDTH;
+    set(this.parts["queue-name"], { x: nameX, visibility: isNamed ? "visible" : "hidden" });
   }
 
   /** @param {number} tMs @param {number} arrived */

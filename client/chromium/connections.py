@@ -1,0 +1,66 @@
+"""The connections in a net log: which there were, and which carried the measured load."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from client.chromium.netlog import END, Entry, Netlog
+
+SENT = "HTTP2_SESSION_SEND_HEADERS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """A TCP connection that the browser made. requests: how many it carried; 0 of one that was made beforehand."""
+
+    local: str
+    remote: str
+    tls: str | None
+    alpn: str | None
+    requests: int
+    received_bytes: int
+
+
+def connections(netlog: Netlog) -> Iterator[Connection]:
+    """All that came to be, in order."""
+    carried = Counter(_socket_of(netlog, entry.source) for entry in netlog.entries if entry.kind == SENT)
+    received: Counter[int] = Counter()
+    tls: dict[int, Mapping[str, Any]] = {}
+    for entry in netlog.entries:
+        if entry.kind == "SOCKET_BYTES_RECEIVED":
+            received[entry.source] += entry.params["byte_count"]
+        elif entry.kind == "SSL_CONNECT" and entry.phase == END:
+            tls[entry.source] = entry.params
+    for entry in netlog.entries:
+        if entry.kind == "TCP_CONNECT" and entry.phase == END and "local_address" in entry.params:
+            secured = tls.get(entry.source, {})
+            yield Connection(
+                local=entry.params["local_address"],
+                remote=entry.params["remote_address"],
+                tls=secured.get("version"),
+                alpn=secured.get("next_proto"),
+                requests=carried[entry.source],
+                received_bytes=received[entry.source],
+            )
+
+
+def measured(netlog: Netlog, page: str | None) -> tuple[int | None, int | None]:
+    """Socket and session of the last request of the page's path."""
+    for entry in reversed(netlog.entries):
+        if entry.kind == SENT and headers_of(entry)[":path"] == page:
+            return _socket_of(netlog, entry.source), entry.source
+    return None, None
+
+
+def headers_of(entry: Entry) -> dict[str, str]:
+    """Of a request or a response; the net log has them as lines."""
+    return dict(line.split(": ", 1) for line in entry.params["headers"] if ": " in line)
+
+
+def _socket_of(netlog: Netlog, session: int) -> int | None:
+    for entry in netlog.entries:
+        if entry.kind == "HTTP2_SESSION_INITIALIZED" and entry.source == session:
+            number: int = entry.params["source_dependency"]["id"]
+            return number
+    return None
