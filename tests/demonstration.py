@@ -56,7 +56,7 @@ class Demo:
 def demonstration(lab: Lab, *words: str) -> Iterator[Demo]:
     """Until the block's end, or until it is ended there."""
     log = lab.root / "demo.log"
-    command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser"]
+    command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser", "--idle"]
     with log.open("wb") as out:
         process = subprocess.Popen(
             [*command, f"RESULTS={lab.results}", *words],

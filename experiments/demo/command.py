@@ -16,14 +16,16 @@ from experiments.report import Report
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
+_USUAL_PORT = 8399
 _LARGEST_PORT = 65535
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
-    parser.add_argument("--port", default="8399", help="of 127.0.0.1; 0 takes any that is free (8399)")
+    parser.add_argument("--port", help=f"of 127.0.0.1 ({_USUAL_PORT}, or any that is free)")
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    parser.add_argument("--idle", action="store_true", help="run nothing before somebody asks for it")
     parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -46,7 +48,7 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"
         run_words = {name: value for name, value in words.items() if name != "RESULTS"}
-        server = Server(Desk(results, run_words, processors()), token)
+        server = Server(Desk(results, run_words, processors()), token, idle=options.idle)
         report.say(f"results go to {results}; fabric: {request.manner.fabric.name}")
         report.say(f"open {address}", "bold")
         report.say("Ctrl-C ends it")
@@ -57,16 +59,28 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         asyncio.run(server.serve(sockets=[listener]))
 
 
-def _listening(text: str) -> socket.socket:
-    """Raises ScenarioError for what is no port, StepFailed for one that is taken."""
-    if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_PORT:
-        raise ScenarioError("--port", text, f"0 to {_LARGEST_PORT}")
+def _listening(asked: str | None) -> socket.socket:
+    """On the port that was asked for. Raises ScenarioError for what is no port, StepFailed for one that is taken."""
+    if asked is None:
+        try:
+            return _bound(_USUAL_PORT)
+        except OSError:  # somebody else's
+            return _bound(0)
+    if not asked.isascii() or not asked.isdigit() or int(asked) > _LARGEST_PORT:
+        raise ScenarioError("--port", asked, f"0 to {_LARGEST_PORT}")
+    try:
+        return _bound(int(asked))
+    except OSError as error:
+        raise StepFailed("the demo", f"port {asked} of {HOST}: {error.strerror}; --port names another") from error
+
+
+def _bound(port: int) -> socket.socket:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, int(text)))
+        listener.bind((HOST, port))
         listener.listen()  # so that whoever is told the address may call at once
-    except OSError as error:
+    except OSError:
         listener.close()
-        raise StepFailed("the demo", f"port {text} of {HOST}: {error.strerror}; --port names another") from error
+        raise
     return listener

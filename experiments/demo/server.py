@@ -51,6 +51,7 @@ _KINDS: Mapping[str, str] = {
     ".svg": "image/svg+xml",
 }
 _MOST_BYTES = 16 * 1024
+_FIRST: tuple[dict[str, str], ...] = ({"LOWAT": "none"}, {})
 _AHEAD_S = 1.0
 """The first page comes first."""
 _LAST_WORDS_S = 1
@@ -72,12 +73,21 @@ _Answer = Callable[[Request], Awaitable[Response]]
 class Server(uvicorn.Server):
     """Until a signal comes. Jobs end first, and with them what is told of them, so nobody is left in mid-sentence."""
 
-    def __init__(self, desk: Desk, token: str) -> None:
+    def __init__(self, desk: Desk, token: str, *, idle: bool) -> None:
+        """idle: run nothing before it is asked for; otherwise what a page asks for first is begun with at once."""
         self._desk = desk
+        self._idle = idle
         config = uvicorn.Config(
             application(desk, token), log_level="warning", lifespan="on", timeout_graceful_shutdown=_LAST_WORDS_S
         )
         super().__init__(config)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """At the beginning."""
+        await super().startup(sockets)
+        for knobs in () if self._idle else _FIRST:
+            with contextlib.suppress(LabError):  # the page will be told
+                self._desk.ask(knobs)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """At the end."""
