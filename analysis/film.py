@@ -8,14 +8,14 @@ Times are milliseconds from the page's request. Positions count from what had ar
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.bookkeeping import FEWEST_LOOKS
-from analysis.journals import ClientEvent
+from analysis.journals import ClientEvent, SocketSample
 from analysis.load import Evidence, Layers, Run
 from analysis.metrics import IMAGE, PAGE, SCRIPT, PageLoad, measured_load
-from analysis.whereabouts import whereabouts
+from analysis.whereabouts import Whereabouts, whereabouts
 
 _PATHS = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
 _US = 1000
@@ -37,7 +37,7 @@ class Tape:
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
-    """What each look at the front's socket found: see `Whereabouts`."""
+    """What each look at the front's socket found that found something changed: see `Whereabouts`."""
 
     t_ms: tuple[float, ...]
     handed: tuple[int, ...]
@@ -107,7 +107,13 @@ def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
         raise NoFilm("what arrived at the client was not noted down")
     before = [arrival for arrival in layers.arrivals if arrival.t_ns < load.started_ns]
     base = before[-1].tcp_bytes if before else 0
-    seen = [whereabouts(sample, layers, queue_first=queue_first) for sample in looks]
+    seen: list[Whereabouts] = []
+    at: list[SocketSample] = []
+    for sample in looks:  # one that found nothing changed says nothing
+        found = whereabouts(sample, layers, queue_first=queue_first)
+        if not seen or replace(found, arrived_bytes=seen[-1].arrived_bytes) != seen[-1]:
+            at.append(sample)
+            seen.append(found)
     arrived = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
     tape = _tape(evidence.events, load.number, base)
     if not tape.end:
@@ -119,7 +125,7 @@ def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
         resources=tuple(_asked(load, evidence, name) for name in _PATHS),
         tape=tape,
         looks=Looks(
-            t_ms=tuple(_ms(load, sample.t_ns) for sample in looks),
+            t_ms=tuple(_ms(load, sample.t_ns) for sample in at),
             handed=tuple(each.handed_bytes - base for each in seen),
             sent=tuple(each.sent_bytes - base for each in seen),
             near_from=tuple(each.near_from_bytes - base for each in seen),

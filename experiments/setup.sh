@@ -69,7 +69,7 @@ is_asked_for() { # SERVER
 }
 is_wanted() { # SERVER: where it is not needed, as those of the base set are and what is asked for
     case $part in
-    servers) [ -z "$asked" ] && [ -z "$(entry "$root/proxy/servers/$1/server.toml" npm)" ] ;;
+    servers | demo) [ -z "$asked" ] && [ -z "$(entry "$root/proxy/servers/$1/server.toml" npm)" ] ;;
     test) return 0 ;;
     *) return 1 ;;
     esac

@@ -82,7 +82,7 @@ def page(declaration: Mapping[str, Any], title: str) -> str:
     # $schema is an address; nobody needs it where the mode is told.
     bare = {key: value for key, value in declaration.items() if key != "$schema"}
     return _PAGE.format(
-        title=html.escape(title), program=_program(), declaration=_script(bare), options=_script(_OPTIONS)
+        title=html.escape(title), program=_program(), declaration=script(bare), options=script(_OPTIONS)
     )
 
 
@@ -99,7 +99,7 @@ def still(declaration: Mapping[str, Any]) -> dict[str, Any]:
     return seen(declaration)
 
 
-def _script(value: Any) -> str:
+def script(value: Any) -> str:
     """JSON that can stand in a script element."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 

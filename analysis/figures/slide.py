@@ -14,13 +14,19 @@ _TITLE_PX = 44
 _TEXT_PX = 27
 
 
+def _common(shown: Sequence[Arm], fabric: str) -> list[str]:
+    """What holds for every arm; the names say in what they differ."""
+    first, *others = ([*facts([arm], fabric)] for arm in shown)
+    return [fact for fact in first if all(fact in other for other in others)]
+
+
 def draw(title: str, text: str, shown: Sequence[Arm], fabric: str) -> Chart:
     """The chart. shown: at least one arm."""
     words = alt.TitleParams(
         lettering.wrapped(title.split(), " ", _TITLE_PX, WIDTH),
         subtitle=[
             *lettering.wrapped(text.split(), " ", _TEXT_PX, WIDTH),
-            *lettering.wrapped(list(facts(shown, fabric)), " · ", _TEXT_PX, WIDTH),
+            *lettering.wrapped(_common(shown, fabric), " · ", _TEXT_PX, WIDTH),
         ],
         fontSize=_TITLE_PX,
         subtitleFontSize=_TEXT_PX,

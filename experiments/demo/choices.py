@@ -17,7 +17,7 @@ _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "CC": ("cubic", "bbr", "reno"),
         "CLIENT": ("h2", "chromium"),
-        "RATE": ("128kbit", "128kbps", "512kbps", "10mbit", "unlimited"),
+        "RATE": ("64kbps", "128kbps", "256kbps", "512kbps", "10mbit", "unlimited"),
         "DELAY": ("0ms", "20ms", "100ms", "300ms"),
         "QUEUE": ("10", "25", "100", "1000"),
         "PRIORITY": ("spdy", "swap", "none"),

@@ -4,11 +4,18 @@ import argparse
 import asyncio
 import os
 import secrets
+import signal
 import socket
+import tempfile
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.execution.local import bearable
 from experiments.experiment import results_folder
 from experiments.invocation import request_from
 from experiments.report import Report
@@ -40,7 +47,7 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     request = request_from(words)  # whether it can be run here at all is better told before
     results = results_folder(request.results)
     try:  # the web server is installed for the demo alone
-        from experiments.demo.desk import Desk, processors
+        from experiments.demo.desk import Desk
         from experiments.demo.server import Server
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
@@ -48,15 +55,46 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"
         run_words = {name: value for name, value in words.items() if name != "RESULTS"}
-        server = Server(Desk(results, run_words, processors()), token, idle=options.idle)
+        at_once = bearable([request.arms[0].scenario], request.manner.fabric)
+        server = Server(Desk(results, run_words, at_once), token, idle=options.idle)
         report.say(f"results go to {results}; fabric: {request.manner.fabric.name}")
         report.say(f"open {address}", "bold")
         report.say("Ctrl-C ends it")
-        if not options.no_browser and any(os.environ.get(name) for name in _DISPLAYS):
-            webbrowser.open(address)
         options.kept = lambda: f"results are in {results}"
-        # It has handlers of its own, as ours would raise inside the event loop, and passes the signal on at the end.
-        asyncio.run(server.serve(sockets=[listener]))
+        with ExitStack() as stack:
+            if not options.no_browser and any(os.environ.get(name) for name in _DISPLAYS):
+                stack.enter_context(_browser(address))
+            _until_a_signal(server, listener)
+
+
+def _until_a_signal(server: Any, listener: socket.socket) -> None:
+    """The server has handlers of its own, as ours would raise inside the event loop; it passes signals on at the end.
+
+    SIGHUP, the closing of a terminal, it does not know.
+    """
+    heard: list[int] = []
+
+    def hang_up(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        server.handle_exit(signal.SIGTERM, frame)
+
+    ours = signal.getsignal(signal.SIGHUP)
+    if ours is not signal.SIG_IGN:  # as nohup(1) has it
+        signal.signal(signal.SIGHUP, hang_up)
+    asyncio.run(server.serve(sockets=[listener]))
+    signal.signal(signal.SIGHUP, ours)
+    for number in heard:
+        signal.raise_signal(number)
+
+
+@contextmanager
+def _browser(address: str) -> Iterator[None]:
+    """Open the page; by way of a file, because who else is on the machine may see the arguments of a program."""
+    with tempfile.NamedTemporaryFile("w", prefix="priolab-demo-", suffix=".html") as page:  # for this user alone
+        page.write(f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">\n')
+        page.flush()
+        webbrowser.open(Path(page.name).as_uri())
+        yield
 
 
 def _listening(asked: str | None) -> socket.socket:

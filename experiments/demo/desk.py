@@ -3,23 +3,24 @@
 Rules:
 1. What is asked for is a scenario, in the words of its knobs; what is not one is refused before anything is started.
 2. An arm that is there is shown at once. One that is being run, or waits, is one job, however many ask for it.
-3. A job is `priolab run` in a process of its own: what it leaves is an experiment like any other. It is told to end
-   when nobody wants it any more, and dies with this process whatever becomes of that.
+3. A job is `priolab run` in a process of its own: what it leaves is an experiment like any other. It dies with this
+   process whatever becomes of that.
+4. A job is for those who listen to it. When the last of them says so it is told to end; when the last has gone without
+   a word, or nobody ever came, a while later: a page that is loaded anew may come back.
+5. Whatever goes wrong with a job, it is over then, and says why.
 """
 
 import asyncio
 import contextlib
 import ctypes
 import itertools
-import os
 import signal
 import sys
-import time
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+import traceback
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
+from experiments.demo.job import Job, News, State
 from experiments.demo.shelf import Shelf
 from experiments.demo.showing import Shown
 from experiments.errors import LabError, ScenarioError
@@ -30,63 +31,17 @@ from experiments.request import Request
 
 _PR_SET_PDEATHSIG = 1
 _STOP_S = 100.0
+_SECOND_THOUGHTS_S = 0.25
+"""Nothing is started for a value that a slider only passes through."""
+_UNHEARD_S = 30.0
+_MOST_LINE_BYTES = 2**20
 _MOST_WAITING = 16
 _SAID_LINES = 5
 _libc = ctypes.CDLL(None)
 
 
-class State(StrEnum):
-    """Of a job."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-_ENDED = (State.DONE, State.FAILED, State.CANCELLED)
-
-
 class Busy(LabError):
     """Too many jobs are waiting already."""
-
-
-@dataclass(eq=False)
-class Job:
-    """An arm that is being made. wanted: by how many; text: what it does, or why it failed; shown: what came of it."""
-
-    id: str
-    request: Request
-    words: tuple[str, ...]
-    wanted: int = 1
-    state: State = State.WAITING
-    text: str = "waiting for a processor"
-    shown: Shown | None = None
-    began_s: float = field(default_factory=time.monotonic)
-    process: asyncio.subprocess.Process | None = None
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing will change any more."""
-        return self.state in _ENDED
-
-    def say(self, state: State, text: str) -> None:
-        """Something happened."""
-        self.state, self.text = state, text
-        self.changed.set()
-        self.changed = asyncio.Event()
-
-
-@dataclass(frozen=True, kw_only=True)
-class News:
-    """Of a job: how far it is, wall_s after it was asked for."""
-
-    state: State
-    text: str
-    wall_s: float
-    shown: Shown | None
 
 
 class Desk:
@@ -101,6 +56,10 @@ class Desk:
         self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count(1)
         self._is_closing = False
+
+    def forget(self, shown: Shown) -> None:
+        """That folder cannot be read: what it was to hold is run anew when it is asked for."""
+        self._shelf.forget(shown)
 
     def find(self, knobs: Mapping[str, str]) -> Shown | None:
         """The arm of these knobs, defaults for the rest, if it is there. Raises ScenarioError, Unavailable."""
@@ -123,7 +82,6 @@ class Desk:
         words = tuple(f"{name}={value}" for name, value in {**_complete(knobs), **self._run_words}.items())
         for job in self._jobs.values():
             if not job.is_over and job.words == words:
-                job.wanted += 1
                 return job
         if self._is_closing:
             raise Busy("the demo is ending")
@@ -134,6 +92,7 @@ class Desk:
         task = asyncio.create_task(self._carry_out(job))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        self._watch(job)
         return job
 
     def job(self, number: str) -> Job:
@@ -142,19 +101,33 @@ class Desk:
             raise ScenarioError("job", number[:20], "the number of a job of this demo")
         return self._jobs[number]
 
-    async def news(self, job: Job) -> AsyncIterator[News]:
+    async def news(self, job: Job) -> AsyncGenerator[News, None]:
         """How far it is, now and whenever that changes, until it is over."""
-        while True:
-            changed = job.changed
-            yield News(state=job.state, text=job.text, wall_s=round(time.monotonic() - job.began_s, 1), shown=job.shown)
-            if job.is_over:
-                return
-            await changed.wait()
+        job.listeners += 1
+        try:
+            while True:
+                changed = job.changed
+                yield job.news
+                if job.is_over:
+                    return
+                await changed.wait()
+        finally:
+            job.listeners -= 1
+            self._watch(job)
+
+    def _watch(self, job: Job) -> None:
+        """End it if nobody listens after a while."""
+
+        def look() -> None:
+            if not job.listeners:
+                self._end(job)
+
+        if not job.is_over and not job.listeners:
+            asyncio.get_running_loop().call_later(_UNHEARD_S, look)
 
     def cancel(self, job: Job) -> None:
-        """One who asked for it wants it no more; the last of them ends it. Does nothing to one that is over."""
-        job.wanted -= 1
-        if job.wanted <= 0:
+        """One who listens wants it no more; it ends if there is no other. Does nothing to one that is over."""
+        if job.listeners <= 1:
             self._end(job)
 
     def _end(self, job: Job) -> None:
@@ -175,34 +148,44 @@ class Desk:
             await asyncio.wait(self._tasks, timeout=_STOP_S)
 
     async def _carry_out(self, job: Job) -> None:
+        await asyncio.sleep(_SECOND_THOUGHTS_S)
         async with self._places:
             if job.is_over:
                 return
             job.say(State.RUNNING, "starting")
-            command = [sys.executable, "-m", "experiments.cli", "run", "--print-folder", *job.words]
             try:
-                process = await asyncio.create_subprocess_exec(
-                    *command,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE,
-                    env=in_utc(),
-                    start_new_session=True,
-                    preexec_fn=_die_with_parent,
-                )
+                code, said, out = await self._run(job)
             except OSError as error:
                 job.say(State.FAILED, f"it could not be started: {error.strerror}")
                 return
-            job.process = process
-            if job.is_over:  # it was cancelled in the meantime
-                _tell_to_end(process)
-            try:
-                said, out = await asyncio.gather(_follow(process, job), _read_all(process))
-                code = await process.wait()
-            finally:
-                if process.returncode is None:
-                    _tell_to_end(process)
+            except Exception as error:  # a fault of the demo's own: the trace goes to the terminal, the job is over
+                traceback.print_exc()
+                job.say(State.FAILED, f"the demo: {type(error).__name__}: {error}")
+                return
             self._conclude(job, code, said, out)
+
+    async def _run(self, job: Job) -> tuple[int, list[str], str]:
+        """Exit code, last lines of what it said, and what it printed. Raises OSError if it cannot be started."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "experiments.cli", "run", "--print-folder", *job.words),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=in_utc(),
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
+            limit=_MOST_LINE_BYTES,
+        )
+        job.process = process
+        if job.is_over:  # it was cancelled in the meantime
+            _tell_to_end(process)
+        try:
+            said, out = await asyncio.gather(_follow(process, job), _read_all(process))
+            return await process.wait(), said, out
+        finally:
+            if process.returncode is None:
+                _tell_to_end(process)
+                await _see_to_its_end(process)
 
     def _conclude(self, job: Job, code: int, said: list[str], out: str) -> None:
         if job.is_over:
@@ -230,6 +213,14 @@ def _tell_to_end(process: asyncio.subprocess.Process) -> None:
         process.send_signal(signal.SIGTERM)
 
 
+async def _see_to_its_end(process: asyncio.subprocess.Process) -> None:
+    try:
+        await asyncio.wait_for(process.wait(), _STOP_S)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+
+
 async def _follow(process: asyncio.subprocess.Process, job: Job) -> list[str]:
     """Passes on its progress; its last lines."""
     assert process.stderr is not None
@@ -248,8 +239,3 @@ async def _follow(process: asyncio.subprocess.Process, job: Job) -> list[str]:
 async def _read_all(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
     return (await process.stdout.read()).decode(errors="replace")
-
-
-def processors() -> int:
-    """How many jobs at once."""
-    return len(os.sched_getaffinity(0))

@@ -35,7 +35,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from analysis.journals import FolderError
 from experiments.demo.choices import offers
 from experiments.demo.command import HOST
-from experiments.demo.desk import Busy, Desk, Job, News
+from experiments.demo.desk import Busy, Desk
+from experiments.demo.job import Job, News, State
 from experiments.demo.showing import Shown, document
 from experiments.demo.story import steps
 from experiments.errors import LabError, ScenarioError
@@ -112,10 +113,15 @@ def application(desk: Desk, token: str) -> Starlette:
         return _json({**await run_in_threadpool(offers), "story": [step.as_document() for step in steps()]})
 
     async def ask(request: Request) -> Response:
-        answer = desk.ask(await _knobs(request))
-        if isinstance(answer, Job):
-            return _json({"job": answer.id}, 202)
-        return _json({"shown": await _shown(answer)})
+        knobs = await _knobs(request)
+        while True:
+            answer = desk.ask(knobs)
+            if isinstance(answer, Job):
+                return _json({"job": answer.id}, 202)
+            try:
+                return _json({"shown": await _shown(answer)})
+            except FolderError:
+                desk.forget(answer)
 
     async def news(request: Request) -> Response:
         job = desk.job(request.path_params["number"])
@@ -234,8 +240,13 @@ async def _shown(shown: Shown) -> dict[str, Any]:
 
 async def _lines(desk: Desk, job: Job) -> AsyncIterator[str]:
     """One JSON object per line, for each piece of news; the last has the finished arm."""
-    async for each in desk.news(job):
-        yield json.dumps(await _news(each)) + "\n"
+    async with contextlib.aclosing(desk.news(job)) as news:
+        async for each in news:
+            try:
+                line = await _news(each)
+            except FolderError as error:
+                line = {"state": State.FAILED, "text": str(error), "wall_s": each.wall_s, "shown": None}
+            yield json.dumps(line) + "\n"
 
 
 async def _news(news: News) -> dict[str, Any]:

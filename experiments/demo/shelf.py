@@ -1,5 +1,6 @@
 """Finished arms, found again by what they are made of, whichever experiment they belong to."""
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,11 @@ class Shelf:
     def __init__(self, results: Path) -> None:
         self._results = results
         self._read: dict[Path, Mapping[str, Any]] = {}
+        self._damaged: set[Shown] = set()
+
+    def forget(self, shown: Shown) -> None:
+        """It could not be read."""
+        self._damaged.add(shown)
 
     def find(self, request: Request) -> Shown | None:
         """A finished arm that is what this request, of one arm, would come to; the newest. Raises LabError."""
@@ -28,12 +34,15 @@ class Shelf:
         scenario, capture = arm.scenario, request.manner.capture
         versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
         wanted = reuse.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
-        fit = [
-            (str(document["started_at"]), path.name, Shown(folder=path, arm=name))
-            for path, document in self._finished()
-            if (name := _arm_like(document, wanted)) and _is_ok(path, document, name)
-        ]
-        return max(fit, key=lambda each: each[:2])[-1] if fit else None
+        fit = []
+        for path, document in self._finished():
+            # What is not as it must be is not what is looked for; reading it for its own sake says what is wrong.
+            with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
+                name = _arm_like(document, wanted)
+                if name and _is_ok(path, document, name):
+                    fit.append((str(document["started_at"]), path.name, Shown(folder=path, arm=name)))
+        there = [each for each in fit if each[-1] not in self._damaged]
+        return max(there, key=lambda each: each[:2])[-1] if there else None
 
     def _finished(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         present = set()

@@ -11,8 +11,8 @@ from analysis.ledger import sentence
 from analysis.load import load_experiment
 from analysis.summary import summarize
 
-_KEPT = 256
-"""Documents in memory, of some 80 KB each."""
+_KEPT = 64
+"""Documents in memory, of a few hundred KB each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ def document(shown: Shown) -> dict[str, Any]:
         if run.status == "ok":
             film = film_of(run).as_document()
         else:
-            reason = f"the run is {run.status}"
+            reason = f"the run is {run.status}: {run.document['reason']}"
     except NoFilm as error:
         reason = str(error)
     return {
@@ -45,7 +45,8 @@ def document(shown: Shown) -> dict[str, Any]:
         "fabric": summary["fabric"],
         "run": run.document["run"],
         "knobs": dict(run.document["knobs"]),
-        "favoured": run.plan().favoured,
+        # A run that ended early may be without a plan.
+        "favoured": run.plan().favoured if run.status == "ok" else None,
         "arm": arm,
         "wait": sentence(arm["ledger"]) + "." if arm["ledger"] else None,
         "film": film,

@@ -6,7 +6,6 @@ which show all of a load at once; they need no browser.
 
 import base64
 import html
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from analysis.load import load_experiment
 from experiments.demo.shelf import Shelf
 from experiments.demo.showing import Shown, document
 from experiments.demo.story import Step, steps
-from experiments.errors import ScenarioError, StepFailed
+from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.experiment import results_folder, run_experiment
 from experiments.fabrics.fabric import choose
 from experiments.invocation import run_values
@@ -44,9 +43,10 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
     results = results_folder(run["RESULTS"])
     folder = out or results / "slides"
     check_document(folder / "index.html", _STEP)
-    arms = [_arm(knobs) for step in steps() for knobs in step.arms]
-    fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])
+    fabric, why = choose(run["FABRIC"], [_arm({}).scenario], run["SHAPER"])
     manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample_ns=run["SAMPLE"])
+    told = [step for step in steps() if _can_be_run(step, manner, report)]
+    arms = [_arm(knobs) for step in told for knobs in step.arms]
     shelf = Shelf(results)
     found = _found(arms, manner, results, shelf)
     missing = [arm for arm in arms if arm.name not in found]
@@ -58,7 +58,20 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
         found = _found(arms, manner, results, shelf)
     if lack := next((arm for arm in arms if arm.name not in found), None):
         raise StepFailed(_STEP, f"the run of {lack.name} is not ok; `priolab show` says why")
-    return list(_written(folder, [(step, tuple(found[_arm(knobs).name] for knobs in step.arms)) for step in steps()]))
+    return list(_written(folder, [(step, tuple(found[_arm(knobs).name] for knobs in step.arms)) for step in told]))
+
+
+def _can_be_run(step: Step, manner: Manner, report: Report) -> bool:
+    """Told, if not."""
+    try:
+        for knobs in step.arms:
+            scenario = _arm(knobs).scenario
+            manner.fabric.probe(scenario, manner.shaper)
+            manner.fabric.tools(scenario, capture=False)
+    except Unavailable as error:
+        report.say(f"left out: {step.title}: {error}", "yellow")
+        return False
+    return True
 
 
 def _arm(knobs: Mapping[str, str]) -> Arm:
@@ -112,8 +125,8 @@ def _file(told: Sequence[tuple[Step, tuple[Shown, ...]]]) -> str:
     fabrics = ", ".join(dict.fromkeys(each["fabric"] for each in arms.values()))
     values = {
         "style": (_PAGE / "style.css").read_text(),
-        "modules": _script({"imports": {f"{name}.js": _module(name) for name in _MODULES}}),
-        "told": _script({"arms": arms, "slides": slides}),
+        "modules": picture.script({"imports": {f"{name}.js": _module(name) for name in _MODULES}}),
+        "told": picture.script({"arms": arms, "slides": slides}),
         "made": html.escape(f"recorded in the fabric {fabrics}"),
     }
     return re.sub(r"\{([a-z]+)\}", lambda match: values[match[1]], _TEMPLATE.read_text())
@@ -123,8 +136,3 @@ def _module(name: str) -> str:
     """As a data address. Modules there have no folder, so they call each other by bare names."""
     text = _IMPORT.sub(r'\1 "\2"', (_PAGE / f"{name}.js").read_text())
     return "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()
-
-
-def _script(value: Any) -> str:
-    """JSON that can stand in a script element."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from experiments.demo.desk import Busy, Desk, Job, News, State
+from experiments.demo import desk as desks
+from experiments.demo.desk import Busy, Desk
+from experiments.demo.job import Job, News, State
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS
 from tests.unit.demonstrating import settle
@@ -152,23 +154,78 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
 
 
 def test_the_same_wish_is_one_job(child: Child) -> None:
-    """However it is spelt; it ends when nobody wants it any more."""
+    """However it is spelt; it ends when the last who listens wants it no more."""
 
     async def scene() -> None:
         async with _opened(child) as desk:
-            job = desk.ask({"LOWAT": "131072"})
+            job = _job(desk.ask({"LOWAT": "131072"}))
             assert desk.ask({}) is job
             assert desk.ask({"LOWAT": "131072\n"}) is job
             assert desk.ask({"LOWAT": "131073"}) is not job
             assert desk.job(job.id) is job
             await _until(lambda: len(child.begun()) == 2)
-            for _ in range(2):
-                desk.cancel(job)
-                assert job.state is State.RUNNING
+            hearing = [asyncio.create_task(_heard(desk, job)) for _ in range(2)]
+            await _until(lambda: job.listeners == 2)
+            desk.cancel(job)
+            assert not job.is_over
+            hearing[0].cancel()
+            await _until(lambda: job.listeners == 1)
             desk.cancel(job)
             assert job.state is State.CANCELLED
+            await hearing[1]
             await _until(lambda: child.ended() == 1)
             assert desk.ask({}) is not job
+
+    _run(scene())
+
+
+def test_a_job_that_nobody_listens_to(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends a while after the last has gone without a word, but not if somebody comes back until then."""
+    monkeypatch.setattr(desks, "_UNHEARD_S", 0.3)
+
+    async def scene() -> None:
+        async with _opened(child) as desk:
+            job = _job(desk.ask({}))
+            first = asyncio.create_task(_heard(desk, job))
+            await _until(lambda: job.state is State.RUNNING and bool(child.begun()))
+            await asyncio.sleep(0.4)
+            first.cancel()
+            await _until(lambda: not job.listeners)
+            second = asyncio.create_task(_heard(desk, job))
+            await asyncio.sleep(0.5)
+            assert job.state is State.RUNNING
+            second.cancel()
+            await _until(lambda: job.state is State.CANCELLED)
+            await _until(lambda: child.ended() == 1)
+
+    _run(scene())
+
+
+def test_a_slider_that_is_moved_on(child: Child) -> None:
+    """Of a value that is given up at once nothing is ever started."""
+
+    async def scene() -> None:
+        async with _opened(child) as desk:
+            for lowat in ("5000", "5001", "5002"):
+                desk.cancel(_job(desk.ask({"LOWAT": lowat})))
+            last = _job(desk.ask({"LOWAT": "5003"}))
+            await _until(lambda: last.state is State.RUNNING and bool(child.begun()))
+            assert len(child.begun()) == 1
+
+    _run(scene())
+
+
+def test_a_line_without_end(child: Child) -> None:
+    """Whatever the lab says, the job is over when it is, and its place is free."""
+    child.may("head -c 3000000 /dev/zero >&2; exit 1")
+
+    async def scene() -> None:
+        async with _opened(child, side_by_side=1) as desk:
+            *_, last = await _heard(desk, _job(desk.ask({"LOWAT": "5000"})))
+            assert last.state is State.FAILED
+            child.may(f"echo {child.results}/made")
+            *_, last = await _heard(desk, _job(desk.ask({"LOWAT": "5001"})))
+            assert last.state is State.DONE
 
     _run(scene())
 
