@@ -21,6 +21,7 @@ from experiments.demo.story import steps
 from experiments.programs import find
 from tests.conftest import make_lab
 from tests.demonstration import Demo, demonstration
+from tests.lab.story import TOLD
 from tests.lab.visits import (
     RUN_MS,
     expected,
@@ -206,6 +207,44 @@ def test_what_is_not_allowed_is_told(demo: Demo, at: Visit) -> None:
     expect(page.locator("#stages")).not_to_have_class("stale")
 
 
+def test_tab_goes_on_from_what_was_typed(at: Visit) -> None:
+    """The panel is drawn anew meanwhile, and the focus is not lost with it."""
+    page = at(refuses=True)
+    page.get_by_text("All other knobs").click()
+    field = _knob(page, "LOSS")
+    field.fill("everything")
+    field.press("Tab")
+    expect(page.locator("#status.wrong")).to_be_visible()
+    assert page.evaluate("document.activeElement.tagName") in ("INPUT", "SELECT")
+    assert page.evaluate("document.activeElement.dataset.focus") != "LOSS-0"
+
+
+def test_one_arm_that_cannot_be_takes_the_other_with_it(demo: Demo, at: Visit) -> None:
+    """What had been begun for its sake is not run on unseen."""
+    page = at(refuses=True)
+    page.get_by_text("All other knobs").click()
+    _knob(page, "The arms differ in").select_option("BUFFERING")
+    expect(page.locator(".arm-name").first).to_have_text("BUFFERING on", timeout=RUN_MS)
+    before = demo.experiments()
+    with page.expect_response(re.compile("/cancel$")):
+        _knob(page, "SERVER").select_option("h2o")
+    expect(page.locator("#status.wrong #said")).to_contain_text("BUFFERING=off is not allowed")
+    _until(lambda: not any("experiments.cli run" in line for line in demo.lab.processes()))
+    assert not list(demo.lab.results.glob("*.partial"))
+    assert demo.experiments() == before
+
+
+@pytest.mark.usefixtures("slides")
+def test_a_remote_works_wherever_the_focus_is(at: Visit) -> None:
+    """It sends Page Down, which a slider would take for itself."""
+    page = at()
+    page.keyboard.press("p")
+    expect(page.locator(".step-count")).to_have_text(f"1 of {len(steps())}")
+    page.locator(".scrub").focus()
+    page.keyboard.press("PageDown")
+    expect(page.locator(".step-count")).to_have_text(f"2 of {len(steps())}")
+
+
 def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
     """With a key; both runs end and undo what they did, and what was shown stays."""
     page = at()
@@ -382,6 +421,16 @@ def test_what_is_presented_can_be_read(at: Visit, width: int, height: int, small
             assert layout_faults(page, smallest_px=smallest_px) == [], (step.title, part)
         page.locator(".scrub").blur()
         page.keyboard.press("ArrowRight")
+
+
+def test_the_story_is_true(slides: Path) -> None:
+    """Each step says what was measured for it."""
+    page = (slides / "index.html").read_text()
+    (told,) = re.findall(r'<script type="application/json" id="told">(.*?)</script>', page, re.DOTALL)
+    document = json.loads(told)
+    assert len(document["slides"]) == len(TOLD)
+    for step, holds in zip(document["slides"], TOLD, strict=True):
+        holds(*(document["arms"][key]["arm"] for key in step["shown"]))
 
 
 def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) -> None:

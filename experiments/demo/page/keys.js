@@ -3,21 +3,27 @@
 
 const OF_SLIDERS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 
-/** @param {Element | null} target @param {string} key */
-function takes(target, key) {
-  if (key === "Escape") return false;
+/** What a presenter's remote sends, wherever the focus is. */
+const OF_STORIES = ["PageUp", "PageDown"];
+
+/** @param {Element | null} target @param {string} key @param {boolean} presenting */
+function takes(target, key, presenting) {
+  if (key === "Escape" || (presenting && OF_STORIES.includes(key))) return false;
   if (target instanceof HTMLInputElement && target.type === "range") return OF_SLIDERS.includes(key);
   return target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
 }
 
 /**
+ * @param {() => boolean} presenting
  * @param {Record<string, () => void>} actions by KeyboardEvent.key
  */
-export function onKeys(actions) {
+export function onKeys(presenting, actions) {
   document.addEventListener("keydown", (event) => {
     // A dialog has keys of its own.
     if (document.querySelector("dialog[open]")) return;
-    if (event.ctrlKey || event.metaKey || event.altKey || takes(document.activeElement, event.key)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || takes(document.activeElement, event.key, presenting())) {
+      return;
+    }
     // A button that has the focus is pressed by these.
     if ((event.key === " " || event.key === "Enter") && document.activeElement instanceof HTMLButtonElement) return;
     const action = actions[event.key];

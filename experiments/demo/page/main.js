@@ -27,6 +27,7 @@ class Page {
     this.panel = new Panel(at("panel"), offered, this.wish, () => void this.ask());
     this.presenter = new Presenter(at("story"), offered.story, (step) => {
       this.wish.step(step);
+      this.panel.chosen = "";
       void this.ask(step.speed);
     });
     /** @type {AbortController | null} */
@@ -38,7 +39,7 @@ class Page {
     const story = (/** @type {string} */ key) => () => {
       if (this.presenting) this.presenter.keys[/** @type {keyof Presenter["keys"]} */ (key)]();
     };
-    onKeys({
+    onKeys(() => this.presenting, {
       ...playerKeys(this.scene.player),
       ...Object.fromEntries(Object.keys(this.presenter.keys).map((key) => [key, story(key)])),
       p: () => this.present(!this.presenting),
@@ -84,19 +85,21 @@ class Page {
     const begun = performance.now();
     const wait = window.setTimeout(() => stages.classList.add("stale"), 150);
     try {
-      const answers = await Promise.all(arms.map((knobs) => ask(knobs))).finally(() => before?.abort());
+      const answers = await Promise.allSettled(arms.map((knobs) => ask(knobs)));
+      before?.abort();
       const shown = await Promise.all(
-        answers.map((answer, index) =>
-          result(
-            answer,
+        answers.map((answer, index) => {
+          if (answer.status === "rejected") return Promise.reject(answer.reason);
+          return result(
+            answer.value,
             (news) => {
               said[index] = `${names[index]}: ${news.text}`;
               const wall = ((performance.now() - begun) / 1000).toFixed(0);
               this._status(`${[...new Set(said.filter((text) => text))].join(" · ")} (${wall} s)`, true);
             },
             asking.signal,
-          ),
-        ),
+          );
+        }),
       );
       if (this.asking !== asking) return;
       this.asking = null;

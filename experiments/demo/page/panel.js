@@ -56,10 +56,11 @@ export class Panel {
     if (focus) /** @type {HTMLElement | null} */ (this.place.querySelector(`[data-focus="${focus}"]`))?.focus();
   }
 
+  /** Something was set. The panel is drawn anew when the focus has gone where Tab takes it. */
   _touch() {
     this.chosen = "";
-    this.draw();
     this.changed();
+    setTimeout(() => this.draw());
   }
 
   _scenarios() {

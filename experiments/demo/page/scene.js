@@ -57,6 +57,16 @@ function heading(shown, name) {
   return head;
 }
 
+/** Why, in the lab's words; all of it for whoever points at it or goes there with Tab. @param {Shown} shown */
+function note(shown) {
+  const { verdict_reason: reason, warnings } = shown.arm;
+  const told = [reason ? `${reason}.` : "", shown.wait ?? "", ...warnings].filter((text) => text);
+  const made = element("p", "note", told.join(" "));
+  made.tabIndex = 0;
+  made.setAttribute("role", "note");
+  return made;
+}
+
 export class Scene {
   /** @param {HTMLElement} place @param {HTMLElement} bar where the player's controls go */
   constructor(place, bar) {
@@ -100,8 +110,7 @@ export class Scene {
       const article = element("article", "arm");
       article.append(heading(shown, this.names[index]));
       if (!films[index]) article.append(element("p", "no-film", `There is no film of this run: ${shown.film_reason}.`));
-      const notes = [shown.wait, ...shown.arm.warnings].filter((text) => text);
-      article.append(element("p", "note", notes.join(" ")));
+      article.append(note(shown));
       return article;
     });
     if (!drawn.length) return 0;

@@ -24,5 +24,5 @@ const presenter = new Presenter(at("story"), told.slides, (step) => {
   scene.player.play();
 });
 at("theme").addEventListener("click", toggleTheme);
-onKeys({ ...playerKeys(scene.player), ...presenter.keys, t: toggleTheme });
+onKeys(() => true, { ...playerKeys(scene.player), ...presenter.keys, t: toggleTheme });
 presenter.go(0);

@@ -28,6 +28,7 @@ const PLACES = {
 };
 const PAD = 9;
 const TICKETS_Y = 15;
+const TICKET_WIDTH = 84;
 const BOX_Y = 30;
 const BOX_HEIGHT = 100;
 const ROW = { image: BOX_Y + 38, script: BOX_Y + 66 };
@@ -35,6 +36,7 @@ const ROW_HEIGHT = 20;
 const QUEUE_Y = BOX_Y + 41;
 const QUEUE_HEIGHT = 44;
 const NAME_WIDTH = 80;
+const LOST_WIDTH = 115;
 
 /** The strip of time below. */
 const STRIP_X = 80;
@@ -140,6 +142,7 @@ export class Stage {
     }
     this._add("coming", make("rect", { x: this.front.x + PAD, y: ROW.script, width: this._width(this._size("script")), height: ROW_HEIGHT, class: "coming" }));
     this._add("lost", make("path", { class: "lost" }));
+    this._add("lost-name", make("text", { y: QUEUE_Y - 5, class: "lost-name" }, "lost, or behind it"));
     this._add("bottleneck", make("path", { class: "bottleneck" }));
     this._add("queue-name", make("text", { y: QUEUE_Y + QUEUE_HEIGHT + 12, class: "queue-name" }, "bottleneck"));
     if (lowat !== null && this._width(lowat) < this.full) {
@@ -154,9 +157,13 @@ export class Stage {
   _tickets() {
     for (const stream of STREAMS) {
       const group = this._add(`ticket-${stream}`, make("g", { class: `ticket ${stream}` }));
+      // Where it came from: from the client, who waits at its other end.
+      const trail = make("path", { class: "trail" });
+      this.parts[`trail-${stream}`] = trail;
       group.append(
-        make("rect", { width: 84, height: 19, y: -14, rx: 9 }),
-        make("text", { x: 42, y: 0 }, `GET ${stream}`),
+        trail,
+        make("rect", { width: TICKET_WIDTH, height: 19, y: -14, rx: 9 }),
+        make("text", { x: TICKET_WIDTH / 2, y: 0 }, `GET ${stream}`),
       );
     }
   }
@@ -263,6 +270,11 @@ export class Stage {
     set(this.parts.lost, {
       d: held > 1 ? `M${right - held} ${QUEUE_Y - 4}h${held}` : "",
     });
+    const lostX = right - held - 5;
+    set(this.parts["lost-name"], {
+      x: lostX,
+      visibility: held > 1 && lostX > this.link.x + LOST_WIDTH ? "visible" : "hidden",
+    });
     set(this.parts.bottleneck, {
       d: queue > 1 ? `M${right - ahead - queue} ${QUEUE_Y + QUEUE_HEIGHT + 5}h${queue}` : "",
     });
@@ -287,7 +299,7 @@ export class Stage {
     this.parts["client-bytes"].textContent = kib(total);
   }
 
-  /** Requests on their way, then waiting at the front until they are answered. @param {number} tMs */
+  /** Requests on their way, then at the front until the client has the first byte of what it asked for. @param {number} tMs */
   _showTickets(tMs) {
     STREAMS.forEach((stream, index) => {
       const asked = this.film.asked(stream);
@@ -297,9 +309,13 @@ export class Stage {
       if (!open) return;
       const from = this.client.x + index * 90;
       const to = this.front.x + index * 90;
-      const way = Math.max(asked.received_ms ?? asked.sent_ms, asked.sent_ms + this.scale.durationMs * 0.02) - asked.sent_ms;
-      const part = Math.min(1, (tMs - asked.sent_ms) / way);
-      set(ticket, { transform: `translate(${(from + (to - from) * part).toFixed(1)} ${TICKETS_Y})` });
+      const way = (asked.received_ms ?? asked.sent_ms) - asked.sent_ms;
+      const part = way > 0 ? Math.min(1, (tMs - asked.sent_ms) / way) : 1;
+      const x = from + (to - from) * part;
+      set(ticket, { transform: `translate(${x.toFixed(1)} ${TICKETS_Y})` });
+      const trail = this.client.x + this.client.width - x - TICKET_WIDTH - 4;
+      const trailY = index * 6 - 7;
+      set(this.parts[`trail-${stream}`], { d: `M${TICKET_WIDTH + 4} ${trailY}m6 -4l-6 4l6 4m-6 -4h${trail.toFixed(1)}` });
     });
   }
 
@@ -331,7 +347,7 @@ export class Stage {
     set(this.parts[name], { x, width: begun ? Math.max(2, this._x(toMs) - x) : 0 });
   }
 
-  /** How long the script has waited, beside the playhead; then when its first byte came. @param {number} tMs @param {number} now */
+  /** How long the script has waited, beside the playhead, until its first byte is there. @param {number} tMs @param {number} now */
   _showWait(tMs, now) {
     const { first_byte_ms: firstMs } = this.film.asked("script");
     const text = this.parts.waiting;
@@ -341,7 +357,7 @@ export class Stage {
     }
     const answered = tMs >= firstMs;
     text.textContent = answered
-      ? `first byte ${seconds(firstMs)}`
+      ? `waited ${seconds(firstMs - this.film.availableMs)}`
       : `waiting ${seconds(tMs - this.film.availableMs)}`;
     // On the side where there is room, and once answered where it stays.
     const wanted = answered ? this._x(firstMs) : now;
