@@ -74,9 +74,9 @@ def _until_a_signal(server: Any, listener: socket.socket) -> None:
     """
     heard: list[int] = []
 
-    def hang_up(number: int, frame: FrameType | None) -> None:
+    def hang_up(number: int, _: FrameType | None) -> None:
         heard.append(number)
-        server.handle_exit(signal.SIGTERM, frame)
+        server.should_exit = True
 
     ours = signal.getsignal(signal.SIGHUP)
     if ours is not signal.SIG_IGN:  # as nohup(1) has it

@@ -48,7 +48,7 @@ def document(shown: Shown) -> dict[str, Any]:
         # A run that ended early may be without a plan.
         "favoured": run.plan().favoured if run.status == "ok" else None,
         "arm": arm,
-        "wait": sentence(arm["ledger"]) + "." if arm["ledger"] else None,
+        "wait": f"T{sentence(arm['ledger']).removeprefix('t')}." if arm["ledger"] else None,
         "film": film,
         "film_reason": reason,
     }

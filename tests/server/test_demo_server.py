@@ -21,7 +21,7 @@ from experiments.fabrics.fabric import FABRICS
 from experiments.knobs import scenario_from
 from tests.conftest import Lab, make_lab
 from tests.demonstration import Demo, demonstration
-from tests.lab.endings import Traces, descendants, nothing_is_left, words_of
+from tests.lab.endings import Traces, nothing_is_left, words_of
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -331,8 +331,9 @@ def test_a_job_that_there_is_not(demo: Demo, client: httpx.Client, number: str) 
 
 
 def _children(demo: Demo) -> list[str]:
-    """Command lines of what the demo runs."""
-    return [words for pid in descendants(demo.process.pid)[1:] if "experiments.cli run" in (words := words_of(pid))]
+    """Command lines of what the demo runs; a program that one of these is about to start has its words for a moment."""
+    own = Path(f"/proc/{demo.process.pid}/task/{demo.process.pid}/children").read_text().split()
+    return [words for pid in own if "experiments.cli run" in (words := words_of(int(pid)))]
 
 
 def _until(holds: Callable[[], bool], what: str) -> None:
