@@ -211,7 +211,7 @@ def test_late_backend(found: Found) -> None:
 
 
 def test_first_load(found: Found) -> None:
-    """Early without LOWAT, too, because little can stand unsent; with a buffer that has grown all is as it should be."""
+    """Early without LOWAT, too, because little can stand unsent; with a grown buffer all is as it should be."""
     control, treatment = found.of("first-load", CONTROL), found.of("first-load", TREATMENT)
     assert verdicts(found, "first-load", CONTROL, TREATMENT) == ["kept", "kept"]
     assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)

@@ -201,7 +201,7 @@ def test_fresh_connection() -> None:
     assert "65535 bytes of the image stood unsent" in sentence
     assert "SNDBUF=4M" in sentence
     assert came_of(fresh, **stood(65_536)) == []
-    assert came_of(fresh | {"LOWAT": "16384"}, **stood(23_111)) == []
+    assert came_of(fresh | {"LOWAT": "16384", "GSO": "2"}, **stood(23_111)) == []
     assert came_of(fresh, **stood(10, pending=0)) == []
     assert came_of(fresh, ledger=waited()) == []
     assert came_of(fresh, ledger=None) == []

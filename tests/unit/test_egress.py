@@ -13,7 +13,8 @@ from experiments.fabrics.compose import Compose
 from experiments.fabrics.egress import check_egress
 from experiments.knobs import scenario_from
 from experiments.places.egress import check_at, make_room, observed_at
-from experiments.scenario import ShaperAt
+from experiments.report import Report
+from experiments.scenario import ShaperAt, as_document
 from netem import egress, tc
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal, Statistics
@@ -114,6 +115,14 @@ def test_a_queue_that_an_ordinary_user_cannot_fill() -> None:
         deep = dataclasses.replace(LINK, queue_packets=room_bytes // 1514)
         with pytest.raises(Unavailable, match=f"SHAPER_AT=front with QUEUE={deep.queue_packets} cannot be used here"):
             make_room(far, deep)
+
+
+def test_the_terminal_says_where_the_queue_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only where it is not on the link."""
+    for scenario in (SCENARIO, scenario_from({})):
+        Report().link(as_document(scenario))
+    own, usual = capsys.readouterr().out.splitlines()
+    assert own == f"{usual} on the front's own egress"
 
 
 def test_containers_cannot_do_it() -> None:
