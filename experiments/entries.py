@@ -3,6 +3,7 @@
 An entry with a card is a way to spoil the effect, and all of these together are the sabotage catalogue.
 """
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -17,6 +18,7 @@ from experiments.knobs import KNOBS, scenario_from
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _KEYS = ("title", "expect", "knobs", "card")
+_NEAR = 0.7  # misspelt; less, and REPEAT, a knob of the run, would be taken for RATE
 
 LAYERS: Mapping[str, str] = MappingProxyType(
     {
@@ -106,6 +108,11 @@ def _card(where: str, table: Any, knobs: Mapping[str, str]) -> Card:
     card = Card(**table)
     if card.layer not in LAYERS:
         raise ScenarioError(f"{where}: layer", card.layer, ", ".join(LAYERS))
+    words = (card.cure or "").split()
+    if bare := [word for word in words if "=" not in word]:
+        raise ScenarioError(f"{where}: cure", bare[0], "words KNOB=VALUE")
+    if len(card.cure_knobs) < len(words):
+        raise ScenarioError(f"{where}: cure", str(card.cure), "each knob once")
     _check_knobs(f"{where}: cure", card.cure_knobs)
     scenario_from({**knobs, **card.cure_knobs})
     return card
@@ -118,7 +125,9 @@ def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
 
 def _check_knobs(where: str, table: Mapping[str, Any]) -> None:
     if strangers := [name for name in table if name not in KNOBS]:
-        allowed = f"knobs of the scenario ({', '.join(KNOBS)}); those of the run belong on the command line"
+        near = difflib.get_close_matches(strangers[0].upper(), KNOBS, n=2, cutoff=_NEAR)
+        which = f"did you mean {' or '.join(near)}?" if near else ", ".join(KNOBS)
+        allowed = f"knobs of the scenario ({which}); those of the run belong on the command line"
         raise ScenarioError(where, strangers[0], allowed)
 
 

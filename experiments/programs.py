@@ -62,12 +62,18 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
 
     Raises Unavailable. Versions that nobody has tried yet are taken as they come.
     """
-    for name, native, buffering in {(each.server, each.native, each.buffering) for each in scenarios}:
+    for name, native, buffering, record in {
+        (each.server, each.native, each.buffering, each.record_bytes) for each in scenarios
+    }:
         server = catalogue()[name]
-        for knob, switch, level in (("NATIVE", server.native, native), ("BUFFERING", server.buffering, buffering)):
+        for knob, switch, level, value in (
+            ("NATIVE", server.native, native, native),
+            ("BUFFERING", server.buffering, buffering, buffering),
+            ("RECORD", server.record, "stock" if record is None else "bytes", record),
+        ):
             if needed := switch.lacked_until(level, said):
                 reason = f"{switch.name} came with {name} {needed}, and here is {said}"
-                raise Unavailable(f"{knob}={level} with SERVER={name}", reason, f"install {needed} or newer")
+                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"install {needed} or newer")
 
 
 def lack_of_browser() -> str | None:

@@ -89,7 +89,8 @@ class Report:
                 f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
                 for step in steps
             )
-        self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets")
+        place = " on the front's own egress" if scenario.get("shaper_at", "link") == "front" else ""
+        self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}")
 
     @contextmanager
     def progress(self, request: Request) -> Iterator[Progress]:

@@ -45,16 +45,27 @@ _SO_RCVBUFFORCE = 33  # <asm-generic/socket.h>; the socket module does not name 
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("@9I")  # <linux/sock_diag.h>; the last: what was dropped for want of room
 _BUFFER_BYTES = 16 * 2**20
+_COUNTED_BYTES = 2 * PACKET_BYTES  # of a datagram that waits to be sent, at most, with the kernel's overhead
 _OLDEST_STAMP_NS = 10**9  # older: the clock was probably set meanwhile
 
 Address = tuple[str, int]
 
 
+def make_room(far: socket.socket, link: Link) -> None:
+    """For a far end with the bottleneck on its own egress: a train's packets wait in it, and count as this socket's.
+
+    Raises PermissionError if this socket may not have so much that they can fill the queue.
+    """
+    try:
+        far.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
+    except PermissionError:
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)  # as much of it as net.core.wmem_max lets
+        if far.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) < (link.queue_packets + _SURPLUS) * _COUNTED_BYTES:
+            raise
+
+
 def respond(far: socket.socket) -> None:
     """Answer the near end's requests until it says that it is done. far is a bound UDP socket of the front's place."""
-    with suppress(PermissionError):
-        # Where the bottleneck is on this end's own egress a train's packets wait in it, and count as this socket's.
-        far.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
     while True:
         request, near = far.recvfrom(2048)
         number, datagrams, size_bytes = _REQUEST.unpack_from(request)

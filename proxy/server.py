@@ -148,7 +148,7 @@ def _switch(entry: Mapping[str, Any], levels: tuple[str, ...] = _LEVELS) -> Swit
     return Switch(
         name=entry.get("name"),
         levels={level: entry[level] for level in levels if level in entry},
-        since={level: entry[f"{level}_since"] for level in _LEVELS if f"{level}_since" in entry},
+        since={level: entry[f"{level}_since"] for level in levels if f"{level}_since" in entry},
     )
 
 

@@ -135,13 +135,15 @@ def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
         yield f"NATIVE={scenario['native']}"
     if scenario.get("buffering", "on") != "on":  # older folders are without
         yield f"BUFFERING={scenario['buffering']}"
-    for name, usual in (("plan", "maps"), ("first", "image")):
+    for name, usual in (("plan", "maps"), ("first", "image"), ("shaper_at", "link")):
         if scenario.get(name, usual) != usual:
             yield f"{name.upper()}={scenario[name]}"
     if scenario["priorities"] != "spdy":
         yield f"PRIORITY={scenario['priorities']}"
     if scenario.get("dialect", "plain") != "plain":
         yield f"DIALECT={scenario['dialect']}"
+    if scenario.get("record_bytes") is not None:
+        yield f"RECORD={scenario['record_bytes']}"
     if scenario["gso_segments"] is not None:
         yield f"GSO={scenario['gso_segments']}"
     if scenario["loss"]:

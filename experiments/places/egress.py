@@ -1,17 +1,18 @@
 """SHAPER_AT=front: the link's bottleneck on the front's own wire, which a link should not be (netem/egress.py)."""
 
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import InvalidRun
+from experiments.errors import InvalidRun, Unavailable
 from experiments.places.namespace import Namespace
 from experiments.places.places import ActiveLink
 from experiments.places.wiring import TO_CLIENT, TO_FRONT, WIRE
 from experiments.scenario import Scenario, ShaperAt
-from netem import egress, tc
+from netem import egress, ends, tc
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal
 from netem.shaper import Shaper
@@ -48,6 +49,16 @@ def shaping(
             look=queues.look,
             begin=lambda _: None,
         )
+
+
+def make_room(far: socket.socket, link: Link) -> None:
+    """See to it that a calibration from that socket of the front's can fill the queue. Raises Unavailable."""
+    try:
+        ends.make_room(far, link)
+    except PermissionError:
+        reason = "the packets that are to fill it do not fit the send buffer that this user may have"
+        remedy = "use a smaller QUEUE, FABRIC=virtual, or the superuser"
+        raise Unavailable(f"SHAPER_AT=front with QUEUE={link.queue_packets}", reason, remedy) from None
 
 
 def observed_at(counters: Mapping[str, Any]) -> ShaperAt:

@@ -71,6 +71,7 @@ class Namespaces:
         self._usual = usual
         self._forks_client = forks_client
         self._tuner = tuner
+        self._bottleneck_at = ShaperAt.LINK
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -173,13 +174,14 @@ class Namespaces:
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
         """Shapes the router, or it and the front's own wire."""
+        self._bottleneck_at = at
         if at is ShaperAt.FRONT:
             return egress.shaping(self._front, self._link, link, folder, interval_ns)
         router = Router(self._link, self._usual, self._scratch / "ferry")
         return router.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
-        """Both ends are sockets of this process; the far one is served by a thread."""
+        """Both ends are sockets of this process; the far one is served by a thread. Raises Unavailable."""
         with self._client.entered():
             near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with self._front.entered():
@@ -187,6 +189,8 @@ class Namespaces:
         with near, far:
             near.bind((self.addresses.client, 0))
             far.bind((self.addresses.front, 0))
+            if self._bottleneck_at is ShaperAt.FRONT:
+                egress.make_room(far, link)
             # A daemon: should the last datagram be lost, it must not keep the lab from ending.
             far_end = threading.Thread(target=respond, args=(far,), daemon=True)
             far_end.start()

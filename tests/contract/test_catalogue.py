@@ -110,7 +110,7 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     assert needed <= set(entry) <= needed | {"base", "files", "npm", "privileges", "protocol", "record", "writes"}
     for switch in _SWITCHES:
         assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
-    assert set(entry.get("record", {})) <= {"name", "stock", "bytes"}
+    assert set(entry.get("record", {})) <= {"name", "stock", "bytes", "stock_since", "bytes_since"}
     assert set(entry.get("writes", {})) <= {"record_bytes", "batch_bytes", "strict"}
     assert set(entry.get("privileges", {})) in ({"root", "ordinary"}, set())
 

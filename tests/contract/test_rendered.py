@@ -44,7 +44,7 @@ def test_buffering_is_the_only_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("nginx", "        ssl_buffer_size 1400;"), ("haproxy", "    tune.ssl.maxrecord 1400")]
+    ("name", "line"), [("nginx", "        ssl_buffer_size 1400;"), ("haproxy", "    tune.ssl.hard-maxrecord 1400")]
 )
 def test_a_record_size_is_the_only_difference(name: str, line: str) -> None:
     """RECORD sets one line, where the server's own size is a comment."""

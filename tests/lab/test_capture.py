@@ -83,6 +83,17 @@ def test_after_a_loss_all_of_it_is_readable(lab: Lab) -> None:
         assert {sizes[path] for path in RESOURCES.values()} == {3 * 716_800}
 
 
+@pytest.mark.usefixtures("guest")
+def test_the_fronts_own_egress_is_before_its_capture(lab: Lab) -> None:
+    """Packets in it have passed that bottleneck: to the client they take a transmission and the delay, and no queue."""
+    knobs = (*_LOSSLESS, "CAPTURE=yes", "RATE=1mbit", "DELAY=300ms")
+    transmission_ns = 1514 * 8 * 1000
+    own = compare(_run_folder(lab.run("FABRIC=virtual", *knobs, "SHAPER_AT=front")))
+    for resource, compared in own.items():
+        assert compared.lead_ns == pytest.approx(300 * 10**6 + transmission_ns, abs=_GUEST_NS), resource
+    assert compare(_run_folder(lab.run("FABRIC=virtual", *knobs)))["script"].lead_ns > 350 * 10**6
+
+
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
 def test_first_bytes_in_real_time(lab: Lab) -> None:

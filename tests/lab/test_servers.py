@@ -51,11 +51,15 @@ def test_its_own_mechanism(run: Runs, name: str) -> None:
         assert max(done.arm("lowat-16384")["observed"]["socket_lowat"]) > 0
 
 
+@pytest.mark.parametrize("link", [(), ("RATE=unlimited", "DELAY=0ms", "SIZE=4M")], ids=["slow", "streaming"])
 @pytest.mark.parametrize("name", [name for name, server in catalogue().items() if "bytes" in server.record.levels])
-def test_its_largest_record(run: Runs, name: str) -> None:
-    """As asked for, by what the client decrypted; a run in which it is not would be invalid."""
+def test_its_largest_record(run: Runs, name: str, link: tuple[str, ...]) -> None:
+    """As asked for, by what the client decrypted, on a link that lets much be sent at once, too.
+
+    A run in which it is not would be invalid.
+    """
     needs(name)
-    done = run(f"SERVER={name}", "RECORD=1400", "CONTROL=no", *_SHORT)
+    done = run(f"SERVER={name}", "RECORD=1400", "CONTROL=no", *link, *_SHORT)
     assert done.code == 0, done.err
     assert done.arm("lowat-131072")["observed"]["record_bytes"] == 1400
 

@@ -135,17 +135,6 @@ def test_coarse_clock(step_ns: int | None, told: list[str]) -> None:
     assert all("FABRIC=virtual" in sentence for sentence in found)
 
 
-def test_fresh_connection() -> None:
-    """Without reloads it is not the buffer's limit but its beginning that is told, with its size if it was seen."""
-    fresh = {"SNDBUF": "stock", "RELOADS": "0"}
-    (sentence,) = sentences(fresh, sndbuf_most_bytes=1)
-    assert sentence.startswith("RELOADS=0 with SNDBUF=stock: LOWAT=131072 changes little on a fresh connection")
-    assert "SNDBUF=4M" in sentence
-    assert "its send buffer (87040 bytes, overhead included)" in sentences(fresh, sndbuf_bytes=87_040)[0]
-    assert sentences(fresh | {"LOWAT": "none"}) == []
-    assert sentences(fresh | {"SNDBUF": "4M"}) == []
-
-
 def test_own_egress() -> None:
     """It flatters, and what a deep queue would do does not happen."""
     (sentence,) = sentences({"SHAPER_AT": "front", "QUEUE": "1000"})
@@ -198,6 +187,26 @@ def test_a_large_record() -> None:
     assert came_of({}, ledger=waited(tls_record=999.0)) == []
     assert came_of({}, ledger={**waited(tls_record=240.0), "wait_ms": 500.0}) == []
     assert came_of({"LOWAT": "none"}, ledger=waited(tls_record=1000.0)) == []
+
+
+def test_fresh_connection() -> None:
+    """Without reloads a buffer was the limit if, with more to come, less than half of LOWAT stood unsent."""
+    fresh = {"SNDBUF": "stock", "RELOADS": "0"}
+
+    def stood(unsent: int, pending: int = 600_000) -> dict[str, Any]:
+        return {"ledger": waited() | {"image_bytes_at_available": {"unsent": unsent, "pending": pending}}}
+
+    (sentence,) = came_of(fresh, **stood(65_535))
+    assert sentence.startswith("RELOADS=0 with SNDBUF=stock: LOWAT=131072 changes little on a fresh connection")
+    assert "65535 bytes of the image stood unsent" in sentence
+    assert "SNDBUF=4M" in sentence
+    assert came_of(fresh, **stood(65_536)) == []
+    assert came_of(fresh | {"LOWAT": "16384", "GSO": "2"}, **stood(23_111)) == []
+    assert came_of(fresh, **stood(10, pending=0)) == []
+    assert came_of(fresh, ledger=waited()) == []
+    assert came_of(fresh, ledger=None) == []
+    assert came_of(fresh | {"LOWAT": "none"}, **stood(1)) == []
+    assert came_of(fresh | {"SNDBUF": "4M"}, **stood(1)) == []
 
 
 def test_nothing_left() -> None:

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,14 +12,16 @@ from experiments.errors import InvalidRun, Unavailable
 from experiments.fabrics.compose import Compose
 from experiments.fabrics.egress import check_egress
 from experiments.knobs import scenario_from
-from experiments.places.egress import check_at, observed_at
-from experiments.scenario import ShaperAt
+from experiments.places.egress import check_at, make_room, observed_at
+from experiments.report import Report
+from experiments.scenario import ShaperAt, as_document
 from netem import egress, tc
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal, Statistics
 from netem.shaper import Shaper
 from netem.tc import Stage
 
+_SO_SNDBUFFORCE = 32
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, delay_up_ns=5_000_000, queue_packets=25)
 SCENARIO = scenario_from({"SHAPER_AT": "front"})
 
@@ -92,6 +96,33 @@ def test_where_it_was_is_seen() -> None:
         check_at(scenario_from({}), seen())
     with pytest.raises(InvalidRun, match="own egress: asked for 1024000, observed 2048000"):
         check_at(SCENARIO, seen(rate_bytes_s=256_000))
+
+
+class _OrdinaryUsers(socket.socket):
+    """A socket that may not have more than net.core.wmem_max."""
+
+    def setsockopt(self, level: int, option: int, value: Any) -> None:  # type: ignore[override]
+        if option == _SO_SNDBUFFORCE:
+            raise PermissionError
+        super().setsockopt(level, option, value)
+
+
+def test_a_queue_that_an_ordinary_user_cannot_fill() -> None:
+    """Is said to be one, instead of being found shorter than asked for; what fits will do."""
+    with _OrdinaryUsers(socket.AF_INET, socket.SOCK_DGRAM) as far:
+        make_room(far, LINK)
+        room_bytes = far.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        deep = dataclasses.replace(LINK, queue_packets=room_bytes // 1514)
+        with pytest.raises(Unavailable, match=f"SHAPER_AT=front with QUEUE={deep.queue_packets} cannot be used here"):
+            make_room(far, deep)
+
+
+def test_the_terminal_says_where_the_queue_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only where it is not on the link."""
+    for scenario in (SCENARIO, scenario_from({})):
+        Report().link(as_document(scenario))
+    own, usual = capsys.readouterr().out.splitlines()
+    assert own == f"{usual} on the front's own egress"
 
 
 def test_containers_cannot_do_it() -> None:

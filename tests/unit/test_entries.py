@@ -7,6 +7,7 @@ import pytest
 from analysis.ledger import Layer
 from experiments.entries import LAYERS, Card, catalogue, read_entry, sabotage
 from experiments.errors import ScenarioError
+from experiments.knobs import KNOBS
 
 _CARD = '[card]\nsee = "much"\nlayer = "tls_record"\ntell = "so"\n'
 
@@ -39,11 +40,33 @@ def test_a_card_is_read(tmp_path: Path) -> None:
         (_CARD + 'cured = "x"', "cured"),
         (_CARD + 'cure = "LOWATT=1"', "LOWATT"),
         (_CARD + 'cure = "REPEAT=5"', "REPEAT"),
+        (_CARD + 'cure = "QUEUE=1 CC=bbr QUEUE=25"', "mine.toml: card: cure=QUEUE=1 CC=bbr QUEUE=25"),
+        (_CARD + 'cure = "QUEUE=25 stock"', "mine.toml: card: cure=stock is not allowed; allowed: words KNOB=VALUE"),
         (_CARD + 'cure = "LOWAT=0"', "LOWAT=0"),
     ],
 )
 def test_a_bad_card_is_refused(tmp_path: Path, text: str, named: str) -> None:
     """By what is wrong with it."""
+    with pytest.raises(ScenarioError) as caught:
+        read_entry(written(tmp_path, text))
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            "[knobs]\nLOWATT = 1",
+            "mine.toml=LOWATT is not allowed; allowed: knobs of the scenario (did you mean LOWAT?)",
+        ),
+        ("[knobs]\nqueue = 25", "(did you mean QUEUE?)"),
+        (_CARD + 'cure = "RELOAD=4"', "(did you mean RELOADS?)"),
+        ("[knobs]\nREPEAT = 5", f"({', '.join(KNOBS)})"),
+        ("[knobs]\nREPEAT = 5", "those of the run belong on the command line"),
+    ],
+)
+def test_a_strange_knob_is_refused(tmp_path: Path, text: str, named: str) -> None:
+    """With the nearest names, or all of them, and the file."""
     with pytest.raises(ScenarioError) as caught:
         read_entry(written(tmp_path, text))
     assert named in str(caught.value)

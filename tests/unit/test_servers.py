@@ -54,6 +54,18 @@ def test_an_older_server_is_told_of_beforehand() -> None:
     check_levels(asked, "nginx version: nginx/3.2.0")
 
 
+def test_an_older_haproxy_has_no_hard_limit() -> None:
+    """RECORD is what came with 2.6; the older setting holds at the beginning of a transfer only."""
+    stock = scenario_from({"SERVER": "haproxy"})
+    sized = scenario_from({"SERVER": "haproxy", "RECORD": "1400"})
+    with pytest.raises(
+        Unavailable, match=r"^RECORD=1400 with SERVER=haproxy .* tune.ssl.hard-maxrecord came with .* 2.6"
+    ):
+        check_levels([stock, sized], "HAProxy version 2.4.24-0ubuntu0.22.04.1 2023/10/31")
+    check_levels([stock], "HAProxy version 2.4.24-0ubuntu0.22.04.1 2023/10/31")
+    check_levels([stock, sized], "HAProxy version 2.6.12-1+deb12u4 2026/10/17")
+
+
 def test_a_server_may_be_incomplete(server: Server, tmp_path: Path) -> None:
     """It takes its program and its files; the remedy names all packages."""
     shell = replace(server, program="sh", packages=("a-shell", "a-module"), files=(str(tmp_path / "module.so"),))

@@ -85,6 +85,14 @@ def test_the_send_buffer_in_plain_words(sndbuf: str, words: str) -> None:
     assert f"send buffer {words} · " in headline(seen(knobs={"SNDBUF": sndbuf}))[0]
 
 
+@pytest.mark.parametrize("words", ["SHAPER_AT=front", "RECORD=1400", "BUFFERING=off"])
+def test_what_is_unusual_is_in_the_headline(words: str) -> None:
+    """In the knob's own words; nothing is said of what is as ever."""
+    name, _, value = words.partition("=")
+    assert words in " · ".join(headline(seen(knobs={name: value}))).split(" · ")
+    assert name not in " · ".join(headline(seen()))
+
+
 def test_how_it_was_made() -> None:
     """The fabric and, if the run says, the shaper."""
     assert headline(seen(shaper="ferry"))[0].endswith(" · virtual, ferry")
