@@ -231,6 +231,6 @@ esac
 # --- guest kernel ----------------------------------------------------------------------------------------------------
 if [ "$part" != environment ] && [ "$(uname -m)" = x86_64 ]; then
     # Asked of the one module that knows: the whole command line takes half a second to come up.
-    "$venv/bin/python" -c 'import sys; from experiments.guest import kernel; sys.exit(not kernel.path().exists())' ||
-        "$venv/bin/priolab" kernel --quiet-if-present
+    "$venv/bin/python" -c 'import sys; from experiments.guest import kernel; sys.exit(not kernel.path().exists())' \
+        2>/dev/null || "$venv/bin/priolab" kernel --quiet-if-present
 fi
