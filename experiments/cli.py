@@ -50,8 +50,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; the exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = command_line().parse_args(arguments)
     options.kept = None  # once there is something: says what
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
@@ -77,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + interruption.number
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """Every command and its options."""
     parser = argparse.ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

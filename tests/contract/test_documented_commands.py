@@ -1,0 +1,62 @@
+"""What README.md and the guides tell people to type: every command is one, and every word of it is allowed."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from experiments.cli import command_line
+from experiments.entries import catalogue, entry_of
+from experiments.invocation import RUN_KNOBS, run_values, split_words
+from experiments.knobs import KNOBS
+from experiments.request import arms_for
+from experiments.sweep.asking import asked_from
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("README.md", "docs/tutorial.md", "docs/talk.md", "docs/chromium.md", "docs/sabotage.md")
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def _commands() -> list[tuple[str, str]]:
+    """Lines of shell blocks, continued ones joined, and what stands between backquotes in the text; with their page."""
+    found = []
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            found += [(page, line) for line in block.replace("\\\n", " ").splitlines()]
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        found += [(page, code) for code in re.findall(r"`(make [^`]+)`", prose)]
+    return [(page, line) for page, line in found if line.startswith(("make ", ".venv/bin/priolab "))]
+
+
+@pytest.mark.parametrize(("page", "line"), _commands())
+def test_it_can_be_typed(page: str, line: str) -> None:
+    """As it stands there."""
+    words = shlex.split(line, comments=True)
+    if words[0] == "make":
+        _, target, *knobs = words
+        assert target in TARGETS, (page, target)
+        if target in ("experiment", "sweep"):
+            _check(target, knobs)
+    else:
+        command_line().parse_args(words[1:])
+
+
+def _check(target: str, words: list[str]) -> None:
+    if target == "sweep":
+        assert asked_from(words).runs
+        return
+    given = split_words(word for word in words if not word.endswith(".toml"))
+    values = run_values(given)
+    assert values["SCENARIO"] in catalogue()
+    knobs = dict(entry_of(values["SCENARIO"]).knobs) | {name: text for name, text in given.items() if name in KNOBS}
+    assert arms_for(knobs, control=values["CONTROL"])
+    assert set(given) <= {*KNOBS, *RUN_KNOBS}
+
+
+def test_there_are_some() -> None:
+    """Of each kind."""
+    lines = [line for _, line in _commands()]
+    for kind in ("make experiment", "make sweep", "make demo", ".venv/bin/priolab"):
+        assert any(line.startswith(kind) for line in lines)
