@@ -220,11 +220,12 @@ def test_it_is_kept_without_the_bytes(log: Log, tmp_path: Path) -> None:
 
 
 def test_only_the_front_is_resolved_and_trusted(plan: Plan, tmp_path: Path) -> None:
-    """Its name alone, by the key of its certificate."""
+    """Its name alone, by the key of its certificate; and no proxy of the user's is asked."""
     words = arguments(plan, issue(tmp_path, plan.server_name, seed=1).chain, tmp_path)
     assert "--host-resolver-rules=MAP maps.test 198.18.1.2:443, MAP * ~NOTFOUND" in words
     (trusted,) = (word for word in words if "spki" in word)
     assert len(trusted.partition("=")[2]) == 44
+    assert "--no-proxy-server" in words
 
 
 @pytest.mark.parametrize(
