@@ -21,20 +21,23 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
     return (python, "-m", "client", plan, str(certificates.ca), str(folder.client))
 
 
-def observed_browser(folder: RunFolder) -> dict[str, Any]:
+def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, Any]:
     """Of client/browser.json what run.json keeps: product, connections that carried requests, who was asked first.
 
-    Nothing seeds a browser: with the same seed its runs agree to a few milliseconds, and not byte for byte.
+    resolution_ns: of the other clocks; the browser's net log may be coarser. Nothing seeds a browser: with the same seed
+    its runs agree to a few milliseconds, and not byte for byte.
     """
     document = read_json(folder.client / "browser.json")
     carrying = [connection for connection in document["connections"] if connection["requests"]]
     return {
         "seeded": False,
+        "clock_resolution_ns": max(resolution_ns or 0, document["time_resolution_ns"]),
         "browser": {
             "product": document["product"],
             "connections": len(carrying),
             "asked_first": document["asked_first"][-1],
             "connection_window_bytes": document["connection_window_bytes"],
+            "stream_window_bytes": document["stream_window_bytes"],
         },
     }
 

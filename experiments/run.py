@@ -121,7 +121,7 @@ def run_arm(
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
                 span = _load_pages(places, scenario, folder, servers, (link, tuner), conditions, tools)
         if scenario.client is ClientKind.CHROMIUM:
-            observed |= observed_browser(folder)
+            observed |= observed_browser(folder, environment.resolution_ns)
             check_browser(observed["browser"], scenario.priorities.favoured)
         sockets = read_samples(folder.front / "sockets.jsonl")
         processes = read_process_samples(folder.front / "process.jsonl")

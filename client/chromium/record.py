@@ -1,5 +1,6 @@
 """browser.json: what the browser is, what it said of priorities, and what the pages showed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -13,6 +14,7 @@ from client.plan import Plan
 
 FORMAT = 1
 _NO_RFC7540_PRIORITIES = "id:9 "
+_INITIAL_WINDOW = re.compile(r"id:4 .*value:(\d+)", re.ASCII)
 
 
 def document(plan: Plan, product: str, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
@@ -28,6 +30,7 @@ def document(plan: Plan, product: str, account: Account, shown: Sequence[Shown])
         "connections": [asdict(connection) for connection in account.connections],
         "settings": account.settings,
         "no_rfc7540_priorities": any(_NO_RFC7540_PRIORITIES in setting for setting in account.settings),
+        "stream_window_bytes": _stream_window_bytes(account.settings),
         "connection_window_bytes": account.connection_window_bytes,
         "server_settings": account.server_settings,
         "frames_sent": dict(account.frames_sent),
@@ -35,6 +38,12 @@ def document(plan: Plan, product: str, account: Account, shown: Sequence[Shown])
         "asked_first": [_asked(number, account.asked(number), names) for number in loads],
         "pages": [asdict(page) for page in shown],
     }
+
+
+def _stream_window_bytes(settings: Sequence[str]) -> int:
+    """RFC 9113, 6.5.2, has the one where nothing is said."""
+    said = (found for setting in settings if (found := _INITIAL_WINDOW.search(setting)))
+    return next((int(found[1]) for found in said), 65_535)
 
 
 def _request(sent: SentRequest, names: Mapping[int, str]) -> dict[str, Any]:

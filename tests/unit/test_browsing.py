@@ -39,7 +39,9 @@ def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
         "product": "Chromium 1",
         "connections": [{"requests": number} for number in requests],
         "asked_first": [{"load": 1, "first": None, "by_rfc7540": None, "by_rfc9218": None}, asked],
+        "time_resolution_ns": 10**6,
         "connection_window_bytes": 15_728_640,
+        "stream_window_bytes": 6_291_456,
     }
 
 
@@ -56,14 +58,22 @@ def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
 def test_what_a_browser_must_have_done(folder: RunFolder, document: dict[str, Any], words: str | None) -> None:
     """One connection for all requests, whatever it made to spare, and in the measured load the script first."""
     (folder.client / "browser.json").write_text(json.dumps(document))
-    found = observed_browser(folder)
+    found = observed_browser(folder, 256)
     assert found["seeded"] is False
+    assert found["browser"]["stream_window_bytes"] == 6_291_456
     if words is None:
         check_browser(found["browser"], "script")
     else:
         with pytest.raises(InvalidRun) as caught:
             check_browser(found["browser"], "script")
         assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(("own_ns", "coarser_ns"), [(256, 10**6), (None, 10**6), (4 * 10**6, 4 * 10**6)])
+def test_the_coarser_clock_counts(folder: RunFolder, own_ns: int | None, coarser_ns: int) -> None:
+    """The net log has whole milliseconds, whatever clock it reads."""
+    (folder.client / "browser.json").write_text(json.dumps(_document(6)))
+    assert observed_browser(folder, own_ns)["clock_resolution_ns"] == coarser_ns
 
 
 def test_the_last_event_is_the_end(folder: RunFolder) -> None:

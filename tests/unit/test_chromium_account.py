@@ -32,7 +32,7 @@ from proxy.certificates import issue
 _FOLDER = Path(__file__).parent / "chromium"
 _SIZE = 4096
 _PAGE_SIZE = 558
-_STREAM_WINDOW = "value:6291456"
+_STREAM_WINDOW = 6_291_456
 
 Log = dict[str, Any]
 
@@ -115,7 +115,9 @@ def test_the_record_says_what_was_asked(made: Account, plan: Plan) -> None:
         {"load": load, "first": "script", "by_rfc7540": "script", "by_rfc9218": None} for load in (1, 2)
     ]
     assert [each["requests"] for each in found["connections"]] == [6, 0][: len(found["connections"])]
-    assert any(_STREAM_WINDOW in setting for setting in found["settings"])
+    assert any(f"value:{_STREAM_WINDOW}" in setting for setting in found["settings"])
+    assert found["stream_window_bytes"] == _STREAM_WINDOW
+    assert document(plan, "Chromium 1", replace(made, settings=[]), [])["stream_window_bytes"] == 65_535
     assert found["no_rfc7540_priorities"] is False
     script = next(each for each in found["requests"] if each["resource"] == "script")
     assert (script["weight"], script["depends_on"], script["field"]) == (183, "image", "u=2")
