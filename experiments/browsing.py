@@ -24,8 +24,8 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
 def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, Any]:
     """Of client/browser.json what run.json keeps: product, connections that carried requests, who was asked first.
 
-    resolution_ns: of the other clocks; the browser's net log may be coarser. Nothing seeds a browser: with the same seed
-    its runs agree to a few milliseconds, and not byte for byte.
+    resolution_ns: of the other clocks; the browser's net log may be coarser. Nothing seeds a browser: with the same
+    seed its runs agree to a few milliseconds, and not byte for byte.
     """
     document = read_json(folder.client / "browser.json")
     carrying = [connection for connection in document["connections"] if connection["requests"]]

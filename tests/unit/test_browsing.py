@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 
 from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser
-from experiments.errors import InvalidRun
+from experiments.entries import entry_of
+from experiments.errors import InvalidRun, Unavailable
+from experiments.fabrics.compose import Compose
+from experiments.fabrics.fabric import FABRICS
+from experiments.fabrics.virtual import memory_mib
 from experiments.knobs import scenario_from
+from experiments.making import wall_limit_s
 from experiments.order import Tools
 from experiments.record import RunFolder
+from experiments.request import Manner
 
+_LOG_PER_PAYLOAD = 4.6
 _TOOLS = Tools(programs={"chromium": "/usr/bin/chromium"}, versions={})
 
 
@@ -31,6 +38,33 @@ def test_each_client_is_told_what_it_needs(folder: RunFolder) -> None:
     chromium = client_command(scenario_from({"CLIENT": "chromium"}), folder, "python3", _TOOLS)
     assert chromium[1:3] == ("-m", "client.chromium")
     assert chromium[3:] == (str(plan), str(asked / "front.crt"), str(client), "/usr/bin/chromium")
+
+
+@pytest.mark.parametrize(("name", "link_s"), [("maps", 3 * 12.5), ("modem", 3 * 97.0)])
+def test_a_browsers_guest_has_the_time_of_its_link(name: str, link_s: float) -> None:
+    """There a browser may take all of its link time; the lab's own client does not."""
+    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample_ns=None)
+    knobs = dict(entry_of(name).knobs)
+    own = wall_limit_s(scenario_from(knobs), manner)
+    assert wall_limit_s(scenario_from(knobs | {"CLIENT": "chromium"}), manner) > own + 2 * link_s
+
+
+def test_the_guest_has_room_for_the_net_log() -> None:
+    """Which grows with every byte of payload."""
+    usual, long, large = (
+        memory_mib(scenario_from({"CLIENT": "chromium", "RELOADS": reloads, "SIZE": size}))
+        for reloads, size in (("2", "1M"), ("11", "1M"), ("2", "4M"))
+    )
+    assert long - usual >= 9 * 2 * _LOG_PER_PAYLOAD
+    assert large - usual >= 9 * 2 * _LOG_PER_PAYLOAD
+
+
+def test_containers_have_no_browser() -> None:
+    """Said before an engine is looked for."""
+    with pytest.raises(
+        Unavailable, match="CLIENT=chromium with FABRIC=compose cannot be used here: the client's image"
+    ):
+        Compose().probe(scenario_from({"CLIENT": "chromium"}), None)
 
 
 def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
