@@ -55,3 +55,11 @@ def last_event_ns(folder: RunFolder) -> int:
     *_, last = (folder.client / "events.jsonl").read_text().splitlines()
     t_ns: int = json.loads(last)["t_ns"]
     return t_ns
+
+
+def payload_span(folder: RunFolder) -> range:
+    """From the first payload of the measured load, which is the last, to the last."""
+    events = map(json.loads, (folder.client / "events.jsonl").read_text().splitlines())
+    times = [(event["load"], event["t_ns"]) for event in events if event["kind"] == "data"]
+    measured = [t_ns for load, t_ns in times if load == times[-1][0]]
+    return range(measured[0], measured[-1] + 1)

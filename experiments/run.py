@@ -9,7 +9,7 @@ from typing import Any
 
 from client.plan import STEPS, Plan, PlanKind, Protocol, maps_plan
 from client.priorities import Priorities
-from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser
+from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser, payload_span
 from experiments.capture import capturing
 from experiments.environment import Environment
 from experiments.errors import InvalidRun
@@ -34,6 +34,7 @@ from experiments.record import RunFolder, read_json, write_json
 from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario
 from experiments.tuning import (
     NO_SOCKET,
+    check_connection,
     check_ferry,
     check_live_socket,
     check_record,
@@ -128,6 +129,7 @@ def run_arm(
         if front.settings.server.over_tcp:
             observed |= live_socket_state(sockets, processes)
             check_live_socket(scenario, observed)
+            check_connection(read_json(folder.client / "socket.json")["port"], processes, payload_span(folder))
             observed |= {"record_bytes": _largest_record(folder.client / "socket.json")}
             check_record(scenario, observed)
         else:

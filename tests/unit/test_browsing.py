@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser
+from clock.cost import Cost
+from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser, payload_span
 from experiments.entries import entry_of
 from experiments.errors import InvalidRun, Unavailable
 from experiments.fabrics.compose import Compose
@@ -17,6 +18,9 @@ from experiments.making import wall_limit_s
 from experiments.order import Tools
 from experiments.record import RunFolder
 from experiments.request import Manner
+from experiments.tuning import check_connection
+from proxy.sampler import ProcessSample
+from proxy.usage import Usage
 
 _LOG_PER_PAYLOAD = 4.6
 _TOOLS = Tools(programs={"chromium": "/usr/bin/chromium"}, versions={})
@@ -114,3 +118,43 @@ def test_the_last_event_is_the_end(folder: RunFolder) -> None:
     """Of a browser's connection, which is over before its net log is read."""
     (folder.client / "events.jsonl").write_text('{"t_ns": 1}\n{"t_ns": 27}\n')
     assert last_event_ns(folder) == 27
+
+
+def test_the_measured_payload(folder: RunFolder) -> None:
+    """Of the last load; of what is asked for before, nothing is said."""
+    lines = [
+        (5, "data", 1),
+        (6, "ended", 1),
+        (9, "request-sent", 2),
+        (12, "data", 2),
+        (15, "data", 2),
+        (16, "ended", 2),
+    ]
+    events = [json.dumps({"t_ns": t_ns, "kind": kind, "load": load}) for t_ns, kind, load in lines]
+    (folder.client / "events.jsonl").write_text("\n".join(events))
+    assert payload_span(folder) == range(12, 16)
+
+
+@pytest.mark.parametrize(
+    ("seen", "others"),
+    [
+        ([(5, 50_002), (12, 50_001), (15, 50_001)], None),
+        ([(12, 50_001), (15, None)], None),
+        ([], None),
+        ([(12, 50_002), (15, 50_001)], r"\[50001, 50002\]"),
+        ([(15, 50_002)], r"\[50002\]"),
+    ],
+)
+def test_the_connection_looked_at_is_the_one_that_carried(
+    seen: list[tuple[int, int | None]], others: str | None
+) -> None:
+    """From the first payload on; before that a spare one is as good."""
+    usage = Usage(cpu_ns=None, voluntary_switches=None, involuntary_switches=None, read_calls=None, write_calls=None)
+    samples = [
+        ProcessSample(t_ns=t_ns, pid=1, peer_port=port, lowat_bytes=0, usage=usage, cost=Cost()) for t_ns, port in seen
+    ]
+    if others is None:
+        check_connection(50_001, samples, range(12, 16))
+    else:
+        with pytest.raises(InvalidRun, match=rf"looked at: asked for \[50001\], observed {others}"):
+            check_connection(50_001, samples, range(12, 16))
