@@ -16,11 +16,11 @@ from experiments import capture
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
 from experiments.instruments import instruments
+from experiments.loading import SERVER_NAME
 from experiments.order import Order, Tools
 from experiments.processes import tail
 from experiments.record import RUN_FORMAT, RunFolder, read_json, write_json
 from experiments.request import Arm, Manner
-from experiments.run import SERVER_NAME
 from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario, as_document
 from proxy.certificates import issue
 from proxy.server import catalogue
