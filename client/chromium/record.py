@@ -9,7 +9,7 @@ from typing import Any
 from client.chromium.account import Account, SentRequest
 from client.chromium.asked import Asked, Saying
 from client.chromium.browser import Shown, may_sandbox
-from client.chromium.netlog import RESOLUTION_NS
+from client.chromium.netlog import RESOLUTION_NS, Netlog
 from client.plan import Plan
 
 FORMAT = 1
@@ -17,13 +17,14 @@ _NO_RFC7540_PRIORITIES = "id:9 "
 _INITIAL_WINDOW = re.compile(r"id:4 .*value:(\d+)", re.ASCII)
 
 
-def document(plan: Plan, product: str, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
+def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
     """As results keep it; docs/results.md says what it means."""
     names = {sent.stream_id: sent.resource for sent in account.requests}
     loads = range(1, plan.loads + 1)
     return {
         "format": FORMAT,
-        "product": product,
+        "product": netlog.product,
+        "switches": netlog.switches,
         "playwright": version("playwright"),
         "sandbox": may_sandbox(),
         "time_resolution_ns": RESOLUTION_NS,
@@ -34,7 +35,7 @@ def document(plan: Plan, product: str, account: Account, shown: Sequence[Shown])
         "connection_window_bytes": account.connection_window_bytes,
         "server_settings": account.server_settings,
         "frames_sent": dict(account.frames_sent),
-        "requests": [_request(sent, names) for sent in account.requests],
+        "requests": [_request(sent, account, names) for sent in account.requests],
         "asked_first": [_asked(number, account.asked(number), names) for number in loads],
         "pages": [asdict(page) for page in shown],
     }
@@ -46,8 +47,8 @@ def _stream_window_bytes(settings: Sequence[str]) -> int:
     return next((int(found[1]) for found in said), 65_535)
 
 
-def _request(sent: SentRequest, names: Mapping[int, str]) -> dict[str, Any]:
-    with_request, *later = sent.sayings
+def _request(sent: SentRequest, account: Account, names: Mapping[int, str]) -> dict[str, Any]:
+    with_request, *later = (saying for saying in account.sayings if saying.stream_id == sent.stream_id)
     return {
         "load": sent.load,
         "resource": sent.resource,
