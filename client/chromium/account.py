@@ -17,11 +17,11 @@ from h2.errors import ErrorCodes
 
 from client.chromium.asked import Asked, Saying, asked
 from client.chromium.connections import SENT, Connection, connections, headers_of, measured
-from client.chromium.frames import Begun, Ended, FrameKind, FrameWalker
 from client.chromium.netlog import END, Entry, Netlog, NetlogError
 from client.chromium.tls13 import Direction, Secrets, client_random
 from client.events import Event, Kind
 from client.http2.engine import said
+from client.http2.walker import Begun, Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
 from client.pieces import DataPiece
 from client.plan import Plan
@@ -109,7 +109,7 @@ class _Following:
             for entry in netlog.entries
             if (entry.kind, entry.source) == ("HTTP2_SESSION_RECV_HEADERS", session)
         }
-        self._received, self._sent = FrameWalker(), FrameWalker()
+        self._received, self._sent = FrameWalker(), FrameWalker(preface=True)
 
     def follow(self) -> None:
         """Fill the account. Raises Unreadable."""
