@@ -19,6 +19,7 @@ from experiments.instruments import instruments
 from experiments.loading import SERVER_NAME
 from experiments.order import Order, Tools
 from experiments.processes import tail
+from experiments.programs import BROWSER, DRIVER
 from experiments.record import RUN_FORMAT, RunFolder, read_json, write_json
 from experiments.request import Arm, Manner
 from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario, as_document
@@ -176,6 +177,12 @@ def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
     return manner.load_deadline_ns or load_deadline_ns(scenario)
 
 
+def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
+    """Of what the run uses. Tools are found by server: those of a browser are another arm's, perhaps."""
+    others = () if scenario.client is ClientKind.CHROMIUM else (BROWSER, DRIVER)
+    return {name: version for name, version in tools.versions.items() if name not in others}
+
+
 def _order(run: Run, manner: Manner, tools: Tools) -> Order:
     return Order(
         knobs=run.arm.knobs,
@@ -186,7 +193,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
         load_deadline_ns=_deadline_ns(run.arm.scenario, manner),
         capture=manner.capture,
         programs=tools.programs,
-        versions=tools.versions,
+        versions=_versions(run.arm.scenario, tools),
         node_route=asdict(tools.node_route) if tools.node_route else None,
         tuner=asdict(tools.tuner) if run.arm.scenario.lowat == LOWAT_AUTO else None,
     )

@@ -14,10 +14,10 @@ from experiments.fabrics.compose import Compose
 from experiments.fabrics.fabric import FABRICS
 from experiments.fabrics.virtual import memory_mib
 from experiments.knobs import scenario_from
-from experiments.making import wall_limit_s
-from experiments.order import Tools
+from experiments.making import Run, lay_out, wall_limit_s
+from experiments.order import Order, Tools
 from experiments.record import RunFolder
-from experiments.request import Manner
+from experiments.request import Arm, Manner
 from experiments.tuning import check_connection
 from proxy.sampler import ProcessSample
 from proxy.usage import Usage
@@ -69,6 +69,17 @@ def test_containers_have_no_browser() -> None:
         Unavailable, match="CLIENT=chromium with FABRIC=compose cannot be used here: the client's image"
     ):
         Compose().probe(scenario_from({"CLIENT": "chromium"}), None)
+
+
+@pytest.mark.parametrize(("client", "named"), [("h2", ["nginx"]), ("chromium", ["nginx", "chromium", "playwright"])])
+def test_an_arm_names_what_it_uses(tmp_path: Path, client: str, named: list[str]) -> None:
+    """Not the browser of another arm with the same server."""
+    knobs = {"CLIENT": client}
+    tools = Tools(programs={}, versions={"nginx": "1", "chromium": "2", "playwright": "3"})
+    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample_ns=None)
+    folder = RunFolder(tmp_path / "run")
+    lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, manner, tools)
+    assert list(Order.read(folder).tools.versions) == named
 
 
 def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
