@@ -108,7 +108,7 @@ def _must_have_said(request: Mapping[str, Any]) -> None:
     field, weights = _SAID[request["resource"]]
     assert request["field"] == field
     assert request["exclusive"]
-    *_, last = [request, *request["later"]]
+    last = request["later"][-1] if request["later"] else request
     assert last["weight"] in weights
     assert [later["field"] for later in request["later"]] == [None] * len(request["later"])
     if request["resource"] != "image":
