@@ -21,6 +21,7 @@ from analysis.whereabouts import whereabouts
 FEWEST_LOOKS = 10
 """In a load; with fewer, as with SAMPLE=none, there is no ledger, and nothing to draw."""
 
+_BROWSER_STEP_NS = 10**6
 _IMAGE_PATH = "/image.jpg"
 
 
@@ -49,6 +50,14 @@ class _Link:
         return begins_ns if self.rate is None else round(self.rate.through_ns(begins_ns, frames_bytes))
 
 
+def _short(waited_ns: int, scenario: Mapping[str, Any]) -> str:
+    """A browser's times are cut off to whole milliseconds: what it had at once it may seem to have had before."""
+    by_browser = scenario.get("client", "h2") != "h2"  # older folders are without
+    if by_browser and -_BROWSER_STEP_NS < waited_ns < 0:
+        return "less than a millisecond"
+    return f"{waited_ns / 10**6:.1f} ms"
+
+
 def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> Ledger:
     """The ledger of a load; of the measured one, where the rate changes. Raises NoLedger."""
     image = Payload(evidence.events, load.number, IMAGE)
@@ -61,7 +70,7 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping
         raise NoLedger(f"the front's socket was looked at {len(sockets)} times during the load")
     waited_ns = load.script.first_byte_ns - load.script_available_ns
     if waited_ns < _look_ns(sockets):
-        raise NoLedger(f"the script waited {waited_ns / 10**6:.1f} ms, less than from one look to the next")
+        raise NoLedger(f"the script waited {_short(waited_ns, scenario)}, less than from one look to the next")
     if sockets[-1].sent_bytes < position:
         raise NoLedger("the front's socket was not looked at any more when the script was sent")
     if not layers.arrivals:

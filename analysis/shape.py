@@ -61,6 +61,7 @@ _SCENARIO = _object(
         "jitter_ns": _WHOLE,
     },
     optional={
+        "client": {"enum": ["h2", "chromium"]},
         "plan": _TEXT,
         "first": _TEXT,
         "dialect": _TEXT,

@@ -11,9 +11,10 @@ from typing import Any
 
 from experiments.errors import InvalidRun, LabError, StepFailed, Unavailable
 from experiments.fabrics.fabric import FABRICS
+from experiments.loading import Conditions
 from experiments.order import Order
 from experiments.record import RunFolder, write_json
-from experiments.run import Conditions, run_arm
+from experiments.run import run_arm
 
 
 def tell(step: str) -> None:

@@ -21,20 +21,23 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
     return (python, "-m", "client", plan, str(certificates.ca), str(folder.client))
 
 
-def observed_browser(folder: RunFolder) -> dict[str, Any]:
+def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, Any]:
     """Of client/browser.json what run.json keeps: product, connections that carried requests, who was asked first.
 
-    Nothing seeds a browser: with the same seed its runs agree to a few milliseconds, and not byte for byte.
+    resolution_ns: of the other clocks; the browser's net log may be coarser. Nothing seeds a browser: with the same
+    seed its runs agree to a few milliseconds, and not byte for byte.
     """
     document = read_json(folder.client / "browser.json")
     carrying = [connection for connection in document["connections"] if connection["requests"]]
     return {
         "seeded": False,
+        "clock_resolution_ns": max(resolution_ns or 0, document["time_resolution_ns"]),
         "browser": {
             "product": document["product"],
             "connections": len(carrying),
             "asked_first": document["asked_first"][-1],
             "connection_window_bytes": document["connection_window_bytes"],
+            "stream_window_bytes": document["stream_window_bytes"],
         },
     }
 
@@ -52,3 +55,11 @@ def last_event_ns(folder: RunFolder) -> int:
     *_, last = (folder.client / "events.jsonl").read_text().splitlines()
     t_ns: int = json.loads(last)["t_ns"]
     return t_ns
+
+
+def payload_span(folder: RunFolder) -> range:
+    """From the first payload of the measured load, which is the last, to the last."""
+    events = map(json.loads, (folder.client / "events.jsonl").read_text().splitlines())
+    times = [(event["load"], event["t_ns"]) for event in events if event["kind"] == "data"]
+    measured = [t_ns for load, t_ns in times if load == times[-1][0]]
+    return range(measured[0], measured[-1] + 1)

@@ -13,13 +13,13 @@ Given = Callable[[str], str]
 """What somebody wrote for the knob of that name, or its default."""
 
 
-def check(scenario: Scenario, given: Given) -> None:
-    """Raises ScenarioError."""
+def check(scenario: Scenario, given: Given, usual: Given) -> None:
+    """usual: what a knob's default is, in words. Raises ScenarioError."""
     _check_probe(scenario, given)
     _check_egress(scenario, given)
     server = catalogue()[scenario.server]
     _check_protocol(scenario, server, given)
-    _check_client(scenario, server, given)
+    _check_client(scenario, server, given, usual)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)
     _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
     if scenario.record_bytes is not None:
@@ -77,10 +77,8 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
 _CHROMIUM_WINDOW_BYTES = 6 * 2**20
 """What it offers each stream."""
 
-_USUAL_WINDOW_BYTES = 16 * 2**20
 
-
-def _check_client(scenario: Scenario, server: Server, given: Given) -> None:
+def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
     """What a browser does by itself, and what it does not speak. Raises ScenarioError."""
     if scenario.client is not ClientKind.CHROMIUM:
         return
@@ -99,8 +97,8 @@ def _check_client(scenario: Scenario, server: Server, given: Given) -> None:
         ("DIALECT", scenario.dialect == dialects.PLAIN, "plain with CLIENT=chromium: Chromium has its own priorities"),
         (
             "WINDOW",
-            scenario.window_bytes == _USUAL_WINDOW_BYTES,
-            "16M with CLIENT=chromium: Chromium has its own windows",
+            given("WINDOW").strip().upper() == usual("WINDOW"),
+            f"{usual('WINDOW')} with CLIENT=chromium: Chromium has its own windows",
         ),
         ("SIZE", scenario.size_bytes <= _CHROMIUM_WINDOW_BYTES, "at most 6M with CLIENT=chromium: that is its window"),
         (

@@ -3,7 +3,7 @@
 import os
 import secrets
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -11,11 +11,13 @@ from pathlib import Path
 
 from experiments import reuse
 from experiments.errors import StepFailed
-from experiments.execution.local import Local
+from experiments.execution.local import Local, bearable
+from experiments.fabrics.fabric import Fabric
 from experiments.making import Run
 from experiments.processes import in_utc
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, write_json
 from experiments.request import Request
+from experiments.scenario import ClientKind, Scenario
 
 _ROOT = Path(__file__).resolve().parent.parent
 _UNQUOTABLE = '"$\\{}'
@@ -39,8 +41,9 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     Whether the fabric can be used was asked when it was chosen (`fabrics.fabric.choose`).
     """
     manner = request.manner
-    executor = Local(manner, request.side_by_side or len(os.sched_getaffinity(0)), told=progress.step)
-    tools = executor.prepare([arm.scenario for arm in request.arms], partial(progress.step, "preparation"))
+    scenarios = [arm.scenario for arm in request.arms]
+    executor = Local(manner, request.side_by_side or side_by_side(scenarios, manner.fabric), told=progress.step)
+    tools = executor.prepare(scenarios, partial(progress.step, "preparation"))
     fingerprint = reuse.fingerprint_here(request, tools)
     if request.reuse and (found := reuse.newest(request.results.resolve(), fingerprint)):
         progress.reused(found)
@@ -69,6 +72,16 @@ def run_experiment(request: Request, progress: Progress) -> Path:
             },
         )
         return partial_folder.publish()
+
+
+def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
+    """As many as are bearable. But two arms of the lab's own client bear each other on real clocks, one per processor.
+
+    That is known of a few arms, not of a sweep, which goes on for hours.
+    """
+    if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
+        return bearable(scenarios, fabric)
+    return len(os.sched_getaffinity(0))
 
 
 def _runs(request: Request) -> list[Run]:

@@ -11,10 +11,9 @@ from typing import Any
 
 from experiments.entries import entry_of
 from experiments.errors import ScenarioError, UnknownKnob
-from experiments.fabrics.fabric import AUTO, FABRICS, Fabric, choose
+from experiments.fabrics.fabric import AUTO, FABRICS, choose
 from experiments.knobs import KNOBS, whole
-from experiments.request import Arm, Manner, Request, arms_for
-from experiments.scenario import ClientKind
+from experiments.request import Manner, Request, arms_for
 from netem import units
 from netem.shaper import Shaper
 from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
@@ -230,13 +229,5 @@ def request_from(words: Mapping[str, str]) -> Request:
         ),
         results=run["RESULTS"],
         seed=run["SEED"],
-        side_by_side=_side_by_side(arms, fabric),
         reuse=run["REUSE"],
     )
-
-
-def _side_by_side(arms: Sequence[Arm], fabric: Fabric) -> int | None:
-    """A browser is many processes; on a real clock what one of them waits for a processor is time that is measured."""
-    if fabric.virtual_clock or all(arm.scenario.client is ClientKind.H2 for arm in arms):
-        return None
-    return max(1, len(os.sched_getaffinity(0)) // 2)

@@ -327,5 +327,5 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
         name = str(error).partition(":")[0].upper()
         raise ScenarioError(name, knobs[name], KNOBS[name].allowed) from None
     scenario = Scenario(**fields)
-    combinations.check(scenario, lambda name: knobs.get(name, KNOBS[name].default))
+    combinations.check(scenario, lambda name: knobs.get(name, KNOBS[name].default), lambda name: KNOBS[name].default)
     return scenario

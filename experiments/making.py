@@ -16,18 +16,22 @@ from experiments import capture
 from experiments.errors import LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
 from experiments.instruments import instruments
+from experiments.loading import SERVER_NAME
 from experiments.order import Order, Tools
 from experiments.processes import tail
+from experiments.programs import BROWSER, DRIVER
 from experiments.record import RUN_FORMAT, RunFolder, read_json, write_json
 from experiments.request import Arm, Manner
-from experiments.run import SERVER_NAME
-from experiments.scenario import LOWAT_AUTO, Scenario, as_document
+from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario, as_document
 from proxy.certificates import issue
 from proxy.server import catalogue
 
 _WALL_LIMIT_S = 300.0
 _SLOWEST_BYTES_PER_S = 200_000
-"""Wall time of an arm in the guest depends on the bytes it moves, hardly on link time; an idle machine does 15 MB/s."""
+"""Wall time of an arm in the guest depends on the bytes it moves, hardly on link time; an idle machine does 15 MB/s.
+
+But a browser's depends on link time, too.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,10 +156,12 @@ def _write(
 def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
     """A run that takes longer on the wall clock hangs."""
     fabric: Fabric = manner.fabric
+    limit_s = _WALL_LIMIT_S
     if fabric.virtual_clock:
-        moved_bytes = (scenario.reloads + 1) * 2 * scenario.size_bytes
-        return _WALL_LIMIT_S + moved_bytes / _SLOWEST_BYTES_PER_S
-    return _WALL_LIMIT_S + (scenario.reloads + 1) * _deadline_ns(scenario, manner) / 10**9
+        limit_s += (scenario.reloads + 1) * 2 * scenario.size_bytes / _SLOWEST_BYTES_PER_S
+    if not fabric.virtual_clock or scenario.client is ClientKind.CHROMIUM:
+        limit_s += (scenario.reloads + 1) * _deadline_ns(scenario, manner) / 10**9
+    return limit_s
 
 
 def load_deadline_ns(scenario: Scenario) -> int:
@@ -171,6 +177,12 @@ def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
     return manner.load_deadline_ns or load_deadline_ns(scenario)
 
 
+def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
+    """Of what the run uses. Tools are found by server: those of a browser are another arm's, perhaps."""
+    others = () if scenario.client is ClientKind.CHROMIUM else (BROWSER, DRIVER)
+    return {name: version for name, version in tools.versions.items() if name not in others}
+
+
 def _order(run: Run, manner: Manner, tools: Tools) -> Order:
     return Order(
         knobs=run.arm.knobs,
@@ -181,7 +193,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
         load_deadline_ns=_deadline_ns(run.arm.scenario, manner),
         capture=manner.capture,
         programs=tools.programs,
-        versions=tools.versions,
+        versions=_versions(run.arm.scenario, tools),
         node_route=asdict(tools.node_route) if tools.node_route else None,
         tuner=asdict(tools.tuner) if run.arm.scenario.lowat == LOWAT_AUTO else None,
     )

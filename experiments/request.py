@@ -91,7 +91,7 @@ class Request:
     """What to do: arms, how often, how, where the folder goes.
 
     seed: of the first repetition; each further one has the next.
-    side_by_side: how many arms at once, None for one per processor.
+    side_by_side: how many arms at once, None for as many as this machine bears.
     reuse: whether a finished experiment that must come to the same will do.
     """
 

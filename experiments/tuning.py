@@ -51,6 +51,16 @@ def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[Proce
     }
 
 
+def check_connection(port: int, processes: Sequence[ProcessSample], load: range) -> None:
+    """See to it that the connection looked at was the client's own of that port. Raises InvalidRun.
+
+    load: when it carried the measured one, from the first payload on: before that none has carried more than another.
+    """
+    seen = {sample.peer_port for sample in processes if sample.t_ns in load} - {None}
+    if seen - {port}:
+        raise InvalidRun("the client's port of the connection that was looked at", [port], sorted(seen, key=str))
+
+
 def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compare the scenario with the live connection of the front. Raises InvalidRun.
 

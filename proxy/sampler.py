@@ -28,24 +28,26 @@ _SOCKET_LOOKS = 10  # per look at the process, which costs more
 class ProcessSample:
     """The process that serves the client, and its socket's own TCP_NOTSENT_LOWAT: 0 where the sysctl rules.
 
-    cost: of the sampler itself, looks and time so far.
+    peer_port: the client's own, of the connection that is looked at; None if none is established. cost: of the sampler
+    itself, looks and time so far.
     """
 
     t_ns: int
     pid: int
+    peer_port: int | None
     lowat_bytes: int
     usage: Usage
     cost: Cost
 
     def to_json(self) -> str:
         """One line of process.jsonl."""
-        own = {"t_ns": self.t_ns, "pid": self.pid, "lowat_bytes": self.lowat_bytes}
+        own = {"t_ns": self.t_ns, "pid": self.pid, "peer_port": self.peer_port, "lowat_bytes": self.lowat_bytes}
         return json.dumps(own | asdict(self.usage) | {"sampler": asdict(self.cost)})
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Self:
         """What `to_json` wrote."""
-        own = {name: document.pop(name) for name in ("t_ns", "pid", "lowat_bytes")}
+        own = {name: document.pop(name) for name in ("t_ns", "pid", "peer_port", "lowat_bytes")}
         cost = Cost(**document.pop("sampler"))
         return cls(usage=Usage(**document), cost=cost, **own)
 
@@ -114,9 +116,12 @@ class Sampler:
 
     def _look_at_process(self, now_ns: int) -> None:
         self._diag.look_around()
-        lowat_bytes, pid = self._live.lowat_bytes(self._diag.peer_port), self._live.holder
+        port = self._diag.peer_port
+        lowat_bytes, pid = self._live.lowat_bytes(port), self._live.holder
         if lowat_bytes is not None and pid is not None:
-            sample = ProcessSample(t_ns=now_ns, pid=pid, lowat_bytes=lowat_bytes, usage=usage(pid), cost=self._cost)
+            sample = ProcessSample(
+                t_ns=now_ns, pid=pid, peer_port=port, lowat_bytes=lowat_bytes, usage=usage(pid), cost=self._cost
+            )
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:
             raise FrontLost("the process of it that served the client has ended")

@@ -117,7 +117,9 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     yield f"{plain(scenario['delay_ns'] / 10**6)} ms"
     yield str(scenario["congestion_control"])
     yield f"send buffer {_buffer(scenario['sndbuf_bytes'])}"
-    yield f"page load {measured(run)['load']} on one connection"
+    # A browser makes connections to spare.
+    on = "one connection" if clients == [CLIENTS["h2"]] else "the connection that carried it"
+    yield f"page load {measured(run)['load']} on {on}"
     yield from _unusual(scenario)
     made = (fabric, run.observed.get("shaper"))
     yield ", ".join(str(word) for word in made if word)

@@ -44,8 +44,8 @@ def run(plan: Plan, certificate: Path, out: Path, program: Path) -> None:
             if trouble is None:
                 raise
             raise trouble from None
-    if trouble or made.trouble:
-        raise trouble or made.trouble or LoadFailed("it failed")
+    if found := trouble or made.trouble:
+        raise found
     for page in shown:
         if page.trouble:
             raise LoadFailed(page.trouble)
@@ -72,7 +72,7 @@ def _account(plan: Plan, netlog_file: Path, out: Path, shown: Sequence[Shown]) -
             "largest_record_bytes": made.largest_record_bytes,
         }
         (out / "socket.json").write_text(json.dumps(socket) + "\n")
-    text = json.dumps(document(plan, netlog.product, made, shown), indent=2)
+    text = json.dumps(document(plan, netlog, made, shown), indent=2)
     (out / "browser.json").write_text(text + "\n")
     keep(whole, out / "netlog.json.gz")
     return made

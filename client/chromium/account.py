@@ -6,20 +6,22 @@ Rules:
    own client. What was said of RFC 9218 after a request is read from the bytes sent: the net log does not tell it.
 2. The connection is the one that carried the measured load. A load begins with the request of the page.
 3. Requests that the plan does not know have events, too, under their path; no load waits for them.
+4. What is said of priorities is in one list, in the log's order: of two things in one millisecond times do not tell it.
 """
 
 import base64
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from h2.errors import ErrorCodes
 
 from client.chromium.asked import Asked, Saying, asked
 from client.chromium.connections import SENT, Connection, connections, headers_of, measured
-from client.chromium.frames import Begun, Ended, FrameKind, FrameWalker
 from client.chromium.netlog import END, Entry, Netlog, NetlogError
 from client.chromium.tls13 import Direction, Secrets, client_random
 from client.events import Event, Kind
 from client.http2.engine import said
+from client.http2.walker import Begun, Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
 from client.pieces import DataPiece
 from client.plan import Plan
@@ -27,23 +29,15 @@ from client.priorities import IMAGE, SCRIPT
 from client.records import Record
 from client.signals import Position
 
-# RFC 9113, 7, in their order.
-_ERROR_CODES = (
-    *("NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED"),
-    *("FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM"),
-    *("INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"),
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SentRequest:
-    """A request, and all that was said of its priority, the request's own signals first."""
+    """A request of a load."""
 
     load: int
     resource: str
     path: str
     stream_id: int
-    sayings: Sequence[Saying]
 
 
 @dataclass(kw_only=True)
@@ -51,7 +45,8 @@ class Account:
     """What a browser did, as far as it could be followed. trouble: what went wrong with its loads; None if nothing.
 
     events, arrivals: as the client's journal has them. settings: SETTINGS sent, in the net log's words.
-    connection_window_bytes: what flow control offered for all streams together. frames_sent: how many, by type.
+    connection_window_bytes: what flow control offered for all streams together. sayings: all that was said of requests'
+    priorities, in order; of each the request's own signals come first. frames_sent: how many, by type.
     largest_record_bytes: plaintext of the largest TLS record of the front's.
     """
 
@@ -63,6 +58,7 @@ class Account:
     connection_window_bytes: int | None = None
     frames_sent: Counter[str] = field(default_factory=Counter)
     requests: list[SentRequest] = field(default_factory=list)
+    sayings: list[Saying] = field(default_factory=list)
     local: tuple[str, int] | None = None
     largest_record_bytes: int = 0
     trouble: LoadFailed | None = None
@@ -72,8 +68,9 @@ class Account:
         streams = {sent.resource: sent.stream_id for sent in self.requests if sent.load == load}
         if not {IMAGE, SCRIPT} <= streams.keys():
             return None
-        sayings = [saying for sent in self.requests if sent.load == load for saying in sent.sayings]
-        return asked(sorted(sayings, key=lambda saying: saying.t_ns), streams[SCRIPT], streams[IMAGE])
+        numbers = {sent.stream_id for sent in self.requests if sent.load == load}
+        sayings = [saying for saying in self.sayings if saying.stream_id in numbers]
+        return asked(sayings, streams[SCRIPT], streams[IMAGE])
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
@@ -96,14 +93,6 @@ def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
     return made
 
 
-@dataclass(kw_only=True)
-class _Stream:
-    load: int
-    resource: str
-    path: str
-    sayings: list[Saying]
-
-
 class _Following:
     """One connection, followed from entry to entry."""
 
@@ -112,7 +101,7 @@ class _Following:
         self._socket, self._session = socket, session
         self._names = {} if plan.page is None else {plan.page.path: plan.page.name}
         self._names |= {request.path: request.name for request in plan.resources}
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, SentRequest] = {}
         self._left: dict[int, set[str]] = {}
         self._load = 0
         self._statuses = {
@@ -120,7 +109,7 @@ class _Following:
             for entry in netlog.entries
             if (entry.kind, entry.source) == ("HTTP2_SESSION_RECV_HEADERS", session)
         }
-        self._received, self._sent = FrameWalker(), FrameWalker()
+        self._received, self._sent = FrameWalker(), FrameWalker(preface=True)
 
     def follow(self) -> None:
         """Fill the account. Raises Unreadable."""
@@ -141,10 +130,7 @@ class _Following:
                 self._in_session(entry)
             elif entry.kind == SENT and self._is_page(entry):
                 self._load += 1  # on another connection
-        self._made.requests = [
-            SentRequest(load=each.load, resource=each.resource, path=each.path, stream_id=number, sayings=each.sayings)
-            for number, each in self._streams.items()
-        ]
+        self._made.requests = list(self._streams.values())
         self._conclude()
 
     def _directions(self) -> tuple[Direction, Direction]:
@@ -206,12 +192,13 @@ class _Following:
             field=headers.get("priority"),
         )
         resource = self._names.get(path, path)
-        self._streams[number] = _Stream(load=self._load, resource=resource, path=path, sayings=[saying])
+        self._streams[number] = SentRequest(load=self._load, resource=resource, path=path, stream_id=number)
+        self._made.sayings.append(saying)
         self._add(Kind.REQUEST_SENT, entry.t_ns, number, detail=self._words(saying))
 
     def _said_later(self, saying: Saying) -> None:
-        if stream := self._streams.get(saying.stream_id):
-            stream.sayings.append(saying)
+        if saying.stream_id in self._streams:
+            self._made.sayings.append(saying)
         self._add(Kind.PRIORITY_SENT, saying.t_ns, saying.stream_id, detail=self._words(saying))
 
     def _words(self, saying: Saying) -> str | None:
@@ -309,4 +296,4 @@ class _Following:
 
 def _code(number: bytes) -> str:
     value = int.from_bytes(number)
-    return _ERROR_CODES[value] if value < len(_ERROR_CODES) else str(value)
+    return ErrorCodes(value).name if value in list(ErrorCodes) else str(value)

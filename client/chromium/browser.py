@@ -3,7 +3,8 @@
 Rules:
 1. A fresh profile and home in a folder of its own, which also takes the net log; whoever made the folder removes it.
 2. Only the server's name resolves, and to the plan's address; only the key of the front's certificate is trusted beyond
-   what is trusted anyway. Nothing but the page and what it names is asked for.
+   what is trusted anyway. No proxy is used, whatever the environment names. Nothing but the page and what it names is
+   asked for.
 3. All other settings are the browser's and the driver's own: windows, priorities, when it connects, and how often.
 4. Loads are reloads of one page, on whichever connection the browser has; nothing is taken from a cache.
 """
@@ -92,6 +93,7 @@ def arguments(plan: Plan, certificate: Path, scratch: Path) -> list[str]:
         "--net-log-capture-mode=Everything",
         "--disable-gpu",
         "--disable-quic",
+        "--no-proxy-server",
     ]
 
 

@@ -10,6 +10,7 @@ Rules:
 
 import gzip
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ BEGIN, END = 1, 2
 """Phases of an event that takes time."""
 
 _OMITTED = "bytes"
+_BEFORE_SWITCH = re.compile(r"\s+(?=--)")
+_UNTOLD = re.compile(r"(=)(?:/.*|.*@.*)")
 
 
 class NetlogError(Exception):
@@ -39,9 +42,14 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Netlog:
-    """A whole log. product: the browser's name and version, in its own words."""
+    """A whole log. product: the browser's name and version, in its own words.
+
+    switches: of its command line, in order, with what its start script has added; values that are paths, or hold an @
+    as names with passwords do, are left out.
+    """
 
     product: str
+    switches: tuple[str, ...]
     entries: tuple[Entry, ...]
 
 
@@ -72,13 +80,23 @@ def netlog_from(document: Mapping[str, Any]) -> Netlog:
             for event in document["events"]
         )
         info = constants["clientInfo"]
-        return Netlog(product=f"{info['name']} {info['version']}", entries=entries)
+        product, switches = f"{info['name']} {info['version']}", _switches(info.get("command_line", ""))
+        return Netlog(product=product, switches=switches, entries=entries)
     except (KeyError, TypeError, ValueError) as error:
         raise NetlogError(f"not a net log as this reads it: {error!r}") from error
 
 
+def _switches(command_line: str) -> tuple[str, ...]:
+    """It is joined by blanks, which values have, too."""
+    _, *switches = _BEFORE_SWITCH.split(command_line)
+    return tuple(_UNTOLD.sub(r"\1...", switch) for switch in switches)
+
+
 def keep(document: dict[str, Any], file: Path) -> None:
-    """Write it, compressed and without the bytes of sockets."""
+    """Write it, compressed, without the bytes of sockets, and of the command line what `Netlog` has of it."""
+    info = document["constants"]["clientInfo"]
+    if "command_line" in info:
+        info["command_line"] = " ".join(_switches(info["command_line"]))
     for event in document["events"]:
         event.get("params", {}).pop(_OMITTED, None)
     with gzip.GzipFile(file, "wb", mtime=0) as packed:

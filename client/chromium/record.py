@@ -1,5 +1,6 @@
 """browser.json: what the browser is, what it said of priorities, and what the pages showed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -8,37 +9,46 @@ from typing import Any
 from client.chromium.account import Account, SentRequest
 from client.chromium.asked import Asked, Saying
 from client.chromium.browser import Shown, may_sandbox
-from client.chromium.netlog import RESOLUTION_NS
+from client.chromium.netlog import RESOLUTION_NS, Netlog
 from client.plan import Plan
 
 FORMAT = 1
 _NO_RFC7540_PRIORITIES = "id:9 "
+_INITIAL_WINDOW = re.compile(r"id:4 .*value:(\d+)", re.ASCII)
 
 
-def document(plan: Plan, product: str, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
+def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
     """As results keep it; docs/results.md says what it means."""
     names = {sent.stream_id: sent.resource for sent in account.requests}
     loads = range(1, plan.loads + 1)
     return {
         "format": FORMAT,
-        "product": product,
+        "product": netlog.product,
+        "switches": netlog.switches,
         "playwright": version("playwright"),
         "sandbox": may_sandbox(),
         "time_resolution_ns": RESOLUTION_NS,
         "connections": [asdict(connection) for connection in account.connections],
         "settings": account.settings,
         "no_rfc7540_priorities": any(_NO_RFC7540_PRIORITIES in setting for setting in account.settings),
+        "stream_window_bytes": _stream_window_bytes(account.settings),
         "connection_window_bytes": account.connection_window_bytes,
         "server_settings": account.server_settings,
         "frames_sent": dict(account.frames_sent),
-        "requests": [_request(sent, names) for sent in account.requests],
+        "requests": [_request(sent, account, names) for sent in account.requests],
         "asked_first": [_asked(number, account.asked(number), names) for number in loads],
         "pages": [asdict(page) for page in shown],
     }
 
 
-def _request(sent: SentRequest, names: Mapping[int, str]) -> dict[str, Any]:
-    with_request, *later = sent.sayings
+def _stream_window_bytes(settings: Sequence[str]) -> int:
+    """RFC 9113, 6.5.2, has the one where nothing is said."""
+    said = (found for setting in settings if (found := _INITIAL_WINDOW.search(setting)))
+    return next((int(found[1]) for found in said), 65_535)
+
+
+def _request(sent: SentRequest, account: Account, names: Mapping[int, str]) -> dict[str, Any]:
+    with_request, *later = (saying for saying in account.sayings if saying.stream_id == sent.stream_id)
     return {
         "load": sent.load,
         "resource": sent.resource,

@@ -38,17 +38,14 @@ class Compose:
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"
             raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
+        if scenario.client is ClientKind.CHROMIUM:
+            lack = "the client's image has no browser"
+            raise Unavailable("CLIENT=chromium with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         engine.check()
         server = catalogue()[scenario.server]
         if server.npm or not server.over_tcp:
             lack = "the images have no packages of npm" if server.npm else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
-        if scenario.client is ClientKind.CHROMIUM:
-            raise Unavailable(
-                "CLIENT=chromium with FABRIC=compose",
-                "the client's image has no browser",
-                "use FABRIC=virtual or netns",
-            )
         if shaper is Shaper.NETEM and (reason := no_netem()):
             raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
         wanted = scenario.congestion_control

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from math import ceil
 from pathlib import Path
 
 from experiments.cache import cache_folder
@@ -32,6 +33,8 @@ _BROWSER_MIB = 1024
 _MIB = 2**20
 # Copies of a response that may be in memory at once: origin, front's buffers, both send buffers, receive buffers.
 _COPIES = 8
+# Of each byte of a page's payload 4.6 are in a browser's net log: in a file in the guest's memory, as text, as values.
+_LOG_COPIES = 3 * 4.6
 
 
 class Virtual:
@@ -160,5 +163,8 @@ def _no_ferry() -> str | None:
 
 def memory_mib(scenario: Scenario) -> int:
     """What a guest is given for a run of that scenario; its processes would need no more outside."""
-    browser_mib = _BROWSER_MIB if scenario.client is ClientKind.CHROMIUM else 0
-    return _MEMORY_MIB + browser_mib + _COPIES * scenario.size_bytes // _MIB
+    own_mib = _MEMORY_MIB + _COPIES * scenario.size_bytes // _MIB
+    if scenario.client is not ClientKind.CHROMIUM:
+        return own_mib
+    payload_bytes = (scenario.reloads + 1) * 2 * scenario.size_bytes
+    return own_mib + _BROWSER_MIB + ceil(_LOG_COPIES * payload_bytes / _MIB)

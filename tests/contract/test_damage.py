@@ -12,6 +12,7 @@ import pytest
 from analysis.exports import recording
 from analysis.exports.formats import FORMATS, Format
 from analysis.figures.album import FIGURES
+from analysis.figures.arms import CLIENTS
 from analysis.journals import FolderError
 from analysis.load import Experiment, load_experiment
 from analysis.summary import summarize
@@ -118,3 +119,15 @@ def test_what_is_missing_is_no_result(folder: Path, journal: str) -> None:
     (folder / "control.1" / journal).unlink()
     with pytest.raises(FolderError, match=journal):
         FIGURES["ledger-area"](load_experiment(folder))
+
+
+def test_a_client_that_nobody_knows_is_damage(folder: Path) -> None:
+    """Older folders are without; what is there is one of those that a figure has words for."""
+    file = folder / "control.1" / "run.json"
+    document = json.loads(file.read_text())
+    for client in CLIENTS:
+        file.write_text(json.dumps({**document, "scenario": {**document["scenario"], "client": client}}))
+        assert summarize(load_experiment(folder))["status"] == "ok"
+    file.write_text(json.dumps({**document, "scenario": {**document["scenario"], "client": "netscape"}}))
+    with pytest.raises(FolderError, match=r"control\.1/run\.json: scenario/client: 'netscape' is not one of"):
+        load_experiment(folder)

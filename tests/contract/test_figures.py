@@ -1,5 +1,7 @@
 """Figures of real folders agree with the numbers, and nothing in them lies off the axis."""
 
+import json
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -12,13 +14,14 @@ import pytest
 
 from analysis.figures import clients, ladder, ledger_area, ledger_bar, timeline
 from analysis.figures.album import FIGURES
-from analysis.figures.arms import Arm, arms
+from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.palette import LAYERS
 from analysis.figures.sheet import Chart
 from analysis.ledger import WORDS, Layer
 from analysis.load import Experiment, load_experiment
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
+_LATER_NS = 470_000_000
 _Row = dict[str, Any]
 
 
@@ -59,14 +62,28 @@ def ledgers(experiment: Experiment) -> Iterator[tuple[Arm, Any]]:
 
 
 @pytest.fixture(scope="module")
-def browsed(sampled: Experiment) -> Experiment:
-    """Each arm a second time, as if a browser had been its client."""
+def browsed(sampled: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Experiment:
+    """Each arm a second time, as if a browser had been its client, to which payload came later."""
     runs = [*sampled.runs]
     for run in sampled.runs:
         scenario = {**run.scenario, "client": "chromium"}
         document = {**run.document, "arm": f"chromium-{run.arm}", "scenario": scenario}
-        runs.append(replace(run, document=document))
+        path = tmp_path_factory.mktemp("browsed") / f"chromium-{run.arm}.1"
+        shutil.copytree(run.path, path)
+        _delay_payload(path / "client" / "events.jsonl", _LATER_NS)
+        runs.append(replace(run, path=path, document=document))
     return replace(sampled, runs=tuple(runs))
+
+
+def _delay_payload(journal: Path, by_ns: int) -> None:
+    """Of image and script, and the end of each load."""
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    for event in events:
+        if event.get("resource") in ("image", "script") and event["kind"] in ("data", "data-header", "ended"):
+            event["t_ns"] += by_ns
+        if event["kind"] == "load-finished":
+            event["t_ns"] += by_ns
+    journal.write_text("".join(json.dumps(event) + "\n" for event in events))
 
 
 def test_clients_are_laid_beside_each_other(sampled: Experiment, browsed: Experiment) -> None:
@@ -75,12 +92,23 @@ def test_clients_are_laid_beside_each_other(sampled: Experiment, browsed: Experi
     assert [arm.name for arm in arms(browsed)][2:] == ["Chromium, LOWAT unset", "Chromium, LOWAT 16384"]
     for arm, panel in zip(arms(sampled), panels(clients.draw(browsed)), strict=True):
         said = words(panel)
-        assert {"h2", "Chromium"} <= set(said)
+        assert said.index("h2") < said.index("Chromium")
         for name, times in (("script", arm.load.script), ("image", arm.load.image)):
-            first_s, last_s = (arm.load.ms(t_ns) / 1000 for t_ns in (times.first_byte_ns, times.last_byte_ns))
-            assert said.count(f"{name} {first_s:.2f} to {last_s:.2f} s") == 2
+            own = [arm.load.ms(t_ns) / 1000 for t_ns in (times.first_byte_ns, times.last_byte_ns)]
+            both = [own, [t_s + _LATER_NS / 10**9 for t_s in own]]
+            assert [text for text in said if text.startswith(f"{name} ")] == [
+                f"{name} {first_s:.2f} to {last_s:.2f} s" for first_s, last_s in both
+            ]
             bars = [row for row in drawn(panel, "rect", "resource") if row["resource"] == name]
-            assert [(row["start"], row["end"]) for row in bars] == [(first_s, last_s)] * 2
+            for bar, (first_s, last_s) in zip(bars, both, strict=True):
+                assert (bar["start"], bar["end"]) == (pytest.approx(first_s), pytest.approx(last_s))
+
+
+def test_a_browser_has_connections_to_spare(sampled: Experiment, browsed: Experiment) -> None:
+    """So the headline says on which its page came."""
+    own, both = (list(headline(experiment, arms(experiment))) for experiment in (sampled, browsed))
+    assert any(text.endswith(" on one connection") for text in own)
+    assert any(text.endswith(" on the connection that carried it") for text in both)
 
 
 @pytest.mark.parametrize("name", FIGURES)

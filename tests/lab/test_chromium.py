@@ -23,6 +23,9 @@ _ENDLESS = (*_CHROMIUM, "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL
 _LOADING = "load 1 of 3"
 _SOON_S = 25.0
 _FEWEST_PROCESSES = 5
+_ALIKE_MS = 100.0
+_SAID = {"page": ("u=0, i", {256}), "image": ("u=2, i", {183, 220}), "script": ("u=2", {220})}
+"""Header field, and the weight in the end."""
 
 
 @pytest.fixture(autouse=True)
@@ -65,8 +68,15 @@ def test_in_the_guest_a_browser_is_as_good(run: Runs) -> None:
         arms = {name: done.arm(f"{client}-{name}") for name in ("control", "lowat-16384")}
         assert [arms[name]["verdict"] for name in arms] == ["inverted", "kept"]
         assert {arms[name]["observed"]["seeded"] for name in arms} == {client == "h2"}
-    for arm in ("chromium-control", "chromium-lowat-16384"):
-        _must_have_browsed(done, arm)
+    for name in ("control", "lowat-16384"):
+        own, browser = (done.arm(f"{client}-{name}") for client in ("h2", "chromium"))
+        for resource in ("script", "image"):
+            assert browser[resource] == pytest.approx(own[resource], abs=_ALIKE_MS)
+        assert browser["observed"]["clock_resolution_ns"] == 10**6 > own["observed"]["clock_resolution_ns"]
+        assert browser["observed"]["browser"]["stream_window_bytes"] == 6 * 2**20
+        _must_have_browsed(done, f"chromium-{name}")
+        versions = [set(_read(done, f"{client}-{name}", "env.json")["versions"]) for client in ("h2", "chromium")]
+        assert versions[1] - versions[0] == {"chromium", "playwright"}
     assert done.folder is not None
     files = album_save(load_experiment(done.folder))
     assert {f"clients.{ending}" for ending in ("svg", "png", "html")} <= {file.name for file in files}
@@ -82,7 +92,8 @@ def _must_have_browsed(done: Done, arm: str) -> None:
     # Of the last two either may be first: its scanner for what to load early races its parser.
     assert sorted(asked) == [(load, name) for load in (1, 2) for name in ("image", "page", "script")]
     assert [asked[0], asked[3]] == [(1, "page"), (2, "page")]
-    assert all(each["weight"] and each["field"] for each in browser["requests"])
+    for each in browser["requests"]:
+        _must_have_said(each)
     assert [each["first"] for each in browser["asked_first"]] == ["script", "script"]
     assert browser["frames_sent"]["HEADERS"] == len(asked)
     for page in browser["pages"]:
@@ -90,6 +101,18 @@ def _must_have_browsed(done: Done, arm: str) -> None:
         assert page["image_width"] > 0
         assert page["script_output"].startswith("the script ran ")
     _must_add_up(done, arm, run)
+
+
+def _must_have_said(request: Mapping[str, Any]) -> None:
+    """What docs/chromium.md has of it in a table: by both languages, and of the script what it comes to."""
+    field, weights = _SAID[request["resource"]]
+    assert request["field"] == field
+    assert request["exclusive"]
+    last = request["later"][-1] if request["later"] else request
+    assert last["weight"] in weights
+    assert [later["field"] for later in request["later"]] == [None] * len(request["later"])
+    if request["resource"] != "image":
+        assert (last["exclusive"], last["parent_stream_id"]) == (True, 0)
 
 
 def _must_add_up(done: Done, arm: str, run: Mapping[str, Any]) -> None:
@@ -125,6 +148,20 @@ def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals)
         assert f"interrupted by {number.name}; nothing was kept" in err
     nothing_is_left(lab)
     traces.must_be_gone()
+
+
+@pytest.mark.usefixtures("netns")
+def test_a_killed_lab_leaves_no_browser(lab: Lab) -> None:
+    """kill -9: its partial folder stays, and no process of the browser, no profile."""
+    traces = Traces()
+    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+        time.sleep(1.0)
+        traces.look(running.pid)
+        assert len([pid for pid in descendants(running.pid) if "/chromium" in words_of(pid)]) >= _FEWEST_PROCESSES
+        running.kill()
+        running.communicate(timeout=_SOON_S)
+    traces.must_be_gone()
+    nothing_is_left(lab, partial=1)
 
 
 @pytest.mark.usefixtures("netns")

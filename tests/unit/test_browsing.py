@@ -6,12 +6,23 @@ from typing import Any
 
 import pytest
 
-from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser
-from experiments.errors import InvalidRun
+from clock.cost import Cost
+from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser, payload_span
+from experiments.entries import entry_of
+from experiments.errors import InvalidRun, Unavailable
+from experiments.fabrics.compose import Compose
+from experiments.fabrics.fabric import FABRICS
+from experiments.fabrics.virtual import memory_mib
 from experiments.knobs import scenario_from
-from experiments.order import Tools
+from experiments.making import Run, lay_out, wall_limit_s
+from experiments.order import Order, Tools
 from experiments.record import RunFolder
+from experiments.request import Arm, Manner
+from experiments.tuning import check_connection
+from proxy.sampler import ProcessSample
+from proxy.usage import Usage
 
+_LOG_PER_PAYLOAD = 4.6
 _TOOLS = Tools(programs={"chromium": "/usr/bin/chromium"}, versions={})
 
 
@@ -33,13 +44,53 @@ def test_each_client_is_told_what_it_needs(folder: RunFolder) -> None:
     assert chromium[3:] == (str(plan), str(asked / "front.crt"), str(client), "/usr/bin/chromium")
 
 
+@pytest.mark.parametrize(("name", "link_s"), [("maps", 3 * 12.5), ("modem", 3 * 97.0)])
+def test_a_browsers_guest_has_the_time_of_its_link(name: str, link_s: float) -> None:
+    """There a browser may take all of its link time; the lab's own client does not."""
+    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample_ns=None)
+    knobs = dict(entry_of(name).knobs)
+    own = wall_limit_s(scenario_from(knobs), manner)
+    assert wall_limit_s(scenario_from(knobs | {"CLIENT": "chromium"}), manner) > own + 2 * link_s
+
+
+def test_the_guest_has_room_for_the_net_log() -> None:
+    """Which grows with every byte of payload."""
+    usual, long, large = (
+        memory_mib(scenario_from({"CLIENT": "chromium", "RELOADS": reloads, "SIZE": size}))
+        for reloads, size in (("2", "1M"), ("11", "1M"), ("2", "4M"))
+    )
+    assert long - usual >= 9 * 2 * _LOG_PER_PAYLOAD
+    assert large - usual >= 9 * 2 * _LOG_PER_PAYLOAD
+
+
+def test_containers_have_no_browser() -> None:
+    """Said before an engine is looked for."""
+    with pytest.raises(
+        Unavailable, match="CLIENT=chromium with FABRIC=compose cannot be used here: the client's image"
+    ):
+        Compose().probe(scenario_from({"CLIENT": "chromium"}), None)
+
+
+@pytest.mark.parametrize(("client", "named"), [("h2", ["nginx"]), ("chromium", ["nginx", "chromium", "playwright"])])
+def test_an_arm_names_what_it_uses(tmp_path: Path, client: str, named: list[str]) -> None:
+    """Not the browser of another arm with the same server."""
+    knobs = {"CLIENT": client}
+    tools = Tools(programs={}, versions={"nginx": "1", "chromium": "2", "playwright": "3"})
+    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample_ns=None)
+    folder = RunFolder(tmp_path / "run")
+    lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, manner, tools)
+    assert list(Order.read(folder).tools.versions) == named
+
+
 def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
     asked = {"load": 2, "first": first, "by_rfc7540": first, "by_rfc9218": None}
     return {
         "product": "Chromium 1",
         "connections": [{"requests": number} for number in requests],
         "asked_first": [{"load": 1, "first": None, "by_rfc7540": None, "by_rfc9218": None}, asked],
+        "time_resolution_ns": 10**6,
         "connection_window_bytes": 15_728_640,
+        "stream_window_bytes": 6_291_456,
     }
 
 
@@ -56,8 +107,9 @@ def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
 def test_what_a_browser_must_have_done(folder: RunFolder, document: dict[str, Any], words: str | None) -> None:
     """One connection for all requests, whatever it made to spare, and in the measured load the script first."""
     (folder.client / "browser.json").write_text(json.dumps(document))
-    found = observed_browser(folder)
+    found = observed_browser(folder, 256)
     assert found["seeded"] is False
+    assert found["browser"]["stream_window_bytes"] == 6_291_456
     if words is None:
         check_browser(found["browser"], "script")
     else:
@@ -66,7 +118,54 @@ def test_what_a_browser_must_have_done(folder: RunFolder, document: dict[str, An
         assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(("own_ns", "coarser_ns"), [(256, 10**6), (None, 10**6), (4 * 10**6, 4 * 10**6)])
+def test_the_coarser_clock_counts(folder: RunFolder, own_ns: int | None, coarser_ns: int) -> None:
+    """The net log has whole milliseconds, whatever clock it reads."""
+    (folder.client / "browser.json").write_text(json.dumps(_document(6)))
+    assert observed_browser(folder, own_ns)["clock_resolution_ns"] == coarser_ns
+
+
 def test_the_last_event_is_the_end(folder: RunFolder) -> None:
     """Of a browser's connection, which is over before its net log is read."""
     (folder.client / "events.jsonl").write_text('{"t_ns": 1}\n{"t_ns": 27}\n')
     assert last_event_ns(folder) == 27
+
+
+def test_the_measured_payload(folder: RunFolder) -> None:
+    """Of the last load; of what is asked for before, nothing is said."""
+    lines = [
+        (5, "data", 1),
+        (6, "ended", 1),
+        (9, "request-sent", 2),
+        (12, "data", 2),
+        (15, "data", 2),
+        (16, "ended", 2),
+    ]
+    events = [json.dumps({"t_ns": t_ns, "kind": kind, "load": load}) for t_ns, kind, load in lines]
+    (folder.client / "events.jsonl").write_text("\n".join(events))
+    assert payload_span(folder) == range(12, 16)
+
+
+@pytest.mark.parametrize(
+    ("seen", "others"),
+    [
+        ([(5, 50_002), (12, 50_001), (15, 50_001)], None),
+        ([(12, 50_001), (15, None)], None),
+        ([], None),
+        ([(12, 50_002), (15, 50_001)], r"\[50001, 50002\]"),
+        ([(15, 50_002)], r"\[50002\]"),
+    ],
+)
+def test_the_connection_looked_at_is_the_one_that_carried(
+    seen: list[tuple[int, int | None]], others: str | None
+) -> None:
+    """From the first payload on; before that a spare one is as good."""
+    usage = Usage(cpu_ns=None, voluntary_switches=None, involuntary_switches=None, read_calls=None, write_calls=None)
+    samples = [
+        ProcessSample(t_ns=t_ns, pid=1, peer_port=port, lowat_bytes=0, usage=usage, cost=Cost()) for t_ns, port in seen
+    ]
+    if others is None:
+        check_connection(50_001, samples, range(12, 16))
+    else:
+        with pytest.raises(InvalidRun, match=rf"looked at: asked for \[50001\], observed {others}"):
+            check_connection(50_001, samples, range(12, 16))

@@ -32,7 +32,7 @@ from proxy.certificates import issue
 _FOLDER = Path(__file__).parent / "chromium"
 _SIZE = 4096
 _PAGE_SIZE = 558
-_STREAM_WINDOW = "value:6291456"
+_STREAM_WINDOW = 6_291_456
 
 Log = dict[str, Any]
 
@@ -108,14 +108,17 @@ def test_priorities_are_told_with_the_requests(made: Account) -> None:
     assert made.frames_sent["PRIORITY_UPDATE"] == 0
 
 
-def test_the_record_says_what_was_asked(made: Account, plan: Plan) -> None:
+def test_the_record_says_what_was_asked(made: Account, plan: Plan, log: Log) -> None:
     """By the tree the script is first; by the header field neither."""
-    found = document(plan, "Chromium 1", made, [])
+    netlog = netlog_from(log)
+    found = document(plan, netlog, made, [])
     assert found["asked_first"] == [
         {"load": load, "first": "script", "by_rfc7540": "script", "by_rfc9218": None} for load in (1, 2)
     ]
     assert [each["requests"] for each in found["connections"]] == [6, 0][: len(found["connections"])]
-    assert any(_STREAM_WINDOW in setting for setting in found["settings"])
+    assert any(f"value:{_STREAM_WINDOW}" in setting for setting in found["settings"])
+    assert found["stream_window_bytes"] == _STREAM_WINDOW
+    assert document(plan, netlog, replace(made, settings=[]), [])["stream_window_bytes"] == 65_535
     assert found["no_rfc7540_priorities"] is False
     script = next(each for each in found["requests"] if each["resource"] == "script")
     assert (script["weight"], script["depends_on"], script["field"]) == (183, "image", "u=2")
@@ -126,6 +129,31 @@ def test_the_record_says_what_was_asked(made: Account, plan: Plan) -> None:
 def _entries(log: Log, kind: str) -> list[dict[str, Any]]:
     number = log["constants"]["logEventTypes"][kind]
     return [event for event in log["events"] if event["type"] == number]
+
+
+def test_what_is_said_in_one_millisecond_keeps_its_order(log: Log, secrets: Secrets, plan: Plan) -> None:
+    """The script is raised, then the image above it: of all the image is first, though the times do not tell."""
+    raised = _entries(log, "HTTP2_STREAM_SEND_PRIORITY")[-1]
+    image = _entries(log, "HTTP2_SESSION_SEND_HEADERS")[-2]["params"]["stream_id"]
+    above = copy.deepcopy(raised)
+    above["params"] |= {"stream_id": image, "parent_stream_id": 0, "exclusive": True}
+    log["events"].insert(log["events"].index(raised) + 1, above)
+    for event in log["events"]:
+        event["time"] = raised["time"]
+    found = account(netlog_from(log), secrets, plan).asked(2)
+    assert found is not None
+    assert found.first == image
+
+
+def test_the_command_line_is_told_without_paths_and_passwords(log: Log, plan: Plan, made: Account) -> None:
+    """Values may hold blanks; what names this machine's folders, or somebody, stands nowhere."""
+    log["constants"]["clientInfo"]["command_line"] = (
+        "/usr/lib/chromium/chromium --headless --rules=MAP a 198.18.1.2:443, MAP * ~NOTFOUND --log=/home/me/netlog.json"
+        " --proxy-server=me:secret@198.18.0.9 --flag-switches-begin"
+    )
+    netlog = netlog_from(log)
+    told = ("--headless", "--rules=MAP a 198.18.1.2:443, MAP * ~NOTFOUND", "--log=...", "--proxy-server=...")
+    assert document(plan, netlog, made, [])["switches"] == (*told, "--flag-switches-begin")
 
 
 def _another_status(log: Log) -> None:
@@ -209,22 +237,25 @@ def test_what_is_no_net_log_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_it_is_kept_without_the_bytes(log: Log, tmp_path: Path) -> None:
-    """Compressed; all else is as it was."""
+    """Compressed, and without paths; all else is as it was."""
     file = tmp_path / "netlog.json.gz"
     events = len(log["events"])
+    log["constants"]["clientInfo"]["command_line"] = "/usr/bin/chromium --log=/home/me/netlog.json --headless"
     keep(log, file)
     kept = json.loads(gzip.decompress(file.read_bytes()))
     assert len(kept["events"]) == events
+    assert kept["constants"]["clientInfo"]["command_line"] == "--log=... --headless"
     assert not any("bytes" in event.get("params", {}) for event in kept["events"])
     assert any("byte_count" in event.get("params", {}) for event in kept["events"])
 
 
 def test_only_the_front_is_resolved_and_trusted(plan: Plan, tmp_path: Path) -> None:
-    """Its name alone, by the key of its certificate."""
+    """Its name alone, by the key of its certificate; and no proxy of the user's is asked."""
     words = arguments(plan, issue(tmp_path, plan.server_name, seed=1).chain, tmp_path)
     assert "--host-resolver-rules=MAP maps.test 198.18.1.2:443, MAP * ~NOTFOUND" in words
     (trusted,) = (word for word in words if "spki" in word)
     assert len(trusted.partition("=")[2]) == 44
+    assert "--no-proxy-server" in words
 
 
 @pytest.mark.parametrize(
@@ -271,8 +302,7 @@ def test_a_priority_update_is_read_from_what_was_sent(log: Log, secrets: Secrets
     assert earlier
     made = account(netlog_from(log), secrets, plan)
     assert made.frames_sent["PRIORITY_UPDATE"] == 1
-    (sent,) = (sent for sent in made.requests if sent.stream_id == last)
-    assert "u=1" in [saying.field for saying in sent.sayings]
+    assert "u=1" in [saying.field for saying in made.sayings if saying.stream_id == last]
     found = made.asked(2)
     assert found is not None
     assert found.by_field == last

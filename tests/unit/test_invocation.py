@@ -6,7 +6,6 @@ import pytest
 
 from experiments.entries import read_entry
 from experiments.errors import ScenarioError
-from experiments.fabrics.fabric import FABRICS
 from experiments.invocation import request_from, split_words
 from experiments.request import arms_for
 
@@ -185,22 +184,3 @@ def test_bad_scenario_file(tmp_path: Path, text: str, named: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         read_entry(path)
     assert named in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ({"CLIENT": "chromium", "FABRIC": "netns"}, 2),
-        ({"CLIENT": "h2,chromium", "FABRIC": "netns"}, 2),
-        ({"CLIENT": "h2", "FABRIC": "netns"}, None),
-        ({"CLIENT": "chromium", "FABRIC": "virtual"}, None),
-    ],
-)
-def test_a_browser_needs_processors(
-    monkeypatch: pytest.MonkeyPatch, words: dict[str, str], expected: int | None
-) -> None:
-    """On a real clock; on a virtual one nobody waits."""
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(5)))
-    for name in ("netns", "virtual"):
-        monkeypatch.setattr(FABRICS[name], "probe", lambda *_: None)
-    assert request_from(words).side_by_side == expected

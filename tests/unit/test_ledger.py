@@ -170,6 +170,23 @@ def test_committed_bytes_behind_others() -> None:
     assert parts[Layer.COMMITTED] == (HANDED_MS - 295) * MS
 
 
+@pytest.mark.parametrize(
+    ("client", "first_ns", "words"),
+    [
+        ("chromium", AVAILABLE_MS * MS - 700_000, "waited less than a millisecond, less than from one look"),
+        ("chromium", (AVAILABLE_MS - 2) * MS, "waited -2.0 ms"),
+        ("chromium", AVAILABLE_MS * MS + 700_000, "waited 0.7 ms"),
+        ("h2", AVAILABLE_MS * MS - 700_000, "waited -0.7 ms"),
+    ],
+)
+def test_a_browser_cuts_off_its_times(client: str, first_ns: int, words: str) -> None:
+    """So what it had at once seems to have come before it was there; by more than a millisecond that is no excuse."""
+    (load,) = page_loads(evidence())
+    soon = replace(load, script=replace(load.script, first_byte_ns=first_ns))
+    with pytest.raises(NoLedger, match=words):
+        ledger(soon, evidence(), layers(), {**SCENARIO, "client": client})
+
+
 def test_in_words() -> None:
     """The parts in order, short ones left out, and what run.json keeps."""
     document = made().as_document()

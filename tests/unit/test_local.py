@@ -15,11 +15,14 @@ from experiments.errors import StepFailed
 from experiments.execution import local
 from experiments.execution.executor import Ended, Room
 from experiments.execution.local import Local, bearable
+from experiments.experiment import side_by_side
 from experiments.fabrics.fabric import Fabric
+from experiments.knobs import scenario_from
 from experiments.making import Ending, Run
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep
 from tests.unit.sweeping import CopyingFabric, sweep_of
 
+VIRTUAL, REAL = CopyingFabric(), CopyingFabric(virtual_clock=False)
 VALUES = {"LOWAT": ("none", "4096", "16384", "65536")}
 
 
@@ -210,3 +213,25 @@ def test_on_a_real_clock_an_arm_has_two_processors(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(local, "_available_mib", lambda: 100_000)
     monkeypatch.setattr(local, "memory_room_mib", lambda _: 0)
     assert bearable(sweep_of(VALUES).scenarios, cast("Fabric", CopyingFabric(virtual_clock=False))) == most
+
+
+@pytest.mark.parametrize(
+    ("clients", "fabric", "processors", "most"),
+    [
+        (("h2", "h2"), VIRTUAL, 2, 2),
+        (("h2", "h2"), REAL, 2, 2),
+        (("chromium",), REAL, 2, 1),
+        (("h2", "chromium"), REAL, 5, 2),
+        (("h2",), VIRTUAL, 8, 6),
+        (("h2", "chromium"), VIRTUAL, 8, 2),
+    ],
+)
+def test_an_experiment_has_as_many_arms_at_once_as_the_machine_bears(
+    monkeypatch: pytest.MonkeyPatch, clients: tuple[str, ...], fabric: CopyingFabric, processors: int, most: int
+) -> None:
+    """Of ordinary arms two on two processors; a browser is many processes, and its guest large."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+    monkeypatch.setattr(local, "_available_mib", lambda: 3500)
+    monkeypatch.setattr(local, "memory_room_mib", lambda _: 100_000)
+    scenarios = [scenario_from({"CLIENT": client}) for client in clients]
+    assert side_by_side(scenarios, cast("Fabric", fabric)) == most

@@ -1,9 +1,11 @@
 """How far a sweep is, and how long it takes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from experiments.entries import entry_of
 from experiments.knobs import scenario_from
 from experiments.sweep import estimate
 from experiments.sweep.estimate import duration
@@ -100,6 +102,21 @@ def test_what_makes_a_run_longer() -> None:
     both = estimate.of_all([modem, modem], 10, virtual_clock=False, side_by_side=2, runs_per_command=1)
     assert both.wall_s == pytest.approx(5 * estimate.wall_s(modem, virtual_clock=False))
     assert both.link_s == pytest.approx(10 * estimate.link_s(modem))
+
+
+@pytest.mark.parametrize(
+    ("knobs", "measured_s"),
+    [
+        ({}, 20.7),
+        ({"RELOADS": "0"}, 11.4),
+        ({"RATE": "unlimited", "DELAY": "1ms"}, 9.8),
+        (entry_of("modem").knobs, 75.0),
+    ],
+)
+def test_a_browser_takes_its_time(knobs: Mapping[str, str], measured_s: float) -> None:
+    """In the guest, too: to begin, and for each second of link time; good to a factor of two."""
+    scenario = scenario_from({**knobs, "CLIENT": "chromium"})
+    assert measured_s / 2 < estimate.wall_s(scenario, virtual_clock=True) < measured_s * 2
 
 
 def test_a_guest_takes_a_while_to_begin() -> None:

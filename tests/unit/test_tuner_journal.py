@@ -78,7 +78,7 @@ def test_a_record_of_the_kernels(family: int, address: bytes, peer: str, error: 
 
 def _sample(t_ns: int, lowat_bytes: int) -> ProcessSample:
     used = Usage(cpu_ns=None, voluntary_switches=None, involuntary_switches=None, read_calls=None, write_calls=None)
-    return ProcessSample(t_ns=t_ns, pid=1, lowat_bytes=lowat_bytes, usage=used, cost=Cost())
+    return ProcessSample(t_ns=t_ns, pid=1, peer_port=443, lowat_bytes=lowat_bytes, usage=used, cost=Cost())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 Rules:
 1. Bytes may be cut anywhere. What is before the first frame, the client's preface, is passed over.
-2. Only the layout is understood (RFC 9113, 4.1 and 6.1): the browser has judged already whether the peer behaves.
+2. Only the layout is understood (RFC 9113, 4.1 and 6.1): others judge whether the peer behaves.
 """
 
 from collections.abc import Iterator
@@ -74,9 +74,10 @@ class Ended:
 
 
 class FrameWalker:
-    """Feed it plaintext in order."""
+    """Feed it plaintext in order. preface: whether it begins with the client's; what it says is not looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, preface: bool = False) -> None:
+        self._preface_left = len(PREFACE) if preface else 0
         self._header = bytearray()
         self._payload = bytearray()
         self._frame: Frame | None = None
@@ -86,7 +87,8 @@ class FrameWalker:
 
     def feed(self, data: bytes) -> Iterator[Begun | DataPiece | Ended]:
         """What these bytes show, in order."""
-        view = memoryview(data)
+        view = memoryview(data)[self._preface_left :]
+        self._preface_left = max(0, self._preface_left - len(data))
         while view:
             if self._frame is None:
                 take = _HEADER_BYTES - len(self._header)
@@ -111,12 +113,6 @@ class FrameWalker:
                 yield from self._end_if_complete()
 
     def _begin(self) -> Iterator[Begun | Ended]:
-        if PREFACE.startswith(bytes(self._header)):
-            self._left = len(PREFACE) - _HEADER_BYTES
-            self._frame = Frame(kind=FrameKind.DATA, flags=0, stream_id=0, length_bytes=self._left)
-            self._padding = self._left
-            self._header.clear()
-            return
         kind, flags = self._header[3], self._header[4]
         self._frame = Frame(
             kind=kind,
@@ -137,5 +133,4 @@ class FrameWalker:
         frame, self._frame = self._frame, None
         payload = bytes(self._payload)
         self._payload.clear()
-        if frame.stream_id or frame.kind != FrameKind.DATA:  # the preface is none
-            yield Ended(frame=frame, payload=payload)
+        yield Ended(frame=frame, payload=payload)

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.chromium.frames import PREFACE, Begun, Ended, FrameKind, FrameWalker
+from client.http2.walker import PREFACE, Begun, Ended, FrameKind, FrameWalker
 from client.pieces import DataPiece
 
 
@@ -30,7 +30,7 @@ _STREAM = b"".join(
 @given(st.lists(st.integers(0, len(_STREAM)), max_size=12))
 def test_cuts_change_nothing(cuts: list[int]) -> None:
     """Frames, their ends and payload without padding; the preface is no frame."""
-    walker = FrameWalker()
+    walker = FrameWalker(preface=True)
     at = [0, *sorted(cuts), len(_STREAM)]
     seen = [each for start, end in pairwise(at) for each in walker.feed(_STREAM[start:end])]
     ended = [(each.frame.name, each.payload) for each in seen if isinstance(each, Ended)]
