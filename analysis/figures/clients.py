@@ -4,7 +4,7 @@ A panel for each scenario, with and without LOWAT; in it each client has two bar
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -12,10 +12,16 @@ import altair as alt
 from analysis.figures import sheet
 from analysis.figures.arms import CLIENTS, Arm, arms, headline
 from analysis.figures.lettering import beside
-from analysis.figures.palette import INK, QUIET, RESOURCES
-from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, values
+from analysis.figures.palette import INK, QUIET
+from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel
 from analysis.load import Experiment
 from analysis.metrics import IMAGE, SCRIPT
+
+_TOOLTIP = [
+    alt.Tooltip("resource:N", title="resource"),
+    alt.Tooltip("start:Q", title="first byte, s", format=",.3f"),
+    alt.Tooltip("end:Q", title="last byte, s", format=",.3f"),
+]
 
 _ROW_PX = 40
 _BAR = 0.33
@@ -68,7 +74,7 @@ def _panel(group: Sequence[Arm], axis: Axis, *, is_last: bool) -> Chart:
     if not alike:
         told = ", ".join(f"{verdict} with {client}" for client, verdict in verdicts.items())
     subtitle = " ".join(_asked(arm) for arm in group).split()
-    return panel.made_of([_bars(bars, panel), *texts], sheet.title(f"{group[0].setting}: {told}", subtitle))
+    return panel.made_of([panel.bars(bars, _TOOLTIP), *texts], sheet.title(f"{group[0].setting}: {told}", subtitle))
 
 
 def _client(arm: Arm) -> str:
@@ -83,24 +89,3 @@ def _asked(arm: Arm) -> str:
         if event.load == arm.load.number and event.kind in _SAYS and event.resource in (SCRIPT, IMAGE)
     ]
     return f"{_client(arm)} asked: {', then '.join(said)}."
-
-
-def _bars(rows: Sequence[Mapping[str, Any]], panel: Panel) -> Chart:
-    return (
-        alt.Chart(values(rows))
-        .mark_rect()
-        .encode(
-            x=panel.x(),
-            x2=alt.X2("end:Q"),
-            y=panel.y("base"),
-            y2=alt.Y2("top:Q"),
-            color=alt.Color(
-                "resource:N", scale=alt.Scale(domain=list(RESOURCES), range=list(RESOURCES.values())), legend=None
-            ),
-            tooltip=[
-                alt.Tooltip("resource:N", title="resource"),
-                alt.Tooltip("start:Q", title="first byte, s", format=",.3f"),
-                alt.Tooltip("end:Q", title="last byte, s", format=",.3f"),
-            ],
-        )
-    )

@@ -17,6 +17,12 @@ from analysis.ladder import Reached, Rung, ladder
 from analysis.load import Experiment
 from analysis.metrics import IMAGE, SCRIPT
 
+_TOOLTIP = [
+    alt.Tooltip("rung:N", title="rung"),
+    alt.Tooltip("end:Q", title="ms after the first packet", format=",.3f"),
+    alt.Tooltip("step_ms:Q", title="ms after the rung before", format=",.3f"),
+]
+
 _ROW_PX = 40
 _BAR = 0.27
 _GAP_ROWS = 0.8
@@ -67,7 +73,7 @@ def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Chart:
             texts.append(panel.text(beside(words, axis.pixels(end), FONT - 2, WIDTH), at, INK))
             row -= 1
         row -= _GAP_ROWS
-    return panel.made_of([_bars(bars, panel), _ends(bars, panel), *texts], sheet.title(*_words(arm, ladders)))
+    return panel.made_of([panel.bars(bars, _TOOLTIP), _ends(bars, panel), *texts], sheet.title(*_words(arm, ladders)))
 
 
 def _steps(arm: Arm, rungs: Sequence[Reached]) -> Iterator[tuple[float, float, Rung, str]]:
@@ -93,27 +99,6 @@ def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
         return words, []
     usable_s, whole_s = (arm.load.ms(t_ns) / 1000 for t_ns in (payload_ns, whole_ns))
     return words, f"usable at {usable_s:.2f} s; who is told of whole DATA frames only would say {whole_s:.2f} s".split()
-
-
-def _bars(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:
-    return (
-        alt.Chart(values(rows))
-        .mark_rect()
-        .encode(
-            x=panel.x(),
-            x2=alt.X2("end:Q"),
-            y=panel.y("base"),
-            y2=alt.Y2("top:Q"),
-            color=alt.Color(
-                "resource:N", scale=alt.Scale(domain=list(RESOURCES), range=list(RESOURCES.values())), legend=None
-            ),
-            tooltip=[
-                alt.Tooltip("rung:N", title="rung"),
-                alt.Tooltip("end:Q", title="ms after the first packet", format=",.3f"),
-                alt.Tooltip("step_ms:Q", title="ms after the rung before", format=",.3f"),
-            ],
-        )
-    )
 
 
 def _ends(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:

@@ -13,7 +13,7 @@ import altair as alt
 
 from analysis.figures import lettering
 from analysis.figures.lettering import FAMILIES, Label
-from analysis.figures.palette import GRID, INK, QUIET
+from analysis.figures.palette import GRID, INK, QUIET, RESOURCES
 
 WIDTH = 1320
 FONT = 24
@@ -154,6 +154,22 @@ class Panel:
             alt.Chart(values(rows))
             .mark_rule(strokeWidth=width_px, strokeDash=[9, 6], color=colour)
             .encode(x=alt.X("start:Q"), y=self.y("top"), y2=alt.Y2("base:Q"))
+        )
+
+    def bars(self, rows: Sequence[Mapping[str, Any]], tooltip: Sequence[alt.Tooltip]) -> Chart:
+        """From start to end and from base to top, each in its resource's colour."""
+        colours = alt.Scale(domain=list(RESOURCES), range=list(RESOURCES.values()))
+        return (
+            alt.Chart(values(rows))
+            .mark_rect()
+            .encode(
+                x=self.x(),
+                x2=alt.X2("end:Q"),
+                y=self.y("base"),
+                y2=alt.Y2("top:Q"),
+                color=alt.Color("resource:N", scale=colours, legend=None),
+                tooltip=list(tooltip),
+            )
         )
 
     def numbers(self, rows: Sequence[Mapping[str, Any]], tooltip: Mapping[str, str]) -> Chart:
