@@ -279,10 +279,15 @@ class Containers:
                 taps.append(stack.enter_context(tap.listening(started, end)))
             yield taps
 
-    def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
-        """In the client's container."""
+    @contextmanager
+    def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Iterator[Process]:
+        """In the client's container; when it has ended, the run folder has what it wrote."""
         self._rooms.hand_to("client", "plan.json")
-        return self._services.process("the client", "client", command, log, stdout=stdout)
+        try:
+            with self._services.process("the client", "client", command, log, stdout=stdout) as client:
+                yield client
+        finally:
+            self._rooms.collect("client")
 
 
 def _user() -> tuple[int, int]:
