@@ -33,7 +33,7 @@ from experiments.places.places import (
 from experiments.places.router import Router
 from experiments.places.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
 from experiments.processes import CopiedProcess, Process, tail
-from experiments.scenario import Scenario, ShaperAt
+from experiments.scenario import ClientKind, Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.ends import NearEnd, respond
 from netem.link import Link
@@ -46,6 +46,9 @@ from proxy.sampler import FrontLost, Sampler
 _LOWAT = "net.ipv4.tcp_notsent_lowat"
 _WMEM = "net.ipv4.tcp_wmem"
 _RMEM = "net.ipv4.tcp_rmem"
+_NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
+"""An interface's own IPv6 address counts only a second after it is up. A browser drops its requests when that changes:
+ERR_NETWORK_CHANGED."""
 _CC = "net.ipv4.tcp_congestion_control"
 # Half of what the client ever advertised bounds the server's segments (tcp_bound_to_half_wnd), so its receive buffer
 # is fixed, and large enough to bound nothing.
@@ -114,6 +117,9 @@ class Namespaces:
     def tune(self, scenario: Scenario) -> None:
         """By sysctl and ip(8); congestion control only where the namespace may, see `start_front`."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
+        if scenario.client is ClientKind.CHROMIUM:
+            with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
+                self._client.write_sysctl(_NO_IPV6, "1")
         front = self._front
         if scenario.sndbuf_bytes is not None:
             least, _, most = front.read_sysctl(_WMEM).split()

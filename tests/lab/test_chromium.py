@@ -172,6 +172,8 @@ def test_a_browser_that_is_killed_is_the_reason(lab: Lab) -> None:
         time.sleep(1.5)
         traces.look(running.pid)
         browser = next(pid for pid in descendants(running.pid) if "--remote-debugging-pipe" in words_of(pid))
+        # An address that comes to count later would be a change of network, of which its requests would die.
+        assert Path(f"/proc/{browser}/net/if_inet6").read_text() == ""
         os.kill(browser, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)
         assert running.returncode == 1
