@@ -12,7 +12,7 @@ from typing import Any, Self
 from analysis.journals import Arrival, QueueSample, SocketSample, latest
 from analysis.ledger import Layer, Ledger, Moment
 from analysis.load import Evidence, Layers
-from analysis.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.metrics import IMAGE, PATHS, SCRIPT, PageLoad
 from analysis.packets import PACKET_BYTES, framed
 from analysis.rate import Rate
 from analysis.stream import Payload
@@ -22,7 +22,6 @@ FEWEST_LOOKS = 10
 """In a load; with fewer, as with SAMPLE=none, there is no ledger, and nothing to draw."""
 
 _BROWSER_STEP_NS = 10**6
-_IMAGE_PATH = "/image.jpg"
 
 
 class NoLedger(Exception):
@@ -233,7 +232,7 @@ def _moments(
 def _image_ns(load: PageLoad, evidence: Evidence) -> int:
     """When the image came to be with the front."""
     for request in evidence.requests:
-        if request.path == _IMAGE_PATH and request.received_ns >= load.started_ns and request.available_ns:
+        if request.path == PATHS[IMAGE] and request.received_ns >= load.started_ns and request.available_ns:
             return request.available_ns
     return load.image.requested_ns
 

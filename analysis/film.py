@@ -14,10 +14,9 @@ from typing import Any
 from analysis.bookkeeping import FEWEST_LOOKS
 from analysis.journals import ClientEvent, SocketSample
 from analysis.load import Evidence, Layers, Run
-from analysis.metrics import IMAGE, PAGE, SCRIPT, PageLoad, measured_load
+from analysis.metrics import IMAGE, PATHS, SCRIPT, PageLoad, measured_load
 from analysis.whereabouts import Whereabouts, whereabouts
 
-_PATHS = {PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"}
 _US = 1000
 _MS = 10**6
 
@@ -122,7 +121,7 @@ def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
         load=load.number,
         duration_ms=_ms(load, load.finished_ns),
         queue_first=queue_first,
-        resources=tuple(_asked(load, evidence, name) for name in _PATHS),
+        resources=tuple(_asked(load, evidence, name) for name in PATHS),
         tape=tape,
         looks=Looks(
             t_ms=tuple(_ms(load, sample.t_ns) for sample in at),
@@ -163,7 +162,7 @@ def _asked(load: PageLoad, evidence: Evidence, name: str) -> Asked:
     sent_ns = next(event.t_ns for event in own if event.kind == "request-sent")
     data = [event for event in own if event.kind == "data"]
     request = next(
-        (each for each in evidence.requests if each.path == _PATHS[name] and each.received_ns >= sent_ns), None
+        (each for each in evidence.requests if each.path == PATHS[name] and each.received_ns >= sent_ns), None
     )
     return Asked(
         resource=name,

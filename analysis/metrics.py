@@ -1,15 +1,17 @@
 """What a page load amounted to, from what client and origin wrote down. Pure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from analysis.journals import ClientEvent, FolderError, OriginRequest
 from analysis.load import Evidence
 
 PAGE, IMAGE, SCRIPT = "page", "image", "script"
-_SCRIPT_PATH = "/script.js"
+PATHS: Mapping[str, str] = MappingProxyType({PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"})
+"""Of the resources, as the origin's log has them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +149,7 @@ def _page_load(load: _Load, requests: Iterable[OriginRequest]) -> PageLoad:
     started_ns, finished_ns = load.first_ns("load-started"), load.first_ns("load-finished")
     for request in requests:
         is_of_load = started_ns <= request.received_ns <= finished_ns
-        if request.path == _SCRIPT_PATH and request.available_ns and is_of_load:
+        if request.path == PATHS[SCRIPT] and request.available_ns and is_of_load:
             return PageLoad(
                 number=load.number,
                 started_ns=started_ns,
@@ -157,7 +159,7 @@ def _page_load(load: _Load, requests: Iterable[OriginRequest]) -> PageLoad:
                 image=_resource(load, IMAGE),
                 script=_resource(load, SCRIPT),
             )
-    raise load.lacks(f"a request of {_SCRIPT_PATH} in the origin's log")
+    raise load.lacks(f"a request of {PATHS[SCRIPT]} in the origin's log")
 
 
 def _resource(load: _Load, name: str) -> ResourceTimes:

@@ -1,4 +1,4 @@
-"""The desk: arms are asked for here, and carried out by the command line, as many at once as there are processors.
+"""The desk: arms are asked for here, and carried out by the command line, as many at once as the machine bears.
 
 Rules:
 1. What is asked for is a scenario, in the words of its knobs; what is not one is refused before anything is started.

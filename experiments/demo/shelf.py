@@ -37,7 +37,7 @@ class Shelf:
         fit = []
         for path, document in self._finished():
             # What is not as it must be is not what is looked for; reading it for its own sake says what is wrong.
-            with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
+            with contextlib.suppress(OSError, KeyError, TypeError, AttributeError, ValueError):
                 name = _arm_like(document, wanted)
                 if name and _is_ok(path, document, name):
                     fit.append((str(document["started_at"]), path.name, Shown(folder=path, arm=name)))
@@ -95,10 +95,7 @@ def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | N
 
 
 def _is_ok(path: Path, document: Mapping[str, Any], arm: str) -> bool:
-    """Whether its only repetition is."""
+    """Whether its only repetition is. Raises what reading a damaged folder raises."""
     if [name.rpartition(".")[0] for name in document["runs"]].count(arm) != 1:
         return False
-    try:
-        return bool(read_json(path / f"{arm}.1" / "run.json")["status"] == "ok")
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    return bool(read_json(path / f"{arm}.1" / "run.json")["status"] == "ok")
