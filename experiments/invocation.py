@@ -186,6 +186,13 @@ def unknown_knob(name: str, known: Sequence[str]) -> UnknownKnob:
     return UnknownKnob(name, difflib.get_close_matches(name.upper(), known, n=2), known)
 
 
+def check_only(words: Mapping[str, str], names: Sequence[str], allowed: str) -> None:
+    """For a command that says the rest itself. Raises ScenarioError, with what is allowed, unless all are of these."""
+    for name, value in words.items():
+        if name not in names:
+            raise ScenarioError(name, value, allowed)
+
+
 def words_of_make() -> list[str]:
     """The variables of make's command line, as make exports them, blanks escaped. Raises ScenarioError."""
     text = os.environ.get(_MAKE_VARIABLE, "")

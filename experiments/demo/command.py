@@ -17,7 +17,7 @@ from typing import Any
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.execution.local import bearable
 from experiments.experiment import results_folder
-from experiments.invocation import request_from
+from experiments.invocation import check_only, request_from
 from experiments.report import Report
 
 HOST = "127.0.0.1"
@@ -41,9 +41,7 @@ _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 
 def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> None:
     """Until a signal comes. Raises LabError if it cannot begin."""
-    for name in words:
-        if name not in _ALLOWED:
-            raise ScenarioError(name, words[name], f"{', '.join(_ALLOWED)}; everything else is chosen on the page")
+    check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; everything else is chosen on the page")
     request = request_from(words)  # whether it can be run here at all is better told before
     results = results_folder(request.results)
     try:  # the web server is installed for the demo alone

@@ -17,10 +17,10 @@ from analysis.load import load_experiment
 from experiments.demo.shelf import Shelf
 from experiments.demo.showing import Shown, document
 from experiments.demo.story import Step, steps
-from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.errors import StepFailed, Unavailable
 from experiments.experiment import results_folder, run_experiment
 from experiments.fabrics.fabric import choose
-from experiments.invocation import run_values
+from experiments.invocation import check_only, run_values
 from experiments.knobs import KNOBS
 from experiments.record import check_document, write_document
 from experiments.report import Report
@@ -36,9 +36,7 @@ _STEP = "exporting slides"
 
 def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[Path]:
     """Run what of the story has not been run, and write index.html and a picture of each step. Raises LabError."""
-    for name in words:
-        if name not in _ALLOWED:
-            raise ScenarioError(name, words[name], f"{', '.join(_ALLOWED)}; the story says the rest")
+    check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; the story says the rest")
     run = run_values(words)
     results = results_folder(run["RESULTS"])
     folder = out or results / "slides"

@@ -24,9 +24,8 @@ from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.networks import Network, networks
 from analysis.sweeps.promise import Kept, check
 from analysis.sweeps.summary import summarize
-from experiments.errors import ScenarioError
 from experiments.execution.local import Local, bearable
-from experiments.invocation import request_from
+from experiments.invocation import check_only, request_from
 from experiments.knobs import KNOBS
 from experiments.record import check_document, write_document
 from experiments.report import Report
@@ -76,9 +75,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
 
     words: those of MAY_BE_CHOSEN. Raises LabError, also if a run is not ok.
     """
-    for name in words:
-        if name not in MAY_BE_CHOSEN:
-            raise ScenarioError(name, words[name], f"with auto only {', '.join(MAY_BE_CHOSEN)}")
+    check_only(words, MAY_BE_CHOSEN, f"with auto only {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
     check_document(path, _STEP)
     folder, wanted = _swept([_SWEEP], options, words, report)

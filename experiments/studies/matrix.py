@@ -21,7 +21,7 @@ from client import dialects
 from client.plan import PROBE_LEAST_BYTES, Protocol
 from experiments.errors import ScenarioError, Unavailable
 from experiments.experiment import Progress
-from experiments.invocation import request_from
+from experiments.invocation import check_only, request_from
 from experiments.knobs import KNOBS
 from experiments.programs import lack_of, server_version
 from experiments.record import check_document, read_json, write_document
@@ -49,9 +49,7 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
 
     words: those of MAY_BE_CHOSEN.
     """
-    for name in words:
-        if name not in MAY_BE_CHOSEN:
-            raise ScenarioError(name, words[name], f"with matrix only {', '.join(MAY_BE_CHOSEN)}")
+    check_only(words, MAY_BE_CHOSEN, f"with matrix only {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
     if path.suffix in _BESIDE:
         raise ScenarioError("FILE", str(path), f"the document's name; {' and '.join(_BESIDE)} go beside it")

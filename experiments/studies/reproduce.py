@@ -9,8 +9,8 @@ import vl_convert
 from analysis.load import Experiment
 from analysis.reproduction import page
 from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
-from experiments.errors import ScenarioError, StepFailed
-from experiments.invocation import request_from
+from experiments.errors import StepFailed
+from experiments.invocation import check_only, request_from
 from experiments.record import read_json, write_document
 from experiments.report import Report
 from experiments.request import Request
@@ -32,9 +32,7 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
 
     Raises LabError: also if a run is not ok, because then there is nothing to compare.
     """
-    for name in words:
-        if name not in KNOBS:
-            raise ScenarioError(name, words[name], f"with reproduce only {', '.join(KNOBS)}")
+    check_only(words, KNOBS, f"with reproduce only {', '.join(KNOBS)}")
     requests = [request_from({"REUSE": "yes", **words, **knobs}) for knobs in (FAST, SLOW, GROWING)]
     folder = out or requests[0].results / "reproduction"
     _make(folder)
