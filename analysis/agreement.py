@@ -30,20 +30,30 @@ class Row:
         return self.difference_ms is not None and self.difference_ms <= self.allowed_ms
 
 
-def compare(summaries: Mapping[str, Mapping[str, Any]]) -> list[Row]:
-    """A row for each arm and figure, of summaries (analysis.summary) of the same experiment by way."""
+def compare(summaries: Mapping[str, Mapping[str, Any]], *, fraction: float = FRACTION) -> list[Row]:
+    """A row for each arm and figure, of summaries (analysis.summary) of the same experiment by way.
+
+    fraction: the part of the largest by which figures may differ, where that is more than a record.
+    """
     by_arm: dict[str, dict[str, Mapping[str, Any]]] = {}
     for way, summary in summaries.items():
         for arm in summary["arms"]:
             by_arm.setdefault(arm["name"], {})[way] = arm
     return [
-        _row(name, resource, edge, arms, list(summaries))
+        _row(name, resource, edge, arms, list(summaries), fraction)
         for name, arms in by_arm.items()
         for resource, edge in _FIGURES
     ]
 
 
-def _row(name: str, resource: str, edge: str, arms: Mapping[str, Mapping[str, Any]], ways: Sequence[str]) -> Row:
+def _row(
+    name: str,
+    resource: str,
+    edge: str,
+    arms: Mapping[str, Mapping[str, Any]],
+    ways: Sequence[str],
+    fraction: float,
+) -> Row:
     good = {way: arm for way, arm in arms.items() if arm["status"] == "ok"}
     by_way = {way: good[way][resource][edge] if way in good else None for way in ways}
     known = [value for value in by_way.values() if value is not None]
@@ -54,7 +64,7 @@ def _row(name: str, resource: str, edge: str, arms: Mapping[str, Mapping[str, An
         figure=f"{resource} {edge.removesuffix('_ms').replace('_', ' ')}",
         by_way=by_way,
         difference_ms=max(known) - min(known) if len(known) == len(ways) else None,
-        allowed_ms=max(FRACTION * max(known, default=0.0), record_ms),
+        allowed_ms=max(fraction * max(known, default=0.0), record_ms),
     )
 
 

@@ -125,6 +125,7 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
     agreement_parser = commands.add_parser("agreement", help="the same scenarios in every fabric that can be used here")
     agreement_parser.add_argument("file", type=Path, help="the document to write")
+    agreement_parser.add_argument("--kernels", action="store_true", help="only the guest's kernels, in their section")
     agreement_parser.set_defaults(do=_agreement)
     auto_parser = commands.add_parser(
         "auto", help="what LOWAT=auto comes to, on every network and when the rate changes"
@@ -280,7 +281,8 @@ def _doctor(_: argparse.Namespace, report: Report) -> int:
 
 
 def _agreement(options: argparse.Namespace, report: Report) -> int:
-    return 0 if agreement.write(options.file, report) else 1
+    write = agreement.write_kernels if options.kernels else agreement.write
+    return 0 if write(options.file, report) else 1
 
 
 def _auto(options: argparse.Namespace, report: Report) -> int:
@@ -318,10 +320,11 @@ def _sabotage(options: argparse.Namespace, report: Report) -> int:
 
 
 def _kernel(options: argparse.Namespace, report: Report) -> int:
-    if kernel.path().exists():
+    if kernel.is_built():
         if options.quiet_if_present:
             return 0
     else:
+        options.kept = lambda: "the next build goes on from there"
         with report.kernel_progress() as tell:
             kernel.build(tell)
     report.say(f"guest kernel: {kernel.path()}")

@@ -7,7 +7,7 @@ from importlib.metadata import version as package_version
 from experiments.errors import Unavailable
 from experiments.fabrics.fabric import FABRICS, Fabric
 from experiments.fabrics.virtual import no_netem
-from experiments.guest import kernel
+from experiments.guest import kernel, source
 from experiments.knobs import scenario_from
 from experiments.programs import (
     BROWSER,
@@ -88,10 +88,11 @@ def _tuner() -> list[Finding]:
 
 
 def _guest() -> list[Finding]:
-    path = kernel.path()
-    built = path.exists()
-    detail = str(path) if built else "not built"
-    found = Finding(name="guest kernel", present=built, detail=detail, remedy="" if built else "make kernel")
+    record = kernel.record()
+    detail = "not built" if record is None else f"{_built(record)}; {_entry()}"
+    found = Finding(
+        name="guest kernel", present=record is not None, detail=detail, remedy="" if record else "make kernel"
+    )
     lack = no_netem()
     netem = Finding(
         name="netem in guest",
@@ -100,6 +101,23 @@ def _guest() -> list[Finding]:
         remedy="" if lack is None else "make kernel",
     )
     return [found, netem]
+
+
+def _built(record: kernel.Record) -> str:
+    """A kernel in words: its version, and the changes of its source that are in force."""
+    words = [f"Linux {record.version}"]
+    if record.stands_in:
+        words.append(f"in place of {source.words(source.PINNED)}, which could not be had")
+    words.append(f"{len(record.changes)} changes in force ({', '.join(record.changes)})")
+    if record.lacking:
+        words.append(f"lacking, which costs time: {', '.join(record.lacking)}")
+    return "; ".join(words)
+
+
+def _entry() -> str:
+    """The way into the kernel in words, with what the slower one costs."""
+    reason = kernel.why_ptrace()
+    return "entered by seccomp" if reason is None else f"entered by ptrace, so runs take about twice as long: {reason}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,6 +141,7 @@ def _write(
             "repetition": run.repetition,
             "seed": run.seed,
             "fabric": manner.fabric.name,
+            "kernel": manner.fabric.kernel_record(),
             **outcome,
             "wall_s": round(wall_s, 3),
             "knobs": dict(run.arm.knobs),

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -134,19 +135,21 @@ class Report:
         started = time.monotonic()
         shown: dict[str, Any] = {"line": None, "at": 0.0}
 
-        def plain(step: str, fraction: float) -> None:
+        def words(step: str, fraction: float, left_s: float | None) -> str:
+            left = "" if left_s is None else f", {_about(left_s)} left"
+            return f"guest kernel (once): {step}, {fraction:.0%}{left}"
+
+        def plain(step: str, fraction: float, left_s: float | None) -> None:
             if step == shown["line"] and time.monotonic() - shown["at"] < 15:
                 return
             shown.update(line=step, at=time.monotonic())
-            self.say(f"{time.monotonic() - started:6.1f} s  guest kernel: {step}, {fraction:.0%}")
+            self.say(f"{time.monotonic() - started:6.1f} s  {words(step, fraction, left_s)}")
 
         if not self._console.is_terminal:
             yield plain
             return
         with self._console.status("guest kernel") as status:
-            yield lambda step, fraction: status.update(
-                f"guest kernel (once, some minutes): {step}, {fraction:.0%}, {time.monotonic() - started:.0f} s"
-            )
+            yield lambda *told: status.update(f"{words(*told)}; {time.monotonic() - started:.0f} s")
 
     def summary(self, summary: Mapping[str, Any]) -> None:
         """The table, a verdict per arm, and the warnings. A narrow terminal gets the columns that matter most."""
@@ -306,3 +309,8 @@ _COLUMNS = (
 
 _WIDE = 120
 """Columns of a terminal that all of them need."""
+
+
+def _about(seconds: float) -> str:
+    """A time in words, no finer than it is known."""
+    return f"{5 * ceil(seconds / 5)} s" if seconds < 90 else f"{ceil(seconds / 60)} min"

@@ -2,9 +2,10 @@
 
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from experiments.errors import StepFailed, Unavailable
 from experiments.fabrics.netns import no_netem
@@ -59,6 +60,10 @@ class Compose:
     def kernel(self) -> str:
         """That of this machine."""
         return platform.release()
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """Nobody but its builder knows more."""
+        return {"release": platform.release()}
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """What the images hold."""

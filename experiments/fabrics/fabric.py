@@ -1,9 +1,9 @@
 """What every fabric offers, the table of them, and how one is chosen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from experiments.errors import ScenarioError, Unavailable
 from experiments.fabrics.compose import Compose
@@ -41,6 +41,9 @@ class Fabric(Protocol):
 
     def kernel(self) -> str:
         """Names the kernel that the places run on."""
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """What run.json says of that kernel: `release`, and of a guest's how it was made (guest/kernel.py, Record)."""
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """What the places will run; to capture, tcpdump as well. Raises Unavailable."""

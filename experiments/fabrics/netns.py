@@ -3,9 +3,10 @@
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
@@ -67,6 +68,10 @@ class Netns:
     def kernel(self) -> str:
         """That of this machine."""
         return platform.release()
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """Nobody but its builder knows more."""
+        return {"release": platform.release()}
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself."""

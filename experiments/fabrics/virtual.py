@@ -5,10 +5,12 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 from experiments.cache import cache_folder
 from experiments.errors import Unavailable
@@ -54,10 +56,10 @@ class Virtual:
         if platform.machine() != "x86_64" or platform.system() != "Linux":
             reason = "User-Mode Linux exists for x86-64 Linux only"
             raise Unavailable(what, reason, "use FABRIC=compose or FABRIC=netns")
-        if not kernel.path().exists():
+        if not kernel.is_built():
             raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
         if shaper is Shaper.FERRY and (lack := _no_ferry()):
-            raise Unavailable(f"SHAPER={shaper}", lack, "run `make kernel` after installing ethtool and linux-source")
+            raise Unavailable(f"SHAPER={shaper}", lack, "run `make kernel` after installing ethtool")
         self._memory_folder(scenario)
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
@@ -65,8 +67,14 @@ class Virtual:
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def kernel(self) -> str:
-        """The guest's, by recipe and source."""
-        return kernel.path().name
+        """The guest's, by version, recipe, and the way into it."""
+        return kernel.name()
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """As it was written when the guest's kernel was built, and the way into it."""
+        record = kernel.record()
+        made = {} if record is None else asdict(record)
+        return {"release": made.pop("version", None), "entry": kernel.entry(), **made}
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself: the guest sees its files."""
@@ -112,6 +120,7 @@ class Virtual:
             "con0=null,fd:1",
             "quiet",
             "time-travel=inf-cpu",
+            *kernel.words(),
             "root=none",
             "rootfstype=hostfs",
             "rootflags=/",
@@ -150,7 +159,7 @@ def memory_room_mib(scenario: Scenario) -> int:
 
 def no_netem() -> str | None:
     """Why the guest has no netem; None if it has."""
-    if not kernel.path().exists():
+    if not kernel.is_built():
         return "needs the guest kernel"
     return None if kernel.offers("NET_SCH_NETEM") else "the guest kernel has no sch_netem"
 

@@ -1,168 +1,236 @@
-"""The guest kernel: User-Mode Linux from the distribution's kernel source, built once, kept outside the tree."""
+"""The guest kernel: User-Mode Linux, built once from a kernel source, kept outside the tree with a record of itself.
 
+Rules:
+1. A kernel is named for its version and its recipe: configuration and changes. Another recipe is another file.
+2. The record (NAME.json) is written before the kernel gets its name. Without its record a kernel is not there.
+3. A build that was interrupted leaves its tree, and the next one goes on there. A build that failed leaves nothing.
+"""
+
+import ctypes
+import errno
 import fcntl
 import hashlib
-import os
-import re
-import shutil
-import signal
+import json
 import subprocess
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from experiments.cache import cache_folder
-from experiments.errors import StepFailed, Unavailable
+from experiments.errors import StepFailed
+from experiments.guest.build import CONFIG, check_tools, compiler, make
 from experiments.guest.edits import CHANGES
-from experiments.processes import die_with_parent, tail
+from experiments.guest.edits.edit import Change, Version
+from experiments.guest.source import Choice, chosen, find, version_of
 
-_CONFIG = Path(__file__).with_name("kernel.config")
-_SOURCE = re.compile(r"linux-source-(\d+)\.(\d+)\.tar\.xz")
-_COMPILED = re.compile(r"^  (CC|AR|AS|LD)\b")
-_EXPECTED_LINES = 1085
-_DEADLINE_S = 3600
-
-
-def source() -> Path:
-    """The newest kernel source of the distribution. Raises Unavailable."""
-    found = [path for path in Path("/usr/src").glob("linux-source-*.tar.xz") if _SOURCE.fullmatch(path.name)]
-    if not found:
-        raise Unavailable("the guest kernel", "no kernel source in /usr/src", "run `apt-get install linux-source-6.1`")
-    return max(found, key=_version)
+_SECCOMP_SINCE: Version = (6, 16)
+_GET_ACTION_AVAIL, _RET_TRAP = 2, 0x0003_0000  # <linux/seccomp.h>
+_NR_SECCOMP = 317  # on x86-64
+_PR_SET_SECCOMP, _MODE_FILTER = 22, 2  # <linux/prctl.h>
 
 
-def _version(path: Path) -> tuple[int, ...]:
-    match = _SOURCE.fullmatch(path.name)
-    assert match is not None
-    return tuple(map(int, match.groups()))
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a built kernel is.
+
+    version: of the source, in full. changes: names of the changes that are in force. lacking: those that are needed and
+    do not fit the source; it costs time. stands_in: the pinned version could not be had when it was built.
+    """
+
+    version: str
+    source: str
+    compiler: str
+    changes: Sequence[str]
+    lacking: Sequence[str]
+    stands_in: bool
 
 
 def path() -> Path:
-    """Where the kernel for this recipe is or will be. A new recipe or a new source is a new file.
+    """Where the wanted kernel is, or will be.
 
-    Without a source the newest kernel built so far serves.
+    Where the pinned version is not built, a kernel that was built to stand in for it serves. Raises ScenarioError.
     """
-    recipe = hashlib.sha256(_CONFIG.read_bytes() + repr(CHANGES).encode())
-    try:
-        tarball = source()
-    except Unavailable:
-        built = sorted(cache_folder().glob("linux-*"), key=lambda file: file.stat().st_mtime)
-        return built[-1] if built else cache_folder() / "linux-missing"
-    recipe.update(f"{tarball.name} {tarball.stat().st_size}".encode())
-    version = ".".join(map(str, _version(tarball)))
-    return cache_folder() / f"linux-{version}-{recipe.hexdigest()[:12]}"
+    choice = chosen()
+    file = _file(choice)
+    if not choice.pinned or _is_built(file):
+        return file
+    others = [other for other in sorted(cache_folder().glob("linux-*.json")) if _serves(other)]
+    return others[-1].with_suffix("") if others else file
+
+
+def is_built() -> bool:
+    """True if the wanted kernel is there."""
+    return _is_built(path())
+
+
+def record() -> Record | None:
+    """The record of the wanted kernel, None if it is not built."""
+    return _record(path())
+
+
+def name() -> str:
+    """The kernel's name, which tells its version and recipe, and the way by which programs enter it."""
+    return f"{path().name} by {entry()}"
+
+
+def version() -> Version | None:
+    """Version of the wanted kernel, None if it is not built."""
+    found = record()
+    if found is None:
+        return None
+    major, minor = found.version.split(".")[:2]
+    return int(major), int(minor)
 
 
 def offers(option: str) -> bool:
-    """Whether the built kernel has an option such as NET_SCH_NETEM; it carries its own configuration."""
-    try:
-        done = subprocess.run([path(), "--showconfig"], capture_output=True, text=True, timeout=10, check=False)
-    except OSError:
-        return False
-    return f"CONFIG_{option}=y" in done.stdout.splitlines()
+    """True if the built kernel has an option such as NET_SCH_NETEM; it carries its own configuration."""
+    return f"CONFIG_{option}=y" in _configuration(path())
 
 
-def build(tell: Callable[[str, float], None]) -> Path:
-    """Build the kernel unless it is there; tell(step, fraction done) reports. Raises StepFailed, Unavailable."""
-    target = path()
-    if target.exists():
+def entry() -> str:
+    """The way by which programs enter the guest kernel on this machine: `seccomp`, or the slower `ptrace`."""
+    return "ptrace" if why_ptrace() else "seccomp"
+
+
+def why_ptrace() -> str | None:
+    """The reason why programs cannot enter the kernel by seccomp(2); None if they can."""
+    here = version()
+    if here is not None and here < _SECCOMP_SINCE:
+        return "kernels before 6.16 know no other way"
+    return _seccomp_refusal()
+
+
+def words() -> list[str]:
+    """The words of the kernel's command line that are about the way into it."""
+    here = version()
+    if here is None or here < _SECCOMP_SINCE:
+        return []
+    return ["seccomp=off" if why_ptrace() else "seccomp=on"]
+
+
+def build(tell: Callable[[str, float, float | None], None]) -> Path:
+    """Build the kernel unless it is there; tell(step, fraction done, seconds left). Raises LabError.
+
+    seconds left: None where nothing is known.
+    """
+    choice = chosen()
+    if _is_built(target := _file(choice)):
         return target
-    tarball = source()
     try:
         cache_folder().mkdir(parents=True, exist_ok=True)
+        with _alone(tell):
+            return _build(choice, tell)
     except OSError as error:
-        raise StepFailed("building the guest kernel", f"{cache_folder()} cannot be made: {error.strerror}") from error
-    log = cache_folder() / "kernel-build.log"
+        raise StepFailed(
+            "building the guest kernel", f"{error.filename or cache_folder()}: {error.strerror}"
+        ) from error
+
+
+def _build(choice: Choice, tell: Callable[[str, float, float | None], None]) -> Path:
+    if _is_built(target := _file(choice)):
+        return target
+    check_tools(cache_folder() / "kernel-build.log")
+    tarball = find(choice, lambda step, fraction: tell(step, fraction, None))
+    version = version_of(tarball) or choice.version
+    stands_in = version != choice.version
+    target = _file(Choice(version=version, tarball=choice.tarball))
+    if stands_in and (found := _record(target)) is not None:
+        _write(target, Record(**asdict(found) | {"stands_in": True}))
+        return target
+    made = make(target.name, tarball, version, needed(version), tell)
+    try:
+        temporary = target.with_name(f".{target.name}.new")
+        made.kernel.replace(temporary)
+        _write(
+            target,
+            Record(
+                version=made.version,
+                source=tarball.name,
+                compiler=compiler(),
+                changes=made.changes,
+                lacking=made.lacking,
+                stands_in=stands_in,
+            ),
+        )
+        temporary.replace(target)
+    finally:
+        made.discard()
+    return target
+
+
+def needed(version: Version) -> tuple[Change, ...]:
+    """The changes that a source of that version needs."""
+    return tuple(change for change in CHANGES if change.is_needed(version))
+
+
+def _file(choice: Choice) -> Path:
+    recipe = hashlib.sha256(CONFIG.read_bytes() + repr(needed(choice.version)).encode())
+    if choice.tarball is not None:
+        recipe.update(f"{choice.tarball} {choice.tarball.stat().st_size}".encode())
+    return cache_folder() / f"linux-{'.'.join(map(str, choice.version))}-{recipe.hexdigest()[:12]}"
+
+
+def _serves(document: Path) -> bool:
+    """True for the record of a kernel that stands in, made by today's recipe."""
+    file = document.with_name(document.name.removesuffix(".json"))
+    found = _record(file)
+    if found is None or not found.stands_in or not _is_built(file):
+        return False
+    major, minor = file.name.split("-")[1].split(".")
+    return file == _file(Choice(version=(int(major), int(minor))))
+
+
+def _document(file: Path) -> Path:
+    return file.with_name(f"{file.name}.json")
+
+
+def _is_built(file: Path) -> bool:
+    return file.exists() and _document(file).exists()
+
+
+def _record(file: Path) -> Record | None:
+    try:
+        return Record(**json.loads(_document(file).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _write(file: Path, record: Record) -> None:
+    temporary = _document(file).with_suffix(".new")
+    temporary.write_text(json.dumps(asdict(record), indent=2) + "\n")
+    temporary.replace(_document(file))
+
+
+@cache
+def _configuration(file: Path) -> frozenset[str]:
+    try:
+        done = subprocess.run([file, "--showconfig"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return frozenset()
+    return frozenset(done.stdout.splitlines())
+
+
+@cache
+def _seccomp_refusal() -> str | None:
+    """The host's answer to whether a filter of system calls can be had, asked without setting one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    trap = ctypes.c_uint32(_RET_TRAP)
+    if libc.syscall(_NR_SECCOMP, _GET_ACTION_AVAIL, 0, ctypes.byref(trap)) != 0:
+        return f"this system refuses seccomp(2): {errno.errorcode.get(ctypes.get_errno(), 'no reason given')}"
+    libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None)
+    if ctypes.get_errno() != errno.EFAULT:  # it would have read the filter: it takes filters
+        return f"this system refuses filters of system calls: {errno.errorcode.get(ctypes.get_errno(), 'no reason')}"
+    return None
+
+
+@contextmanager
+def _alone(tell: Callable[[str, float, float | None], None]) -> Iterator[None]:
     with (cache_folder() / "build.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell("waiting for another build", 0.0)
+            tell("waiting for another build", 0.0, None)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.exists():
-            return target
-        for wreck in cache_folder().glob(".build-*"):
-            shutil.rmtree(wreck)  # of a build that was killed: nobody else builds while we hold the lock
-        with tempfile.TemporaryDirectory(prefix=".build-", dir=cache_folder()) as scratch, log.open("w") as output:
-            tell("unpacking", 0.0)
-            _run(
-                ["tar", "-xf", str(tarball), "-C", scratch, "--strip-components=1"], Path(scratch), output.fileno(), log
-            )
-            tell("configuring", 0.03)
-            _configure(Path(scratch), output.fileno(), log)
-            _compile(Path(scratch), output.fileno(), log, tell)
-            built = Path(scratch) / "linux"
-            _run(["strip", str(built)], Path(scratch), output.fileno(), log)
-            temporary = target.with_name(f".{target.name}.new")
-            shutil.copy(built, temporary)
-            temporary.replace(target)
-    return target
-
-
-def _run(command: list[str], folder: Path, output: int, log: Path) -> None:
-    """One step of the build; its output goes to the log."""
-    try:
-        with _start(command, folder, output) as process:
-            code = _wait(process)
-    except FileNotFoundError:
-        raise StepFailed("building the guest kernel", f"{command[0]} is not installed", log) from None
-    if code != 0:
-        raise StepFailed("building the guest kernel", f"{' '.join(command[:3])} ended with {code}: {tail(log)}", log)
-
-
-def _start(command: list[str], folder: Path, output: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        text=True,
-        start_new_session=True,
-        preexec_fn=die_with_parent,
-    )
-
-
-def _wait(process: subprocess.Popen[str], timeout_s: float = _DEADLINE_S) -> int:
-    """Wait; whatever interrupts the wait also ends the process and its children."""
-    try:
-        return process.wait(timeout_s)
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-
-
-def _configure(tree: Path, output: int, log: Path) -> None:
-    for change in CHANGES:
-        change.apply(tree)
-    _run(["make", "ARCH=um", "defconfig"], tree, output, log)
-    wanted = _CONFIG.read_text()
-    with (tree / ".config").open("a") as config:
-        config.write(wanted)
-    _run(["make", "ARCH=um", "olddefconfig"], tree, output, log)
-    given = (tree / ".config").read_text().splitlines()
-    missing = [line for line in wanted.splitlines() if line.startswith("CONFIG_") and line not in given]
-    if missing:
-        raise StepFailed("building the guest kernel", f"this source does not offer {', '.join(missing)}", log)
-
-
-def _compile(tree: Path, output: int, log: Path, tell: Callable[[str, float], None]) -> None:
-    process = _start(["make", "ARCH=um", f"-j{os.cpu_count() or 1}", "linux"], tree, output)
-    with process:
-        while True:
-            try:
-                code = process.wait(1.0)
-                break
-            except subprocess.TimeoutExpired:
-                lines = sum(1 for line in log.read_text(errors="replace").splitlines() if _COMPILED.match(line))
-                tell("compiling", 0.05 + 0.95 * min(1.0, lines / _EXPECTED_LINES))
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
-    if code != 0:
-        raise StepFailed("building the guest kernel", f"make ended with {code}: {_first_error(log)}", log)
-
-
-def _first_error(log: Path) -> str:
-    errors = [line for line in log.read_text(errors="replace").splitlines() if "error" in line.lower() or "***" in line]
-    return errors[0].strip() if errors else tail(log)
+        yield

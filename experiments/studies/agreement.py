@@ -19,6 +19,7 @@ from experiments.knobs import KNOBS
 from experiments.record import check_document, read_json, write_document
 from experiments.report import Report
 from experiments.request import Arm, Manner, Request
+from experiments.studies import kernels
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
@@ -96,8 +97,24 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[Way]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write_kernels(path: Path, report: Report) -> bool:
+    """Compare kernels only, and put their section into the document; true if they agree. Raises LabError."""
+    check_document(path, "agreement")
+    text = path.read_text() if path.exists() else "# Agreement\n\n"
+    with tempfile.TemporaryDirectory(prefix="priolab-agreement-") as results:
+        section, agree = _kernels(Path(results), report)
+    others = text.partition(f"\n{kernels.TITLE}\n")[0].rstrip()
+    write_document(path, f"{others}\n\n{section}".encode(), "agreement")
+    report.say(section)
+    return agree
+
+
+def _kernels(results: Path, report: Report) -> tuple[str, bool]:
+    return kernels.section([arm for arm in _arms() if arm.knobs["CC"] == KNOBS["CC"].default], results, report)
+
+
 def write(path: Path, report: Report) -> bool:
-    """Run everything and write the document; whether all figures agree. Raises LabError."""
+    """Run everything and write the document; true if all figures agree. Raises LabError."""
     found = ways()
     if not any(way.usable for way in found):
         raise Unavailable("agreement", "no fabric can be used", "`priolab doctor` shows the remedies")
@@ -116,8 +133,9 @@ def write(path: Path, report: Report) -> bool:
             made[name] = _made_with(folder)
             report.say(f"{name}: {time.monotonic() - started:.0f} s")
             report.summary(summaries[name])
+        section, kernels_agree = _kernels(Path(results), report)
     rows = compare(summaries)
-    text = _document(markdown(rows), made, [way for way in found if not way.usable])
+    text = _document(markdown(rows), made, [way for way in found if not way.usable]) + f"\n{section}"
     write_document(path, text.encode(), "agreement")
     report.say(text)
-    return all(row.agrees for row in rows)
+    return kernels_agree and all(row.agrees for row in rows)

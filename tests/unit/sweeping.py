@@ -43,6 +43,9 @@ class CopyingFabric:
     def kernel(self) -> str:
         return os.environ.get(KERNEL, "none")
 
+    def kernel_record(self) -> Mapping[str, str]:
+        return {"release": self.kernel()}
+
     def probe(self, *_: object) -> None:
         """It can be used anywhere."""
 

@@ -1,17 +1,36 @@
-"""A change of the kernel's source is made as a whole or not at all."""
+"""Changes of the kernel's source: made as a whole or not at all, in the wording that fits, where they are needed."""
 
 from pathlib import Path
 
-from experiments.guest.edits.edit import Change, Edit
+import pytest
+
+from experiments.guest.edits import CHANGES
+from experiments.guest.edits.edit import Change, Edit, Effect, Version
+
+
+def _change(*wordings: tuple[Edit, ...], since: Version = (6, 1), before: Version | None = None) -> Change:
+    return Change(name="a change", effect=Effect.SPEED, since=since, before=before, wordings=wordings)
 
 
 def test_a_change_is_made_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     """One line missing, or there twice, and nothing is touched."""
     (tmp_path / "a.c").write_text("one\ntwo\ntwo\n")
-    half = Change((Edit("a.c", "one", "1"), Edit("a.c", "three", "3")))
-    twice = Change((Edit("a.c", "one", "1"), Edit("a.c", "two", "2")))
-    elsewhere = Change((Edit("a.c", "one", "1"), Edit("b.c", "one", "1")))
-    assert [change.apply(tmp_path) for change in (half, twice, elsewhere)] == [False] * 3
+    half = (Edit("a.c", "one", "1"), Edit("a.c", "three", "3"))
+    twice = (Edit("a.c", "one", "1"), Edit("a.c", "two", "2"))
+    elsewhere = (Edit("a.c", "one", "1"), Edit("b.c", "one", "1"))
+    assert not _change(half, twice, elsewhere).apply(tmp_path)
     assert (tmp_path / "a.c").read_text() == "one\ntwo\ntwo\n"
-    assert Change((Edit("a.c", "one", "1"),)).apply(tmp_path)
+    assert _change(half, (Edit("a.c", "one", "1"),)).apply(tmp_path)
     assert (tmp_path / "a.c").read_text() == "1\ntwo\ntwo\n"
+
+
+@pytest.mark.parametrize(("version", "needed"), [((6, 1), False), ((6, 5), True), ((6, 12), True), ((6, 13), False)])
+def test_a_change_is_for_some_versions(version: Version, *, needed: bool) -> None:
+    """From the first it is needed for, and not from the one that does the like by itself."""
+    assert _change(since=(6, 5), before=(6, 13)).is_needed(version) is needed
+
+
+def test_names_are_told_apart() -> None:
+    """A kernel's record names its changes."""
+    assert len({change.name for change in CHANGES}) == len(CHANGES)
+    assert all(change.wordings for change in CHANGES)

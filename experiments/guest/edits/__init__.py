@@ -1,6 +1,6 @@
-"""What is changed in the kernel's source before the guest kernel is built from it, and why.
+"""Changes of the kernel's source, made before the guest kernel is built from it, and the reasons for them.
 
-Written for Linux 6.1; a kernel that does not have the lines of a change is built without it.
+Written for Linux 6.1, 6.12 and 7.2; a version between them takes the wording that fits.
 """
 
 from experiments.guest.edits import clock, entry, faults, randomness

@@ -1,7 +1,26 @@
-"""What a change of the kernel's source is made of."""
+"""A change of the kernel's source: replacements of lines, in the wording of each range of versions.
 
+Rules:
+1. A change says for which versions it is needed. Other versions are left alone: they do the like by themselves.
+2. Lines that are to be replaced stand once in their file. A wording is applied as a whole or not at all.
+3. A needed change that no wording fits is lacking. If it decides what a run comes to, nothing is built; otherwise runs
+   cost more, and the kernel's record names what it lacks.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+
+Version = tuple[int, int]
+"""The version of a Linux source, as (7, 2)."""
+
+
+class Effect(StrEnum):
+    """What a change is made for."""
+
+    RESULT = "result"
+    SPEED = "speed"
 
 
 @dataclass(frozen=True)
@@ -13,24 +32,45 @@ class Edit:
     new: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Change:
-    """Replacements that only make sense together: all are made, or none."""
+    """Replacements that only make sense together.
 
-    edits: tuple[Edit, ...]
+    since: the first version it is needed for. before: the first one it is no longer needed for, None if there is none.
+    wordings: its replacements, as different versions have the lines.
+    """
+
+    name: str
+    effect: Effect
+    since: Version = (6, 1)
+    before: Version | None = None
+    wordings: tuple[tuple[Edit, ...], ...]
+
+    def is_needed(self, version: Version) -> bool:
+        """True if a kernel of that version does not do the like by itself."""
+        return self.since <= version and (self.before is None or version < self.before)
 
     def apply(self, tree: Path) -> bool:
-        """Whether it was made: not, if this source lacks one of the lines."""
-        texts: dict[str, str] = {}
-        for edit in self.edits:
-            file = tree / edit.file
-            if edit.file not in texts:
-                if not file.exists():
-                    return False
-                texts[edit.file] = file.read_text()
-            if texts[edit.file].count(edit.old) != 1:
-                return False
-            texts[edit.file] = texts[edit.file].replace(edit.old, edit.new)
-        for name, text in texts.items():
-            (tree / name).write_text(text)
-        return True
+        """Make it in a source tree; False, with nothing touched, if no wording fits."""
+        for edits in self.wordings:
+            texts = _edited(tree, edits)
+            if texts is not None:
+                for name, text in texts.items():
+                    (tree / name).write_text(text)
+                return True
+        return False
+
+
+def _edited(tree: Path, edits: tuple[Edit, ...]) -> Mapping[str, str] | None:
+    """The files' new texts, None if a line is not there once."""
+    texts: dict[str, str] = {}
+    for edit in edits:
+        file = tree / edit.file
+        if edit.file not in texts:
+            if not file.exists():
+                return None
+            texts[edit.file] = file.read_text()
+        if texts[edit.file].count(edit.old) != 1:
+            return None
+        texts[edit.file] = texts[edit.file].replace(edit.old, edit.new)
+    return texts

@@ -10,19 +10,52 @@ Rules:
    back. Faults of other kinds than these two go the old way.
 """
 
-from experiments.guest.edits.edit import Change, Edit
+from experiments.guest.edits.edit import Change, Edit, Effect
 
 _HANDLE = """/*
  * Note this is constrained to return 0, -EFAULT, -EACCES, -ENOMEM by
 """
 
-CHANGES = (
-    Change(  # rule 1
-        (
-            Edit(
-                "arch/um/kernel/tlb.c",
-                "static int flush_tlb_kernel_range_common(unsigned long start, unsigned long end)\n",
-                """void priolab_map_present(struct mm_struct *mm, unsigned long addr, unsigned long end)
+_WRITES_AROUND = Edit(
+    "arch/um/kernel/trap.c",
+    _HANDLE,
+    """#define PRIOLAB_AROUND (16 * PAGE_SIZE)
+
+static void priolab_around(struct vm_area_struct *vma, unsigned long address)
+{
+	unsigned long start = address & ~(PRIOLAB_AROUND - 1), end = start + PRIOLAB_AROUND, addr;
+	pmd_t *pmd = pmd_off(vma->vm_mm, address);
+
+	start = max(start, vma->vm_start);
+	end = min(end, vma->vm_end);
+	for (addr = start; addr < end; addr += PAGE_SIZE) {
+		pte_t pte = *pte_offset_kernel(pmd, addr);
+
+		if (!pte_present(pte) || !pte_write(pte))
+			handle_mm_fault(vma, addr, FAULT_FLAG_WRITE | FAULT_FLAG_USER, NULL);
+	}
+}
+
+"""
+    + _HANDLE,
+)
+_SINCE_6_11 = (
+    _WRITES_AROUND,
+    Edit(
+        "arch/um/kernel/trap.c",
+        "	} while (!pte_present(*pte));\n	err = 0;\n",
+        """	} while (!pte_present(*pte));
+	err = 0;
+	if (is_write && !(vma->vm_flags & VM_SHARED))
+		priolab_around(vma, address);
+""",
+    ),
+)
+_UNTIL_6_10 = (
+    Edit(
+        "arch/um/kernel/tlb.c",
+        "static int flush_tlb_kernel_range_common(unsigned long start, unsigned long end)\n",
+        """void priolab_map_present(struct mm_struct *mm, unsigned long addr, unsigned long end)
 {
 	int force = 0, userspace = 1, ret = 0;
 	struct host_vm_change hvc = INIT_HVC(mm, force, userspace);
@@ -39,11 +72,11 @@ CHANGES = (
 
 static int flush_tlb_kernel_range_common(unsigned long start, unsigned long end)
 """,
-            ),
-            Edit(
-                "arch/um/kernel/trap.c",
-                _HANDLE,
-                """#define PRIOLAB_AROUND (16 * PAGE_SIZE)
+    ),
+    Edit(
+        "arch/um/kernel/trap.c",
+        _HANDLE,
+        """#define PRIOLAB_AROUND (16 * PAGE_SIZE)
 
 static void priolab_around(struct vm_area_struct *vma, unsigned long address, int is_write)
 {
@@ -61,28 +94,38 @@ static void priolab_around(struct vm_area_struct *vma, unsigned long address, in
 }
 
 """
-                + _HANDLE,
-            ),
-            Edit(
-                "arch/um/kernel/trap.c",
-                "	flush_tlb_page(vma, address);\nout:",
-                "	priolab_around(vma, address, is_write);\nout:",
-            ),
-        )
+        + _HANDLE,
+    ),
+    Edit(
+        "arch/um/kernel/trap.c",
+        "	flush_tlb_page(vma, address);\nout:",
+        "	priolab_around(vma, address, is_write);\nout:",
+    ),
+)
+
+CHANGES = (
+    Change(  # rule 1
+        name="a page fault brings in sixteen pages",
+        effect=Effect.SPEED,
+        wordings=(_UNTIL_6_10, _SINCE_6_11),
     ),
     Change(  # rules 2 and 3
-        (
-            Edit(
-                "arch/x86/um/shared/sysdep/faultinfo_64.h",
-                "#define FAULT_WRITE(fi) ((fi).error_code & 2)",
-                """#define PRIOLAB_ACCESS_UNKNOWN 0x100
+        name="a page fault takes two stops",
+        effect=Effect.SPEED,
+        before=(6, 16),
+        wordings=(
+            (
+                Edit(
+                    "arch/x86/um/shared/sysdep/faultinfo_64.h",
+                    "#define FAULT_WRITE(fi) ((fi).error_code & 2)",
+                    """#define PRIOLAB_ACCESS_UNKNOWN 0x100
 #define FAULT_WRITE(fi) ((fi).error_code & PRIOLAB_ACCESS_UNKNOWN ? -1 : (fi).error_code & 2)""",
-            ),
-            Edit(
-                "arch/um/os-Linux/skas/process.c",
-                "					get_skas_faultinfo(pid,\n"
-                "							   &regs->faultinfo, aux_fp_regs);\n",
-                """					if (si.si_code == SEGV_MAPERR || si.si_code == SEGV_ACCERR)
+                ),
+                Edit(
+                    "arch/um/os-Linux/skas/process.c",
+                    "					get_skas_faultinfo(pid,\n"
+                    "							   &regs->faultinfo, aux_fp_regs);\n",
+                    """					if (si.si_code == SEGV_MAPERR || si.si_code == SEGV_ACCERR)
 						regs->faultinfo = (struct faultinfo) {
 							.error_code = PRIOLAB_ACCESS_UNKNOWN,
 							.cr2 = (unsigned long) si.si_addr,
@@ -91,11 +134,11 @@ static void priolab_around(struct vm_area_struct *vma, unsigned long address, in
 					else
 						get_skas_faultinfo(pid, &regs->faultinfo, aux_fp_regs);
 """,
-            ),
-            Edit(
-                "arch/um/kernel/trap.c",
-                _HANDLE,
-                """static int priolab_writes(struct vm_area_struct *vma, unsigned long address)
+                ),
+                Edit(
+                    "arch/um/kernel/trap.c",
+                    _HANDLE,
+                    """static int priolab_writes(struct vm_area_struct *vma, unsigned long address)
 {
 	pte_t *pte = virt_to_pte(vma->vm_mm, address);
 
@@ -105,14 +148,15 @@ static void priolab_around(struct vm_area_struct *vma, unsigned long address, in
 }
 
 """
-                + _HANDLE,
+                    + _HANDLE,
+                ),
+                Edit(
+                    "arch/um/kernel/trap.c",
+                    "	*code_out = SEGV_ACCERR;\n	if (is_write) {",
+                    "	if (is_write < 0)\n		is_write = priolab_writes(vma, address);\n"
+                    "	*code_out = SEGV_ACCERR;\n	if (is_write) {",
+                ),
             ),
-            Edit(
-                "arch/um/kernel/trap.c",
-                "	*code_out = SEGV_ACCERR;\n	if (is_write) {",
-                "	if (is_write < 0)\n		is_write = priolab_writes(vma, address);\n"
-                "	*code_out = SEGV_ACCERR;\n	if (is_write) {",
-            ),
-        )
+        ),
     ),
 )

@@ -3,45 +3,32 @@
 Before, it follows from a constant. Nothing of the host's gets in.
 """
 
-from experiments.guest.edits.edit import Change, Edit
+from experiments.guest.edits.edit import Change, Edit, Effect
 
-CHANGES = (
-    Change(
-        (
-            Edit(
-                "arch/um/os-Linux/util.c",
-                "	return getrandom(buf, len, flags);\n",
-                """	static unsigned char state;
+_RANDOM = "drivers/char/random.c"
+_HOST_GIVES_NOTHING = Edit(
+    "arch/um/os-Linux/util.c",
+    "	return getrandom(buf, len, flags);\n",
+    """	static unsigned char state;
 	size_t i;
 
 	for (i = 0; i < len; i++)
 		((unsigned char *)buf)[i] = state++;
 	return len;
 """,
-            ),
-            Edit(
-                "drivers/char/random.c",
-                "	u8 key[CHACHA_KEY_SIZE];\n\n	extract_entropy(key, sizeof(key));\n",
-                """	u8 key[CHACHA_KEY_SIZE];
-
-	if (priolab_seeded) {
-		WRITE_ONCE(base_crng.birth, jiffies);
-		return;
-	}
-	extract_entropy(key, sizeof(key));
-""",
-            ),
-            Edit(
-                "drivers/char/random.c",
-                "/* This extracts a new crng key from the input pool. */\n",
-                """static bool priolab_seeded;
+)
+_BEFORE_RESEEDING = "/* This extracts a new crng key from the input pool. */\n"
+_SETTABLE = Edit(
+    _RANDOM,
+    _BEFORE_RESEEDING,
+    """static bool priolab_seeded;
 
 static int priolab_seed(const char *seed, const struct kernel_param *kp)
 {
 	unsigned long flags;
-	u8 key[CHACHA_KEY_SIZE];
+	u8 key[CHACHA_KEY_SIZE] = {};
 
-	blake2s(key, seed, NULL, sizeof(key), strlen(seed), 0);
+	memcpy(key, seed, min(strlen(seed), sizeof(key)));
 	spin_lock_irqsave(&base_crng.lock, flags);
 	memcpy(base_crng.key, key, sizeof(base_crng.key));
 	WRITE_ONCE(base_crng.generation, base_crng.generation + 1);
@@ -53,19 +40,65 @@ static int priolab_seed(const char *seed, const struct kernel_param *kp)
 static const struct kernel_param_ops priolab_seed_ops = { .set = priolab_seed };
 module_param_cb(seed, &priolab_seed_ops, NULL, 0200);
 
-/* This extracts a new crng key from the input pool. */
+"""
+    + _BEFORE_RESEEDING,
+)
+# Since 6.2 a reseeding is work that the kernel puts off to itself.
+_NEVER_AGAIN = Edit(
+    _RANDOM,
+    "	u8 key[CHACHA_KEY_SIZE];\n\n	/* Immediately schedule the next reseeding",
+    "	u8 key[CHACHA_KEY_SIZE];\n\n"
+    "	if (priolab_seeded)\n		return;\n\n	/* Immediately schedule the next reseeding",
+)
+
+CHANGES = (
+    Change(
+        name="random numbers follow from the seed",
+        effect=Effect.RESULT,
+        wordings=(
+            (
+                _HOST_GIVES_NOTHING,
+                Edit(
+                    _RANDOM,
+                    "	u8 key[CHACHA_KEY_SIZE];\n\n	extract_entropy(key, sizeof(key));\n",
+                    """	u8 key[CHACHA_KEY_SIZE];
+
+	if (priolab_seeded) {
+		WRITE_ONCE(base_crng.birth, jiffies);
+		return;
+	}
+	extract_entropy(key, sizeof(key));
 """,
+                ),
+                _SETTABLE,
             ),
-        )
+            (_HOST_GIVES_NOTHING, _NEVER_AGAIN, _SETTABLE),
+        ),
     ),
     # Every five minutes of its own clock, whatever is going on, the kernel would draw one number per interface.
     Change(
-        (
-            Edit(
-                "net/core/neighbour.c",
-                "return base ? prandom_u32_max(base) + (base >> 1) : 0;",
-                "return base;",
+        name="neighbours draw no random numbers",
+        effect=Effect.RESULT,
+        wordings=(
+            (
+                Edit(
+                    "net/core/neighbour.c",
+                    "return base ? prandom_u32_max(base) + (base >> 1) : 0;",
+                    "return base;",
+                ),
             ),
-        )
+            (
+                Edit(
+                    "net/core/neighbour.c",
+                    "return base ? get_random_u32_below(base) + (base >> 1) : 0;",
+                    "return base;",
+                ),
+            ),
+        ),
+    ),  # When a table grows or shrinks depends on what ran before, and each time it would draw a number.
+    Change(
+        name="hash tables draw no random numbers",
+        effect=Effect.RESULT,
+        wordings=((Edit("lib/rhashtable.c", "	tbl->hash_rnd = get_random_u32();\n", "	tbl->hash_rnd = 0;\n"),),),
     ),
 )
