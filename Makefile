@@ -8,8 +8,8 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-# BASE, SUITE and MIRROR are about images, not knobs; make exports what is given.
-export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=%,$(MAKEOVERRIDES))
+# BASE, SUITE, MIRROR and FULL are about images and suites, not knobs; make exports what is given.
+export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=%,$(MAKEOVERRIDES))
 export PYTHON
 
 .DEFAULT_GOAL := help
@@ -73,6 +73,10 @@ doctor: environment ## what this machine can do
 test: setup-test ## unit, contract, server, link and lab tests
 	@status=0; .venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder -m "not punctual" || status=$$?; \
 	.venv/bin/pytest -m punctual || status=$$?; exit $$status
+
+.PHONY: test-suites
+test-suites: ## the README's commands in bare Debian 12, 13 and sid, as root and as a user (root; an hour; SUITE=trixie: one)
+	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
 
 fuzz: setup-lint ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
 	@.venv/bin/python -m tests.fuzz

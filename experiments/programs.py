@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from experiments.errors import Unavailable
+from experiments.home import setup_command
 from experiments.npm import lacks_modules
 from experiments.order import Tools
 from experiments.processes import in_utc
@@ -20,7 +21,7 @@ from experiments.setup.plan import not_packaged
 from proxy.server import Server, catalogue
 
 BROWSER, DRIVER = "chromium", "playwright"
-BROWSER_REMEDY = "`make setup CLIENT=chromium` installs both chromium and playwright"
+BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and playwright"
 _SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
@@ -60,7 +61,7 @@ def remedy_for(server: Server) -> str:
     if absent := _not_packaged(server):
         return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
     parts = [*server.packages, *(["its packages of npm"] if server.npm else [])]
-    return f"`make setup SERVER={server.name}` installs {' and '.join(parts)}"
+    return f"{setup_command(f'SERVER={server.name}')} installs {' and '.join(parts)}"
 
 
 def absences() -> list[str]:

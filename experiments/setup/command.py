@@ -17,6 +17,7 @@ from types import FrameType
 from experiments import npm
 from experiments.errors import LabError, StepFailed
 from experiments.guest import kernel
+from experiments.home import ROOT, is_clone
 from experiments.setup import apt, machine
 from experiments.setup.asked import Asked, Part, asked_by, words_in
 from experiments.setup.environment import (
@@ -24,7 +25,6 @@ from experiments.setup.environment import (
     Environment,
     extras,
     install_all,
-    is_checkout,
     lacks_extra,
     lacks_venv,
 )
@@ -33,7 +33,6 @@ from experiments.setup.packages import Want, npm_servers, wants_of
 from experiments.setup.plan import Plan, decide, remedy
 from proxy.server import catalogue
 
-ROOT = Path(__file__).resolve().parents[2]
 _BAD_INPUT = 2
 _MAKE_VARIABLE = "PRIOLAB_KNOBS"
 
@@ -89,6 +88,9 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
         complain(f"PART={' '.join(names)} is not allowed; allowed: one of {', '.join(Part)}")
         return _BAD_INPUT
     part = Part(names[0]) if names else Part.EVERYTHING
+    if part in (Part.TEST, Part.LINT) and not is_clone():
+        complain(f"PART={part} needs a clone of the lab, and `make setup-{part}` there")
+        return 1
     environment = Environment(ROOT) if makes_environment else None
     try:
         _carry_out(asked_by(part, [word for word in words if "=" in word], ROOT), environment)
@@ -104,7 +106,7 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
 
 def in_checkout() -> bool:
     """Whether this process is in the environment of the checkout that its code is in, and not installed elsewhere."""
-    return is_checkout(ROOT) and Path(sys.prefix) == ROOT / ".venv"
+    return is_clone() and Path(sys.prefix) == ROOT / ".venv"
 
 
 def _carry_out(asked: Asked, environment: Environment | None) -> None:

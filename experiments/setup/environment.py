@@ -32,11 +32,6 @@ class CannotMake(Exception):
     """It cannot be made; the text says why, and where the log is."""
 
 
-def is_checkout(root: Path) -> bool:
-    """Whether this is a clone, which has an environment of its own, or an installed lab, which is in one."""
-    return all((root / name).is_file() for name in _MADE_OF)
-
-
 def extras(asked: Asked) -> list[tuple[str, str]]:
     """What is installed besides the lab itself: the name of the extra, and what it is in words."""
     if asked.part in _EXTRAS:

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,19 +104,6 @@ def bare(tmp_path: Path) -> Path:
     for extra in ("", "dev"):
         environment.note_as_installed(extra)
     return tmp_path
-
-
-def test_all_packages_and_their_files_are_named() -> None:
-    """What pyproject.toml would install has every package of the tree, and every file of the demo's page."""
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    roots = {name.partition(".")[0] for name in tools["packages"]}
-    there = {
-        ".".join(file.parent.relative_to(ROOT).parts) for name in roots for file in (ROOT / name).rglob("__init__.py")
-    }
-    assert set(tools["packages"]) == there
-    named = {file for pattern in tools["package-data"]["experiments"] for file in (ROOT / "experiments").glob(pattern)}
-    others = {file for file in (ROOT / "experiments/demo").rglob("*.*") if file.suffix not in (".py", ".pyc")}
-    assert named >= others
 
 
 def _setup(root: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
