@@ -11,8 +11,9 @@ import experiments
 import proxy
 from client.plan import PlanKind, Protocol
 from experiments.entries import catalogue, read_entry
-from experiments.invocation import RUN_KNOBS, RunKnob, request_from
+from experiments.invocation import RUN_KNOBS, RunKnob
 from experiments.knobs import KNOBS, Knob, scenario_from
+from experiments.request import arms_for
 from experiments.sweep.asking import asked_from
 from experiments.sweep.file import DEFAULT
 from experiments.sweep.file import catalogue as sweeps
@@ -40,7 +41,7 @@ def test_scenario_file_loads(path: Path) -> None:
 @pytest.mark.parametrize("name", [path.stem for path in SCENARIOS])
 def test_scenario_can_be_asked_for(name: str) -> None:
     """Every name makes a control arm with LOWAT unset and a treatment with it set; a probe has no use for LOWAT."""
-    arms = request_from({"SCENARIO": name}).arms
+    arms = arms_for(catalogue()[name].knobs, control=True)
     if all(arm.scenario.plan is PlanKind.PROBE for arm in arms):
         assert [arm.name for arm in arms] == ["probe"]
         return
