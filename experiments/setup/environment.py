@@ -95,7 +95,12 @@ class Environment:
         return self._folder / (f".installed-{extra}" if extra else ".installed")
 
     def _is_sound(self) -> bool:
-        """Whether its interpreter is there, and the one that its packages are for: the system may have got another."""
+        """Whether it was once complete, and its interpreter is the one that its packages are for.
+
+        A set-up may have been killed, and the system may have got another Python.
+        """
+        if not self._mark("").exists():
+            return False
         try:
             name = self.python.resolve(strict=True).name
         except OSError:

@@ -152,7 +152,10 @@ def test_an_environment_that_was_there_stays(checkout: Path, monkeypatch: pytest
     """What is in it works as it did before."""
     made = Environment(checkout)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], timeout=60, check=True)
+    assert made.is_to_be_made, "a set-up was killed before it was complete"
+    (checkout / ".venv" / ".installed").write_text("an older lab's")
     assert not made.is_to_be_made
+    assert made.lacks("")
     monkeypatch.setattr(environment, "_kept", lambda _: "")
     with pytest.raises(CannotMake, match=r"^pip failed: .*No module named pip"):
         made.install("")
@@ -164,6 +167,8 @@ def test_an_interpreter_that_went_away(checkout: Path) -> None:
     """An environment for Python 3.9 on a system that has another one now is to be made anew."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], timeout=60, check=True)
     made = Environment(checkout)
+    made.note_as_installed("")
+    assert not made.is_to_be_made
     (checkout / ".venv" / "lib" / made.python.resolve().name).rename(checkout / ".venv" / "lib" / "python3.9")
     assert made.is_to_be_made
 
