@@ -8,8 +8,8 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-# BASE, SUITE and MIRROR are about images, not knobs; make exports what is given.
-export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=%,$(MAKEOVERRIDES))
+# BASE, SUITE, MIRROR and FULL are about images and suites, not knobs; make exports what is given.
+export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=%,$(MAKEOVERRIDES))
 export PYTHON
 
 .DEFAULT_GOAL := help
@@ -23,10 +23,14 @@ help: ## this list
 setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/setup.sh
 
-# What captures, a browser, every server, tests and checks need besides.
-.PHONY: setup-capture setup-chromium setup-servers setup-test setup-lint
-setup-capture setup-chromium setup-servers setup-test setup-lint:
+# What captures, a browser, every server, tests, checks and sweeps need besides.
+.PHONY: setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep setup-compared
+setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep:
 	@experiments/setup.sh $(@:setup-%=%)
+
+# What compares the two servers that the documents compare needs both.
+setup-compared:
+	@experiments/setup.sh SERVER=nginx,h2o
 
 environment: ## the Python environment only; says what else is missing
 	@experiments/setup.sh environment
@@ -37,7 +41,7 @@ setup_or_capture := $(if $(filter CAPTURE=yes,$(MAKEOVERRIDES)),setup-capture,se
 experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(setup_or_capture)) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
-sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## every combination of values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
+sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## every combination of values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
 	@$(PRIOLAB) sweep --from-make
 
 reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## the article's pictures, measured and judged: results/reproduction (about a minute)
@@ -70,6 +74,10 @@ test: setup-test ## unit, contract, server, link and lab tests
 	@status=0; .venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder -m "not punctual" || status=$$?; \
 	.venv/bin/pytest -m punctual || status=$$?; exit $$status
 
+.PHONY: test-suites
+test-suites: ## the README's commands in bare Debian 12, 13 and sid, as root and as a user (root; an hour; SUITE=trixie: one)
+	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
+
 fuzz: setup-lint ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
 	@.venv/bin/python -m tests.fuzz
 
@@ -84,7 +92,7 @@ format: setup-lint ## rewrite the Python files in the house format
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 
-bench: setup ## how long things take on this machine
+bench: setup-compared ## how long things take on this machine
 	@.venv/bin/python -m experiments.benches
 
 picture: setup-servers setup-test ## make the pictures of README.md, docs/http3.md and docs/chromium.md anew
@@ -94,14 +102,14 @@ picture: setup-servers setup-test ## make the pictures of README.md, docs/http3.
 agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 
-auto: setup ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
+auto: setup-compared ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
 	@$(PRIOLAB) auto docs/auto.md
 
 matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
 matrix: setup-servers ## which servers keep the order, in which dialects; writes docs/matrix.md, .html and .json, a part of it results/matrix.md
 	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
 
-model: setup ## the predictor against measurements; writes docs/model.md (about two minutes)
+model: setup-compared ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
 
 sabotage: setup ## every way to spoil the effect, measured beside its cure; writes docs/sabotage.md (half a minute)

@@ -25,10 +25,14 @@ from experiments.export import export
 from experiments.guest import kernel
 from experiments.invocation import RUN_KNOBS, RunKnob, request_from, split_words, words_of_make
 from experiments.knobs import KNOBS, Knob
+from experiments.programs import absences
 from experiments.record import wrecks
 from experiments.report import Report
+from experiments.setup import command as setting_up
+from experiments.setup.asked import Part
 from experiments.studies import agreement, predictions, sabotage
 from experiments.sweep import command as sweeping
+from proxy.server import catalogue as servers
 
 _BAD_INPUT = 2
 
@@ -160,6 +164,11 @@ def command_line() -> argparse.ArgumentParser:
     sabotage_parser.set_defaults(do=_sabotage)
     probing.add_to(commands)
     tune.add_to(commands)
+    setup_parser = commands.add_parser(
+        "setup", help="what the lab needs of this machine: packages, the guest kernel", allow_abbrev=False
+    )
+    setup_parser.add_argument("words", nargs="*", metavar="PART or KNOB=VALUE", help=f"one of {', '.join(Part)}; knobs")
+    setup_parser.set_defaults(do=_setup)
     kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is there")
     kernel_parser.add_argument("--quiet-if-present", action="store_true", help="say nothing if there is nothing to do")
     kernel_parser.set_defaults(do=_kernel)
@@ -268,6 +277,8 @@ def _list(options: argparse.Namespace, report: Report) -> int:
     else:
         report.catalogue(catalogue())
         sweeping.show_named(report)
+        for line in absences():
+            report.say(line, "yellow")
     return 0
 
 
@@ -317,6 +328,14 @@ def _model(options: argparse.Namespace, report: Report) -> int:
 def _sabotage(options: argparse.Namespace, report: Report) -> int:
     sabotage.write(options.file, report)
     return 0
+
+
+def _setup(options: argparse.Namespace, _: Report) -> int:
+    knobs = split_words(word for word in options.words if "=" in word and not word.startswith("SWEEP="))
+    if strangers := [name for name in knobs.get("SERVER", "").split(",") if name and name.strip() not in servers()]:
+        raise ScenarioError("SERVER", strangers[0], ", ".join(servers()))
+    options.kept = lambda: "what was complete is kept"
+    return setting_up.set_up(options.words, makes_environment=setting_up.in_checkout())
 
 
 def _kernel(options: argparse.Namespace, report: Report) -> int:

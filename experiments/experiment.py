@@ -13,13 +13,13 @@ from experiments import reuse
 from experiments.errors import StepFailed
 from experiments.execution.local import Local, bearable
 from experiments.fabrics.fabric import Fabric
+from experiments.home import ROOT, is_clone
 from experiments.making import Run
 from experiments.processes import in_utc
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, write_json
 from experiments.request import Request
 from experiments.scenario import ClientKind, Scenario
 
-_ROOT = Path(__file__).resolve().parent.parent
 _UNQUOTABLE = '"$\\{}'
 
 
@@ -126,7 +126,9 @@ class _Room:
 
 def git_revision() -> str | None:
     """Of the lab's own code; None where it is not a git checkout."""
-    command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    if not is_clone():  # an environment may be in somebody else's repository
+        return None
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, env=in_utc())
     except OSError:

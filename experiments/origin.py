@@ -13,9 +13,10 @@ from typing import Any, Self
 
 from experiments.cache import cache_folder
 from experiments.errors import StepFailed
+from experiments.home import ROOT
 from experiments.processes import Process, in_utc
 
-_BACKEND = Path(__file__).resolve().parent.parent / "backend"
+_BACKEND = ROOT / "backend"
 PROGRAM = _BACKEND / "origin.mjs"
 CLOCK = _BACKEND / "clock.mjs"
 # V8 hands hot functions to a second thread for compilation. In a guest whose clock stands still while it works that

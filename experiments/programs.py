@@ -3,20 +3,25 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.metadata import version as package_version
 from importlib.util import find_spec
 from pathlib import Path
 
 from experiments.errors import Unavailable
+from experiments.home import setup_command
 from experiments.npm import lacks_modules
 from experiments.order import Tools
 from experiments.processes import in_utc
 from experiments.scenario import ClientKind, Scenario
+from experiments.setup.apt import obtainable
+from experiments.setup.machine import distribution
+from experiments.setup.plan import not_packaged
 from proxy.server import Server, catalogue
 
 BROWSER, DRIVER = "chromium", "playwright"
-BROWSER_REMEDY = "`make setup CLIENT=chromium` installs both chromium and playwright"
+BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and playwright"
 _SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
@@ -52,9 +57,31 @@ def lack_of(server: Server) -> str | None:
 
 
 def remedy_for(server: Server) -> str:
-    """How to have it installed, and not started."""
+    """How to have it installed, and not started; or what else can be done, where the distribution does not have it."""
+    if absent := _not_packaged(server):
+        return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
     parts = [*server.packages, *(["its packages of npm"] if server.npm else [])]
-    return f"`make setup SERVER={server.name}` installs {' and '.join(parts)}"
+    return f"{setup_command(f'SERVER={server.name}')} installs {' and '.join(parts)}"
+
+
+def absences() -> list[str]:
+    """A line for each server that is not installed here and that the distribution does not have."""
+    return [
+        f"SERVER={server.name} cannot be installed here: {remedy_for(server)}"
+        for server in catalogue().values()
+        if lack_of(server) and _not_packaged(server)
+    ]
+
+
+@cache
+def _obtainable() -> Mapping[str, bool]:
+    """Asked once, of the packages of all servers that are not installed."""
+    absent = [server for server in catalogue().values() if lack_of(server)]
+    return obtainable(list(dict.fromkeys(package for server in absent for package in server.packages)))
+
+
+def _not_packaged(server: Server) -> list[str]:
+    return [package for package in server.packages if not _obtainable().get(package, True)]
 
 
 def check_levels(scenarios: Iterable[Scenario], said: str) -> None:

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from experiments import home
+
 _DECIDING = ("analysis", "backend", "client", "clock", "compose.yaml", "experiments", "netem", "netlink", "proxy")
 _DECIDING_NOTHING = (
     "analysis/film.py",
@@ -37,4 +38,4 @@ def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed:
 
 def code() -> str:
     """Names the code that decides what a run comes to: all but pictures, notebooks and named scenarios."""
-    return digest(ROOT, _DECIDING, apart=_DECIDING_NOTHING)[:12]
+    return digest(home.ROOT, _DECIDING, apart=_DECIDING_NOTHING)[:12]

@@ -2,6 +2,9 @@
 
 With a seed everything in both follows from it, keys included: the length of a certificate, and of what is signed with
 its key, moves the packets of a handshake. Such keys protect nothing, and need not: no one but the lab trusts them.
+
+Both have what RFC 5280 asks for (sections 4.2.1.1 to 4.2.1.3, and 4.2.1.9): OpenSSL's strict checks, which Python makes
+from 3.13 on, refuse a CA that does not say that its key signs certificates.
 """
 
 import hashlib
@@ -18,6 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _CURVE = ec.SECP256R1()
 _SCALARS = 2**255  # all smaller than the order of the curve's group
+_CRITICAL = (x509.BasicConstraints, x509.KeyUsage)
 _FROM, _UNTIL = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -63,9 +67,16 @@ def issue(folder: Path, *names: str, seed: int | None = None) -> Certificates:
     paths = certificates_in(folder)
     authority, front = _Holder.make("authority", seed), _Holder.make(names[0], seed)
     wanted = x509.SubjectAlternativeName([_general_name(name) for name in names])
-    ca = _certificate(authority, authority, seed, [x509.BasicConstraints(ca=True, path_length=0)])
-    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    chain = _certificate(front, authority, seed, [x509.BasicConstraints(ca=False, path_length=None), wanted, usage])
+    purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    ca = _certificate(
+        authority, authority, seed, [x509.BasicConstraints(ca=True, path_length=0), _usage(signs_certificates=True)]
+    )
+    chain = _certificate(
+        front,
+        authority,
+        seed,
+        [x509.BasicConstraints(ca=False, path_length=None), _usage(signs_certificates=False), wanted, purpose],
+    )
     paths.ca.write_bytes(ca.public_bytes(Encoding.PEM))
     paths.chain.write_bytes(chain.public_bytes(Encoding.PEM))
     paths.key.touch(mode=0o600)
@@ -90,10 +101,25 @@ def _certificate(
         .add_extension(authority, critical=False)
     )
     for extension in extensions:
-        builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
+        builder = builder.add_extension(extension, critical=isinstance(extension, _CRITICAL))
     if seed is None:
         return builder.sign(issuer.key, hashes.SHA256())
     return builder.sign(issuer.key, hashes.SHA256(), ecdsa_deterministic=True)
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    """What the key is for: an authority's signs certificates and lists of revoked ones, a front's its handshakes."""
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _general_name(name: str) -> x509.GeneralName:

@@ -1,5 +1,5 @@
-# The catalogue for those who come before Python, to be sourced: experiments/setup.sh, and the image of a front.
-# What they read of a server.toml are lines `NAME = "WORD"`, `NAME = ["WORD", "WORD"]` and `NAME = true`.
+# The catalogue without Python, to be sourced: the image of a front is made before there is any in it.
+# What it reads of a server.toml are lines `NAME = "WORD"` and `NAME = ["WORD", "WORD"]`.
 
 entry() { # FILE NAME: the words of a field, none where there is no such field
     sed -n "/^$2 = /{s///;s/[][\",]//g;p;}" "$1"

@@ -97,6 +97,11 @@ class Server:
         """Whether there is a socket that TCP_NOTSENT_LOWAT is an option of."""
         return self.protocol != "h3"
 
+    @property
+    def in_images(self) -> bool:
+        """Whether containers can have it: their images have no packages of npm, and the client's no QUIC."""
+        return self.npm is None and self.over_tcp
+
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:
         """Template values for records of that size at most; None for the server's own. Raises KeyError."""
         if record_bytes is None:

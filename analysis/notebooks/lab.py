@@ -1,7 +1,8 @@
 """What the notebooks share: runs, made where there are none yet, and tables.
 
-A run, or a sweep, is asked for as on a command line, and taken from the checkout's results folder (the variable
-PRIOLAB_RESULTS names another) if it is there with the same arms, programs, kernel and code.
+A run, or a sweep, is asked for as on a command line, and taken from the folder `results` if it is there with the same
+arms, programs, kernel and code: that of the checkout, or, where the lab is installed, of the folder that one is in. The
+variable PRIOLAB_RESULTS names another.
 """
 
 import os
@@ -18,7 +19,8 @@ from analysis.load import Experiment, Run, load_experiment
 from analysis.summary import typical
 from analysis.sweeps.folder import Sweep, load_sweep
 
-_ROOT = Path(__file__).resolve().parents[2]
+_HERE = Path(__file__).resolve().parents[2]
+_ROOT = _HERE if (_HERE / "Makefile").is_file() else Path.cwd()
 _RESULTS = Path(os.environ.get("PRIOLAB_RESULTS") or _ROOT / "results")
 _TOLD = re.compile(r"\S+: (ok|failed|invalid|unsupported)|^taken from ")
 

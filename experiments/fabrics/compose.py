@@ -44,7 +44,7 @@ class Compose:
             raise Unavailable("CLIENT=chromium with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         engine.check()
         server = catalogue()[scenario.server]
-        if server.npm or not server.over_tcp:
+        if not server.in_images:
             lack = "the images have no packages of npm" if server.npm else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         if shaper is Shaper.NETEM and (reason := no_netem()):

@@ -19,16 +19,11 @@ from experiments.places.places import Places
 from experiments.programs import find, tools_for
 from experiments.record import RunFolder
 from experiments.scenario import LOWAT_AUTO, Scenario
+from experiments.setup.machine import no_namespaces
 from netem import calibration
 from netem.shaper import TRIAL, Shaper
 
 _OTHER = "use another FABRIC"
-# Settings that keep ordinary users from having user namespaces, and the value that does.
-_FORBIDDING = {
-    "kernel.unprivileged_userns_clone": "0",
-    "kernel.apparmor_restrict_unprivileged_userns": "1",
-    "user.max_user_namespaces": "0",
-}
 
 
 class Netns:
@@ -120,8 +115,4 @@ def no_netem() -> str | None:
 def _remedy() -> str:
     if os.geteuid() == 0:
         return _OTHER
-    for name, value in _FORBIDDING.items():
-        setting = Path("/proc/sys") / name.replace(".", "/")
-        if setting.exists() and setting.read_text().strip() == value:
-            return f"the setting {name}={value} forbids it to ordinary users; run as root, or {_OTHER}"
-    return f"run as root, or {_OTHER}"
+    return f"{no_namespaces() or 'run as root'}, or {_OTHER}"

@@ -16,6 +16,7 @@ from experiments.cache import cache_folder
 from experiments.errors import Unavailable
 from experiments.fabrics.egress import check_egress
 from experiments.guest import kernel
+from experiments.home import ROOT
 from experiments.order import Order, Tools
 from experiments.origin import make_image
 from experiments.places import cgroup
@@ -28,7 +29,7 @@ from experiments.scenario import ClientKind, Scenario
 from netem import calibration
 from netem.shaper import Shaper
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = ROOT
 _IN_THE_GUEST = ("analysis", "client", "clock", "experiments", "netem", "netlink", "proxy")
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024

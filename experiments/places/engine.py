@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from experiments import processes, sources
+from experiments import home, processes, sources
 from experiments.errors import StepFailed, Unavailable
 from experiments.programs import find
 
-ROOT = sources.ROOT
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"
 _SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "clock", "netem", "netlink", "proxy")
@@ -72,7 +71,7 @@ def tag() -> str:
     """Names the images of exactly these sources on exactly this base; an arm is told what its experiment found."""
     if told := os.environ.get(ARM_TAG):
         return told
-    return sources.digest(ROOT, _SOURCES, seed=base())[:12]
+    return sources.digest(home.ROOT, _SOURCES, seed=base())[:12]
 
 
 def base() -> str:
@@ -110,7 +109,11 @@ class Project:
     def __init__(self, name: str, words: Mapping[str, str], override: Path | None = None) -> None:
         """words: what compose.yaml takes from the environment; override: a second file laid over it."""
         self.name = name
-        self._files = ["-f", str(ROOT / "compose.yaml"), *(["-f", str(override)] if override else [])]
+        try:
+            file = home.image_folder(tag()) / "compose.yaml"
+        except OSError as error:
+            raise StepFailed("gathering what images are made of", str(error)) from error
+        self._files = ["-f", str(file), *(["-f", str(override)] if override else [])]
         self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
 
     def build(self, service: str) -> None:

@@ -21,6 +21,7 @@ from client import dialects
 from client.plan import PROBE_LEAST_BYTES, Protocol
 from experiments.errors import ScenarioError, Unavailable
 from experiments.experiment import Progress
+from experiments.home import setup_command
 from experiments.invocation import check_only, request_from
 from experiments.knobs import KNOBS
 from experiments.programs import lack_of, server_version
@@ -91,7 +92,7 @@ def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
     absent = {name: f"{lack} is not installed" for name in names if (lack := lack_of(catalogue()[name]))}
     here = [catalogue()[name] for name in names if name not in absent]
     if not here:
-        raise Unavailable(_STEP, f"none of {', '.join(names)} is installed", "run `experiments/setup.sh servers`")
+        raise Unavailable(_STEP, f"none of {', '.join(names)} is installed", f"run {setup_command('servers')}")
     return here, absent
 
 

@@ -11,8 +11,9 @@ import experiments
 import proxy
 from client.plan import PlanKind, Protocol
 from experiments.entries import catalogue, read_entry
-from experiments.invocation import RUN_KNOBS, RunKnob, request_from
+from experiments.invocation import RUN_KNOBS, RunKnob
 from experiments.knobs import KNOBS, Knob, scenario_from
+from experiments.request import arms_for
 from experiments.sweep.asking import asked_from
 from experiments.sweep.file import DEFAULT
 from experiments.sweep.file import catalogue as sweeps
@@ -40,7 +41,7 @@ def test_scenario_file_loads(path: Path) -> None:
 @pytest.mark.parametrize("name", [path.stem for path in SCENARIOS])
 def test_scenario_can_be_asked_for(name: str) -> None:
     """Every name makes a control arm with LOWAT unset and a treatment with it set; a probe has no use for LOWAT."""
-    arms = request_from({"SCENARIO": name}).arms
+    arms = arms_for(catalogue()[name].knobs, control=True)
     if all(arm.scenario.plan is PlanKind.PROBE for arm in arms):
         assert [arm.name for arm in arms] == ["probe"]
         return
@@ -117,9 +118,9 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
 
 @pytest.mark.parametrize("name", servers())
 def test_a_shell_reads_the_same(name: str) -> None:
-    """What setup.sh and the image of a front read of an entry is what Python reads."""
+    """What the image of a front reads of an entry is what Python reads."""
     server = servers()[name]
-    read = 'for field in program base files npm image_version; do entry "$1" "$field" || exit; done; pinned "$1"'
+    read = 'for field in program files npm image_version; do entry "$1" "$field" || exit; done; pinned "$1"'
     done = subprocess.run(
         ["sh", "-euc", f". proxy/entry.sh; {read}", "sh", server.template.parent / "server.toml"],
         cwd=ROOT,
@@ -129,7 +130,6 @@ def test_a_shell_reads_the_same(name: str) -> None:
     )
     assert done.stdout.splitlines() == [
         server.program,
-        *(["true"] if server.base else []),
         *([" ".join(server.files)] if server.files else []),
         *([server.npm.name] if server.npm else []),
         server.image_version,

@@ -5,18 +5,17 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from proxy.server import catalogue
+from experiments.setup.environment import Environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = "experiments/setup.sh"
 # What a machine has without any package of the lab's.
-PLAIN = ("sh", "cat", "cksum", "dirname", "grep", "head", "id", "ls", "mktemp", "rm", "sed", "tail", "uname")
+PLAIN = ("sh", "dirname")
 
 
 def _make(*words: str) -> str:
@@ -85,47 +84,32 @@ def test_a_part_is_not_the_document(words: Sequence[str], file: str) -> None:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A copy of what setup.sh looks at, its environment made already, and a bin with next to nothing."""
+    """A copy of what setup.sh runs, its environment made already, and a bin with next to nothing."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in PLAIN:
         found = shutil.which(name)
         assert found, name
         (programs / name).symlink_to(found)
-    entries = [str(server.template.with_name("server.toml").relative_to(ROOT)) for server in catalogue().values()]
-    for file in ("pyproject.toml", "constraints.txt", SETUP, "proxy/entry.sh", *entries):
-        (tmp_path / file).parent.mkdir(exist_ok=True, parents=True)
+    for folder in ("experiments", "proxy"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / file, tmp_path / file)
-    together = b"".join((tmp_path / file).read_bytes() for file in ("pyproject.toml", "constraints.txt", SETUP))
-    checksum = subprocess.run([programs / "cksum"], input=together, capture_output=True, check=True).stdout.decode()
-    (tmp_path / ".venv").mkdir()
-    for mark in (".installed", ".installed-dev"):
-        (tmp_path / ".venv" / mark).write_text(f"{checksum.strip()} {tmp_path}")
+    for entry in tmp_path.glob("proxy/servers/*/server.toml"):  # the set-up looks into this machine's /usr/sbin, too
+        entry.write_text(re.sub("^program = .*$", 'program = "not-there"', entry.read_text(), flags=re.MULTILINE))
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / ".venv/bin/python").chmod(0o755)
+    environment = Environment(tmp_path)
+    for extra in ("", "dev"):
+        environment.note_as_installed(extra)
     return tmp_path
 
 
-def test_all_packages_and_their_files_are_named() -> None:
-    """What pyproject.toml would install has every package of the tree, and every file of the demo's page."""
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    roots = {name.partition(".")[0] for name in tools["packages"]}
-    there = {
-        ".".join(file.parent.relative_to(ROOT).parts) for name in roots for file in (ROOT / name).rglob("__init__.py")
-    }
-    assert set(tools["packages"]) == there
-    named = {file for pattern in tools["package-data"]["experiments"] for file in (ROOT / "experiments").glob(pattern)}
-    others = {file for file in (ROOT / "experiments/demo").rglob("*.*") if file.suffix not in (".py", ".pyc")}
-    assert named >= others
-
-
-def _setup(root: Path, *words: str, knobs: str = "") -> subprocess.CompletedProcess[str]:
-    environment = {
-        "PATH": str(root / "bin"),
-        "XDG_CACHE_HOME": str(root / "cache"),
-        "PYTHON": sys.executable,
-        "PRIOLAB_KNOBS": knobs,
-    }
+def _setup(root: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": str(root / "bin"), "XDG_CACHE_HOME": str(root / "cache"), "PYTHON": sys.executable}
     return subprocess.run(
-        [root / SETUP, *words], env=environment, capture_output=True, text=True, timeout=20, check=False
+        [root / SETUP, *words], env=environment | variables, capture_output=True, text=True, timeout=60, check=False
     )
 
 
@@ -135,137 +119,79 @@ def test_a_bare_machine_gets_a_note(bare: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert re.fullmatch(r"setup: note: not installed:.* nodejs .*; FABRIC=compose needs none of them", lines[0])
-    assert "install them with" in lines[1]
+    assert lines[1] == "setup: note: these are Debian's names; install them with this system's package manager"
     assert all(line.startswith("setup: note: ") for line in lines)
 
 
-def test_a_bare_machine_cannot_have_everything(bare: Path) -> None:
-    """Where nothing can be installed, the rest ends here."""
-    done = _setup(bare)
+@pytest.mark.parametrize("knobs", ["", "FABRIC=netns", r"SERVER=h2o RESULTS=my\ results"])
+def test_a_bare_machine_cannot_have_everything(bare: Path, knobs: str) -> None:
+    """Where nothing can be installed, the rest ends here; it is told what make was told."""
+    done = _setup(bare, PRIOLAB_KNOBS=knobs)
     assert done.returncode == 1
-    assert re.match(r"setup: these packages are missing:.* nodejs ", done.stderr)
+    first, *others = done.stderr.splitlines()
+    assert re.match(r"setup: these packages are missing:.* nodejs\b", first)
+    assert ("h2o" in first) is ("h2o" in knobs)
+    assert ("gcc" in first) is ("netns" not in knobs)
+    assert len(others) == 2 if "gcc" in first else 1
+    assert not list(bare.glob("cache/priolab/*"))
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "variables", "code", "line"),
     [
-        ([], set()),
-        (["environment"], set()),
-        (["capture"], {"tcpdump", "wireshark-common"}),
-        (["test"], {"tcpdump", "wireshark-common", "tshark"}),
+        (["tset"], {}, 2, "setup: PART=tset is not allowed; allowed: one of everything, environment, capture, "),
+        (["test", "lint"], {}, 2, "setup: PART=test lint is not allowed; allowed: one of "),
+        ([], {"PRIOLAB_KNOBS": "RESULTS='a"}, 2, "setup: make: No closing quotation; words are NAME=VALUE"),
+        ([], {"PYTHON": "no-such-python"}, 1, "setup: there is no no-such-python; install Python 3.11 or newer, or "),
+        ([], {"PYTHON": "old"}, 1, "setup: Python 3.9.2 is too old; Python 3.11 or newer is needed: make PYTHON=..."),
+        ([], {"XDG_CACHE_HOME": "/dev/null"}, 1, "setup: the cache folder /dev/null/priolab cannot be made: Not a dir"),
     ],
 )
-def test_wireshark_is_for_those_who_want_it(bare: Path, words: Sequence[str], wanted: set[str]) -> None:
-    """An ordinary set-up neither installs nor misses it; for a capture all that is missing stands in one line."""
-    line = _setup(bare, *words).stderr.splitlines()[0]
-    assert {"tcpdump", "wireshark-common", "tshark"} & set(re.split("[ ;]", line)) == wanted
+def test_one_clear_line(bare: Path, words: list[str], variables: dict[str, str], code: int, line: str) -> None:
+    """What it was, and what can be done."""
+    old = "import sys; sys.version_info = (3, 9, 2); exec(sys.argv.pop(1))"
+    (bare / "bin/old").write_text(f"#!/bin/sh\nshift\nexec {sys.executable} -c '{old}' \"$@\"\n")
+    (bare / "bin/old").chmod(0o755)
+    done = _setup(bare, *words, **variables)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(line)
 
 
-@pytest.mark.parametrize(
-    ("words", "knobs", "wanted"),
-    [
-        ([], "", False),
-        (["environment"], "LOWAT=1", False),
-        (["capture"], "CLIENT=h2", False),
-        ([], "CLIENT=chromium LOWAT=1", True),
-        ([], "CLIENT=h2,chromium", True),
-        (["chromium"], "", True),
-        (["test"], "", True),
-    ],
-)
-def test_a_browser_is_for_those_who_want_it(bare: Path, words: Sequence[str], knobs: str, *, wanted: bool) -> None:
-    """An ordinary set-up neither installs nor misses it."""
-    line = _setup(bare, *words, knobs=knobs).stderr.splitlines()[0]
-    assert ("chromium" in re.split("[ ;]", line)) is wanted
-
-
-_BASE = {name for name, server in catalogue().items() if server.base}
-_PACKAGED = {name for name, server in catalogue().items() if not server.npm}
-"""Those with packages of their own; Node is everybody's."""
-
-
-@pytest.mark.parametrize(
-    ("words", "knobs", "wanted"),
-    [
-        ([], "", _BASE),
-        (["environment"], "LOWAT=1", _BASE),
-        (["lint"], "", _BASE),
-        (["servers"], "", _BASE),
-        (["test"], "", _BASE),
-        *(([], f"LOWAT=16384 SERVER={name}", _BASE | {name}) for name in sorted(_PACKAGED)),
-        (["environment"], "SERVER=" + ",".join(sorted(_PACKAGED)), _PACKAGED),
-        (["capture"], "SERVER=no-such-server", _BASE),
-    ],
-)
-def test_a_server_is_for_those_who_want_it(bare: Path, words: Sequence[str], knobs: str, wanted: set[str]) -> None:
-    """The base set always, another when it is asked for; unknown ones are left to the lab."""
-    for entry in bare.glob("proxy/servers/*/server.toml"):  # setup.sh looks into this machine's /usr/sbin, too
-        entry.write_text(re.sub("^program = .*$", 'program = "not-there"', entry.read_text(), flags=re.MULTILINE))
-    missing = set(re.split("[ ;]", _setup(bare, *words, knobs=knobs).stderr.splitlines()[0]))
-    packages = {name: set(server.packages) for name, server in catalogue().items() if name in _PACKAGED}
-    assert missing & set().union(*packages.values()) == set().union(*(packages[name] for name in wanted))
-
-
-@pytest.fixture
-def furnished(bare: Path) -> Path:
-    """With what the base set needs; there are no other servers, no npm, and nothing can be installed."""
-    for entry in bare.glob("proxy/servers/*/server.toml"):
-        if entry.parent.name not in _BASE:
-            entry.write_text(re.sub("^program = .*$", 'program = "not-there"', entry.read_text(), flags=re.MULTILINE))
-    (bare / ".venv/bin").mkdir()
-    for file, content in (
-        ("bin/priolab", ""),
-        (".venv/bin/priolab", ""),
-        (".venv/bin/python", "echo npm: it cannot be had >&2; exit 1"),
-    ):
-        (bare / file).write_text(f"#!/bin/sh\n{content}\n")
-        (bare / file).chmod(0o755)
-    tools = ("node", "ip", "ethtool", "tcpdump", "editcap", "tshark", "chromium")
-    for program in (*(catalogue()[name].program for name in _BASE), *tools):
-        (bare / "bin" / program).symlink_to("priolab")
-    (bare / "cache/priolab").mkdir(parents=True)
-    (bare / "cache/priolab/linux-6.1-0").touch()
-    return bare
-
-
-def _notes(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What is missing, of a set-up that went on all the same; how that is installed left out."""
+def test_nothing_to_do_is_nothing_said(bare: Path) -> None:
+    """And nothing done: neither packages nor environment nor kernel."""
+    for program in ("node", "ip", "ethtool", "not-there", "bpf-gcc"):
+        (bare / "bin" / program).symlink_to(shutil.which("true") or "")
+    done = _setup(bare, PRIOLAB_KNOBS="FABRIC=netns")
     assert done.returncode == 0, done.stderr
-    lines = done.stderr.splitlines()
-    assert all(re.match("setup: (note|npm): ", line) for line in lines), lines
-    return [line for line in lines if "install them with" not in line and "Debian's names" not in line]
+    assert done.stdout == ""
+    notes = [line for line in done.stderr.splitlines() if "libbpf-dev" not in line and "Debian's names" not in line]
+    assert notes == []
 
 
-def test_what_can_be_done_without_is_no_reason_to_stop(furnished: Path) -> None:
-    """Where the compiler of the kernel's tuner cannot be installed, that is a note, and the set-up goes on."""
-    (note,) = _notes(_setup(furnished))
-    assert re.match(r"setup: note: not installed: gcc-bpf.*; without, LOWAT=auto works from beside the front", note)
+def test_the_standard_library_is_enough(bare: Path) -> None:
+    """It runs before there is a Python environment: without anybody's packages, and from another folder."""
+    made = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        "import sys; sys.path.insert(0, sys.argv[1]); import experiments.setup.command",
+    ]
+    done = subprocess.run([*made, str(bare)], cwd="/", capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("words", [["servers"], ["test"]])
-def test_a_server_that_cannot_be_had_is_no_reason_to_stop(furnished: Path, words: Sequence[str]) -> None:
-    """Nor are those that nobody has asked for by name; the tests have use for packages of npm, the matrix has none."""
-    notes = _notes(_setup(furnished, *words))
-    absent = sorted(name for name in _PACKAGED - _BASE)
-    assert f"without, there is no SERVER={','.join(absent)}" in notes[0]
-    assert ["setup: note: without, there is no SERVER=spdy" in notes] == [words == ["test"]]
-
-
-@pytest.mark.parametrize("words", [["lint"], ["test"]])
-def test_packages_that_check_the_page_cannot_be_had(furnished: Path, words: Sequence[str]) -> None:
-    """That is told, and what it means."""
-    notes = _notes(_setup(furnished, *words))
-    assert notes[-2:] == ["setup: npm: it cannot be had", "setup: note: without, the demo's page is not checked"]
-
-
-def test_of_the_matrix_a_part_needs_a_part(furnished: Path) -> None:
-    """What it is not about is not installed for it."""
-    assert not any("SERVER=" in note for note in _notes(_setup(furnished, "servers", knobs="SERVER=h2o")))
-
-
-@pytest.mark.parametrize(("server", "package"), [("spdy", "npm"), ("haproxy", "haproxy")])
-def test_what_is_asked_for_is_needed(furnished: Path, server: str, package: str) -> None:
-    """There the set-up ends."""
-    done = _setup(furnished, "test", knobs=f"SERVER={server}")
-    assert done.returncode == 1
-    assert re.match(rf"setup: these packages are missing:.* {package}\n", done.stderr)
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (["setup"], []),
+        (["sweep"], ["sweep"]),
+        (["sweep", "FABRIC=compose"], ["environment"]),
+        (["model"], ["SERVER=nginx,h2o"]),
+        (["demo"], ["demo"]),
+    ],
+)
+def test_what_compares_servers_needs_them(words: Sequence[str], needed: list[str]) -> None:
+    """h2o is for those who say so."""
+    ((line,),) = [re.findall(rf"^{SETUP}(.*)$", _make(*words), re.MULTILINE)]
+    assert line.split() == needed

@@ -32,6 +32,7 @@ def test_a_name_like_no_other_is_answered_with_all() -> None:
         split_words(["QQQQ=1"])
 
 
+@pytest.mark.usefixtures("guest")
 def test_request_of_no_words() -> None:
     """Without words it is the Maps case, control and treatment, once, in the virtual fabric."""
     request = request_from({})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments import sources
+from experiments import home, sources
 from experiments.fabrics.netns import Netns
 from experiments.fabrics.virtual import Virtual
 from experiments.request import Manner, Request, arms_for
@@ -141,6 +141,6 @@ def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:
 
 def test_the_code_is_that_of_this_tree() -> None:
     """Every folder that is named in it holds something, so that a renamed one is noticed."""
-    present = [name for name in sources._DECIDING if (sources.ROOT / name).exists()]
+    present = [name for name in sources._DECIDING if (home.ROOT / name).exists()]
     assert {"analysis", "backend", "client", "experiments", "netem", "netlink", "proxy", "compose.yaml"} <= set(present)
     assert len(sources.code()) == 12

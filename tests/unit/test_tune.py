@@ -145,6 +145,7 @@ def test_no_libbpf(
     assert (code, "libbpf.so.0.none is not installed" in said) == (1, True)
 
 
+@pytest.mark.usefixtures("gcc")
 def test_a_program_that_cannot_be_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiler's first error is the reason, and nothing half-made is left."""
     broken = tmp_path / "broken.c"

@@ -113,7 +113,7 @@ def test_a_rate_that_drops_is_followed_in_one_look() -> None:
 
 
 @pytest.fixture(scope="module")
-def in_c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+def in_c(tmp_path_factory: pytest.TempPathFactory, gcc: None) -> ctypes.CDLL:  # noqa: ARG001
     """law.h as a library of this machine."""
     folder = tmp_path_factory.mktemp("law")
     source, library = folder / "law.c", folder / "law.so"

@@ -1,0 +1,53 @@
+"""The line of a failed pip that tells what is wrong: it says most about what follows from it."""
+
+import re
+
+_GENERIC = re.compile(
+    r"subprocess-exited-with-error|legacy-install-failure|metadata-generation-failed|This error originates"
+    r"|not a problem with pip|See above for output|Failed building wheel|Failed to build|Could not build wheels"
+    r"|failed-wheel-build-for-install|did not run successfully|The above exception|During handling of"
+)
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded")
+_UNREACHABLE = re.compile(r"Retrying \(|Failed to establish a new connection|NewConnectionError|Max retries exceeded")
+_INNERMOST = re.compile(
+    r"(Temporary failure in name resolution|Name or service not known|Connection refused|Network is unreachable"
+    r"|timed out|No route to host|CERTIFICATE_VERIFY_FAILED[^)'\"]*|Tunnel connection failed[^)'\"]*)"
+)
+_BUILDING = re.compile(
+    r"(?:Building wheel for|Failed building wheel for|Preparing metadata for|building) ([A-Za-z0-9._-]+)"
+)
+_CAUSE = re.compile(r"\b(?:fatal error|error|ERROR|Error|[A-Z]\w*Error|[A-Z]\w*Exception|fatal)\b.*: *\S")
+_FRAME = re.compile(r"^[\s\u2502\u2570\u2500>\u00d7]+")  # what pip draws around the output of others
+_VERSIONS = re.compile(r" \(from versions: [^)]*\)")
+_LONGEST = 300
+
+
+def cause_of(said: str) -> str:
+    """The cause, with the package that is concerned where that is told; empty if nothing was said."""
+    lines = [_FRAME.sub("", line).strip() for line in said.splitlines()]
+    lines = [line for line in lines if line]
+    if full := next((line for line in lines if _NO_ROOM.search(line)), None):
+        return _short(full)
+    causes = [line for line in lines if _CAUSE.search(line) and not _GENERIC.search(line)]
+    if any(_UNREACHABLE.search(line) for line in lines):
+        why = next((found[0] for line in lines if (found := _INNERMOST.search(line))), None)
+        what = next((line for line in reversed(causes) if line.startswith("ERROR: ")), "")
+        if why:
+            return _short(f"the package index cannot be reached ({why}); {what}".rstrip("; "))
+    if not causes:
+        return _short(lines[-1]) if lines else ""
+    nested = [line for line in causes if not line.startswith("ERROR: ")] if _is_build(lines) else []
+    # Of a compiler the first error is the cause, of Python's chain of exceptions the last.
+    compilers = [line for line in nested if re.search(r"\b(fatal )?error: ", line)]
+    cause = (compilers or nested[-1:] or causes)[0]
+    package = next((found[1] for line in lines if (found := _BUILDING.search(line))), None)
+    return _short(f"{package}: {cause}" if nested and package else cause)
+
+
+def _is_build(lines: list[str]) -> bool:
+    return any("did not run successfully" in line or "lines of output]" in line for line in lines)
+
+
+def _short(line: str) -> str:
+    line = _VERSIONS.sub("", line)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."

@@ -1,0 +1,94 @@
+"""Certificates of a run: strict checks take them, and with a seed they are the same each time."""
+
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from proxy.certificates import Certificates, issue
+
+NAME = "maps.test"
+ADDRESS = "198.18.1.2"
+
+
+@pytest.fixture(params=[None, 1], ids=["random", "seeded"])
+def certificates(request: pytest.FixtureRequest, tmp_path: Path) -> Certificates:
+    """Made as for a run."""
+    return issue(tmp_path, NAME, ADDRESS, seed=request.param)
+
+
+def _shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, server_name: str) -> None:
+    """A handshake in memory. Raises ssl.SSLError."""
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        client.wrap_bio(to_client, to_server, server_hostname=server_name),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    while ends:
+        for end in list(ends):
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            ends.remove(end)
+
+
+@pytest.mark.parametrize("server_name", [NAME, ADDRESS])
+def test_python_takes_them_strictly(certificates: Certificates, server_name: str) -> None:
+    """As Python does by default from 3.13 on."""
+    client = ssl.create_default_context(cafile=str(certificates.ca))
+    client.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificates.chain, certificates.key)
+    _shake_hands(client, server, server_name)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        _shake_hands(client, server, "elsewhere.test")
+
+
+def test_openssl_takes_them_strictly(certificates: Certificates) -> None:
+    """With every check it has, for a server of that name."""
+    command = ["openssl", "verify", "-x509_strict", "-check_ss_sig", "-purpose", "sslserver", "-verify_hostname", NAME]
+    done = subprocess.run(
+        [*command, "-CAfile", certificates.ca, certificates.chain],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, f"{certificates.chain}: OK\n"), done.stderr
+
+
+def test_who_may_do_what(certificates: Certificates) -> None:
+    """The authority signs certificates and nothing else; the front proves itself as a server."""
+    authority, front = (
+        x509.load_pem_x509_certificate(path.read_bytes()) for path in (certificates.ca, certificates.chain)
+    )
+    for certificate, is_authority in ((authority, True), (front, False)):
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage)
+        assert usage.critical
+        assert usage.value.key_cert_sign is usage.value.crl_sign is is_authority
+        assert usage.value.digital_signature is not is_authority
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints)
+        assert constraints.critical
+        assert constraints.value.ca is is_authority
+    purposes = front.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(purposes) == [ExtendedKeyUsageOID.SERVER_AUTH]
+    own = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    told = front.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+    assert told.key_identifier == own.digest
+
+
+def test_a_seed_makes_the_same_ones(tmp_path: Path) -> None:
+    """Byte for byte, and of another seed others of the same length but for the numbers in them."""
+    folders = [tmp_path / name for name in ("one", "again", "other")]
+    for folder, seed in zip(folders, (1, 1, 2), strict=True):
+        folder.mkdir()
+        issue(folder, NAME, ADDRESS, seed=seed)
+    one, again, other = (
+        [(folder / name).read_bytes() for name in ("ca.pem", "front.crt", "front.key")] for folder in folders
+    )
+    assert one == again
+    assert all(first != second for first, second in zip(one, other, strict=True))

@@ -1,0 +1,177 @@
+"""`python3 -m tests.suites [SUITE ...] [KNOB=VALUE ...]`: the README's commands in bare trees, as root and as a user.
+
+    --experiment-only   no tests
+    --full              all tests, as `make test`; otherwise the fast ones, unit and contract
+    --user NAME         root or lab; otherwise both
+
+It takes root, debootstrap, and two gigabytes for each suite in ~/.cache/priolab/suites, where trees are kept, but not
+the lab's own environment. 0 all is good; 1 something is not; 2 bad input.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.suites import tree as trees
+from tests.suites.findings import Finding, of_experiment, of_tests, suspicious, table
+from tests.suites.tree import USER, CannotMake, Tree
+
+SUITES = ("bookworm", "trixie", "sid")
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_INSIDE = Path(__file__).with_name("inside.py")
+_ENTERING = (
+    "setpriv",
+    "--pdeathsig=KILL",
+    "unshare",
+    "--mount",
+    "--propagation",
+    "private",
+    "--pid",
+    "--fork",
+    "--kill-child",
+)
+_DEADLINE_S = 7200.0
+
+
+def main() -> int:
+    """Entry point; exit code."""
+    parser = argparse.ArgumentParser(prog="tests.suites", allow_abbrev=False)
+    parser.add_argument("words", nargs="*", metavar="SUITE or KNOB=VALUE")
+    parser.add_argument("--experiment-only", action="store_true")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--user", choices=["root", USER])
+    options = parser.parse_args()
+    knobs = [word for word in options.words if "=" in word]
+    suites = [word for word in options.words if "=" not in word] or list(SUITES)
+    if strangers := [suite for suite in suites if suite not in SUITES]:
+        print(f"SUITE={strangers[0]} is not allowed; allowed: {', '.join(SUITES)}", file=sys.stderr)
+        return 2
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    findings: list[Finding] = []
+    for suite in suites:
+        tree = trees.trees_in(cache, suite)
+        try:
+            findings += _try_out(tree, knobs, options)
+        except CannotMake as error:
+            findings.append(_of(tree, "root", "the tree", 0.0, "-", [str(error)], ""))
+    print(table(findings))
+    return 1 if any(each.trouble for each in findings) else 0
+
+
+def _try_out(tree: Tree, knobs: Sequence[str], options: argparse.Namespace) -> list[Finding]:
+    """Every command, root's first: an ordinary user cannot install packages, and finds them then."""
+    _say(f"{tree.suite}: the tree")
+    trees.make(tree)
+    _prepare(tree)
+    found: list[Finding] = []
+    for user in [options.user] if options.user else ["root", USER]:
+        if user != "root":
+            trees.share_kernel(tree, user)
+        within = trees.clone(tree, _CHECKOUT, user)
+        _inside(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], tree.folder / "chown.log")
+        found.append(_experiment(tree, user, within, knobs))
+        if not options.experiment_only:
+            found.append(_tests(tree, user, within, full=options.full))
+    return found
+
+
+def _prepare(tree: Tree) -> None:
+    """Authorities, an ordinary user, a repository that root may read. Raises CannotMake."""
+    log = tree.folder / "prepare.log"
+    for command in (
+        ["update-ca-certificates"],
+        ["sh", "-c", f"id {USER} 2>/dev/null || useradd --create-home --shell /bin/sh {USER}"],
+        ["git", "config", "--system", "--replace-all", "safe.directory", "*"],
+    ):
+        if code := _inside(tree, "root", "/", command, log):
+            raise CannotMake(f"{command[0]} ended with {code} (log: {log})")
+
+
+def _experiment(tree: Tree, user: str, within: Path, knobs: Sequence[str]) -> Finding:
+    log = tree.folder / f"{user}-experiment.log"
+    started = time.monotonic()
+    _say(f"{tree.suite}, {user}: make experiment LOWAT=131072")
+    code = _inside(tree, user, str(within), ["make", "experiment", "LOWAT=131072", *knobs], log)
+    minutes = (time.monotonic() - started) / 60
+    summary = _summary(tree, user, within)
+    result, trouble = of_experiment(code, summary)
+    if code:
+        trouble += [f"log: {log}"]
+    return _of(tree, user, "experiment", minutes, result, trouble, log.read_text(errors="replace"))
+
+
+def _summary(tree: Tree, user: str, within: Path) -> Mapping[str, Any] | None:
+    shown = tree.folder / f"{user}-summary.json"
+    if _inside(tree, user, str(within), [".venv/bin/priolab", "show", "--json"], shown) != 0:
+        return None
+    try:
+        document: Mapping[str, Any] = json.loads(shown.read_text())
+    except ValueError:
+        return None
+    return document
+
+
+def _tests(tree: Tree, user: str, within: Path, *, full: bool) -> Finding:
+    log = tree.folder / f"{user}-tests.log"
+    started = time.monotonic()
+    _say(f"{tree.suite}, {user}: {'all tests' if full else 'the fast tests'}")
+    if full:
+        commands = [["make", "test"]]
+    else:
+        fast = [".venv/bin/pytest", "--numprocesses=auto", "-q", "tests/unit", "tests/contract"]
+        commands = [["make", "setup-lint"], fast]
+    code, texts = 0, []
+    for command in commands:
+        code = code or _inside(tree, user, str(within), command, log)
+        texts.append(log.read_text(errors="replace"))
+    log.write_text("".join(texts))
+    result, trouble = of_tests(code, texts[-1])
+    minutes = (time.monotonic() - started) / 60
+    # Warnings are errors to the tests themselves.
+    return _of(tree, user, "tests", minutes, result, trouble, "".join(texts[:-1]))
+
+
+def _of(tree: Tree, user: str, what: str, minutes: float, result: str, trouble: Sequence[str], log: str) -> Finding:
+    return Finding(
+        suite=tree.suite,
+        user=user,
+        what=what,
+        minutes=minutes,
+        result=result,
+        trouble=trouble,
+        warnings=suspicious(log),
+    )
+
+
+def _inside(tree: Tree, user: str, folder: str, command: Sequence[str], log: Path) -> int:
+    """The command's exit code; what it prints goes to the log. The namespaces end with it, or with this process."""
+    entering = [*_ENTERING, sys.executable, "-I", str(_INSIDE), str(tree.root), user, folder]
+    environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"} | trees.passed_on(os.environ)
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [*entering, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+        ) as process,
+    ):
+        try:
+            return process.wait(_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return 124
+        except BaseException:
+            process.terminate()
+            raise
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

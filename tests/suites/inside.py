@@ -1,0 +1,57 @@
+"""Enters a tree and runs a command in it, as the first process of a PID namespace, in a mount namespace of its own.
+
+    python inside.py TREE USER FOLDER COMMAND...
+
+What is mounted here nobody else sees, and it is gone when the last process is, however that ends. The root is changed
+by pivot_root(2), not chroot(2): in a chroot the kernel refuses user namespaces, which FABRIC=netns takes.
+"""
+
+import ctypes
+import os
+import pwd
+import subprocess
+import sys
+from typing import NoReturn
+
+_MNT_DETACH = 2
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_ROOTS_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def main() -> int:
+    """The command's exit code. Orphans become children of the first process, which buries them, as an init does."""
+    tree, user, folder, *command = sys.argv[1:]
+    for words in (
+        ["--bind", tree, tree],
+        ["-t", "proc", "proc", f"{tree}/proc"],
+        ["--rbind", "/sys", f"{tree}/sys"],
+        ["--rbind", "/dev", f"{tree}/dev"],
+    ):
+        subprocess.run(["mount", *words], check=True)
+    os.chdir(tree)
+    subprocess.run(["pivot_root", ".", "."], check=True)
+    if ctypes.CDLL(None, use_errno=True).umount2(b".", _MNT_DETACH) != 0:
+        raise OSError(ctypes.get_errno(), "the old root cannot be left")
+    child = os.fork()
+    if child == 0:
+        _become(user, folder, command)
+    while True:
+        ended, status = os.wait()
+        if ended == child:
+            return os.waitstatus_to_exitcode(status) % 256
+
+
+def _become(user: str, folder: str, command: list[str]) -> NoReturn:
+    who = pwd.getpwnam(user)
+    if who.pw_uid:
+        os.setgroups([])
+        os.setgid(who.pw_gid)
+        os.setuid(who.pw_uid)
+    os.chdir(folder)
+    path = _PATH if who.pw_uid else _ROOTS_PATH
+    own = {"HOME": who.pw_dir, "USER": user, "LOGNAME": user, "PATH": path, "LANG": "C.UTF-8"}
+    os.execvpe(command[0], command, {**os.environ, **own})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

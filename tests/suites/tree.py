@@ -1,0 +1,160 @@
+"""A bare file system of a suite, made once by debootstrap and kept outside the checkout; and a fresh clone in it.
+
+It is entered in a mount namespace only (inside.py), so nothing is ever mounted below it as this process sees it. That
+is looked at all the same before anything below it is removed.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGES = ("ca-certificates", "git", "make", "python3")
+"""What somebody has who can clone the lab and say `make`."""
+
+USER = "lab"
+_AUTHORITIES = Path("usr/local/share/ca-certificates")
+_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+_DEB822 = re.compile(r"^URIs:\s*(\S+)", re.MULTILINE)
+_ONE_LINE = re.compile(r"^deb\s+(?:\[[^]]*\]\s+)?(\S+)", re.MULTILINE)
+_MIRROR = "http://deb.debian.org/debian"
+_PASSED_ON = re.compile(
+    r"(?i)^(https?_proxy|no_proxy|pip_(?!find_links).*|npm_config_.*|.*_ca_bundle|ssl_cert_file|pip_cert)$"
+)
+
+
+class CannotMake(Exception):
+    """The tree cannot be made; the text is one line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """One suite's. folder: what belongs to it: the file system in `root`, and logs."""
+
+    suite: str
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        """Its file system."""
+        return self.folder / "root"
+
+    def home(self, user: str) -> Path:
+        """A user's home, as seen within."""
+        return Path("/root") if user == "root" else Path("/home") / user
+
+
+def trees_in(cache: Path, suite: str) -> Tree:
+    """Where that suite's is, or will be."""
+    return Tree(suite=suite, folder=cache / "priolab" / "suites" / suite)
+
+
+def uris(texts: Iterable[str]) -> list[str]:
+    """The archives of this machine's own apt sources, in their order."""
+    found = [match for text in texts for match in (*_DEB822.findall(text), *_ONE_LINE.findall(text))]
+    return list(dict.fromkeys(found))
+
+
+def sources(suite: str, archives: Sequence[str]) -> str:
+    """The suite's sources.list; stable suites have security updates, if this machine gets any."""
+    main = next((uri for uri in archives if "security" not in uri), _MIRROR)
+    security = next((uri for uri in archives if "security" in uri), None)
+    lines = [f"deb {main} {suite} main"]
+    if suite != "sid" and security:
+        lines.append(f"deb {security} {suite}-security main")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
+    """Of an environment, what says how packages are fetched; authorities are those of the tree."""
+    found = {name: value for name, value in variables.items() if _PASSED_ON.match(name)}
+    return {name: _BUNDLE if value.endswith((".crt", ".pem")) else value for name, value in found.items()}
+
+
+def make(tree: Tree) -> None:
+    """Have it made, unless it is there; and configure it as this machine is. Raises CannotMake."""
+    if os.geteuid() != 0:
+        raise CannotMake("it takes root: debootstrap makes a file system of root's, and apt in it becomes other users")
+    archives = uris(path.read_text() for path in _apt_sources())
+    if not tree.root.exists():
+        _debootstrap(tree, archives)
+    etc = tree.root / "etc"
+    (etc / "apt/sources.list").write_text(sources(tree.suite, archives))
+    acquire = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=True).stdout
+    (etc / "apt/apt.conf.d/90acquire").write_text(acquire)
+    shutil.copy("/etc/resolv.conf", etc / "resolv.conf")
+    (etc / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
+    for authority in (Path("/") / _AUTHORITIES).glob("*.crt"):
+        shutil.copy(authority, tree.root / _AUTHORITIES)
+    for path in ("etc/pip.conf", "root/.config/pip/pip.conf", "root/.pip/pip.conf", "root/.npmrc", "etc/npmrc"):
+        if (Path("/") / path).is_file():
+            (tree.root / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path("/") / path, tree.root / path)
+
+
+def clone(tree: Tree, checkout: Path, user: str) -> Path:
+    """A fresh clone of the checkout's HEAD in the user's home; where it is within. Raises CannotMake."""
+    within = tree.home(user) / "lab"
+    folder = tree.root / within.relative_to("/")
+    if folder.exists():
+        remove(folder)
+    _run(["git", "clone", "--quiet", "--no-hardlinks", str(checkout), str(folder)], "cloning")
+    return within
+
+
+def share_kernel(tree: Tree, user: str) -> None:
+    """The guest kernel that root's set-up built serves the user, too: it is the same one."""
+    theirs = tree.root / tree.home(user).relative_to("/") / ".cache/priolab"
+    theirs.mkdir(parents=True, exist_ok=True)
+    for kernel in (tree.root / "root/.cache/priolab").glob("linux-*"):
+        if kernel.is_file():
+            shutil.copy2(kernel, theirs)
+
+
+def remove(folder: Path) -> None:
+    """The folder and what is in it. Raises CannotMake if anything is mounted there."""
+    if mounts := mounted_below(folder.resolve(), Path("/proc/self/mountinfo").read_text()):
+        raise CannotMake(f"{mounts[0]} is mounted: `umount {mounts[0]}` first")
+    shutil.rmtree(folder)
+
+
+def mounted_below(folder: Path, mountinfo: str) -> list[str]:
+    """Mount points at the folder and in it."""
+    points = [line.split()[4].encode().decode("unicode_escape") for line in mountinfo.splitlines()]
+    return [point for point in points if Path(point).is_relative_to(folder)]
+
+
+def _apt_sources() -> list[Path]:
+    folder = Path("/etc/apt")
+    found = [
+        folder / "sources.list",
+        *sorted(folder.glob("sources.list.d/*.sources")),
+        *sorted(folder.glob("sources.list.d/*.list")),
+    ]
+    return [path for path in found if path.is_file()]
+
+
+def _debootstrap(tree: Tree, archives: Sequence[str]) -> None:
+    if shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        raise CannotMake("debootstrap is not installed; run `apt-get install debootstrap`")
+    made = tree.folder / ".root-new"
+    if made.exists():
+        remove(made)
+    made.mkdir(parents=True, mode=0o755)
+    log = tree.folder / "debootstrap.log"
+    main = next((uri for uri in archives if "security" not in uri), _MIRROR)
+    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", tree.suite, str(made), main]
+    with log.open("w") as output:
+        done = subprocess.run(command, stdout=output, stderr=output, check=False)
+    if done.returncode != 0:
+        raise CannotMake(f"debootstrap ended with {done.returncode} (log: {log})")
+    made.rename(tree.root)
+
+
+def _run(command: Sequence[str], step: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CannotMake(f"{step}: {done.stderr.strip()}")

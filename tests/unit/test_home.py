@@ -1,0 +1,80 @@
+"""Where the lab's own files are, in a clone and where it was installed."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments import home, sources
+from experiments.places import engine
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place with the packages and no more; what is shared lies elsewhere, as in an environment."""
+    packages, data = tmp_path / "packages", tmp_path / "share"
+    data.mkdir()
+    for name in home._IN_IMAGES:
+        (packages / name / "__pycache__").mkdir(parents=True)
+        (packages / name / "Dockerfile").write_text(f"# {name}\n")
+    for name in home._SHARED:
+        (data / name).write_text(f"# {name}\n")
+    monkeypatch.setattr(home, "ROOT", packages)
+    monkeypatch.setattr(home, "is_clone", lambda: False)
+    monkeypatch.setattr(home, "distribution", lambda _: _Installed(data))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+class _Installed:
+    """As much of a distribution as is asked."""
+
+    def __init__(self, data: Path) -> None:
+        self.files = [_File(path) for path in data.iterdir()]
+
+
+class _File:
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._path = path
+
+    def locate(self) -> Path:
+        return self._path
+
+
+def test_this_is_a_clone() -> None:
+    """Tests run in one: there images are made of the tree itself, and messages speak of make."""
+    assert home.is_clone()
+    assert home.image_folder("tag") == home.ROOT
+    assert home.shared("compose.yaml") == home.ROOT / "compose.yaml"
+    assert home.setup_command() == "`make setup`"
+    assert home.setup_command("SERVER=h2o") == "`make setup SERVER=h2o`"
+
+
+def test_an_installed_lab_has_no_make(installed: Path) -> None:
+    """The command line does the same."""
+    assert installed.is_dir()
+    assert home.setup_command("SERVER=h2o") == "`priolab setup SERVER=h2o`"
+
+
+def test_images_of_an_installed_lab(installed: Path) -> None:
+    """What they are made of is gathered in the cache, once, as it lies in a clone."""
+    folder = home.image_folder("tag")
+    assert folder == installed / "cache/priolab/images-tag"
+    files = {str(file.relative_to(folder)) for file in folder.rglob("*")}
+    assert files == {*home._SHARED, *home._IN_IMAGES, *(f"{name}/Dockerfile" for name in home._IN_IMAGES)}
+    (folder / "mark").touch()
+    assert (home.image_folder("tag") / "mark").exists()
+    assert [path.name for path in folder.parent.iterdir()] == ["images-tag"]
+
+
+def test_what_is_not_shared_is_missed(installed: Path) -> None:
+    """By name."""
+    assert installed.is_dir()
+    with pytest.raises(FileNotFoundError, match=r"^no-such-file is not among the files of the installed lab$"):
+        home.shared("no-such-file")
+
+
+def test_images_are_named_for_all_that_they_are_made_of() -> None:
+    """The copy for them holds what their name is a digest of."""
+    assert set(engine._SOURCES) == {*home._SHARED, *home._IN_IMAGES}
+    assert sources.digest(home.ROOT, engine._SOURCES)

@@ -1,0 +1,78 @@
+"""The line that tells why pip failed, of what real ones printed."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.setup.apt import candidates, complaint
+from experiments.setup.complaint import cause_of
+
+_LOGS = Path(__file__).parent / "pip"
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        ("compiler", "broken: broken.c:1:10: fatal error: no/such/header.h: No such file or directory"),
+        ("exception", "RuntimeError: needs a rusty compiler"),
+        ("tool", "error: invalid command 'bdist_wheel'"),
+        (
+            "unreachable",
+            "the package index cannot be reached (Connection refused); ERROR: No matching distribution found for h2",
+        ),
+        (
+            "unreachable-within",
+            "the package index cannot be reached (Connection refused); ERROR: No matching distribution found for wheel",
+        ),
+        ("version", "ERROR: Could not find a version that satisfies the requirement h2==99"),
+    ],
+)
+def test_the_cause_is_told(log: str, cause: str) -> None:
+    """And not that a subprocess exited with an error."""
+    assert cause_of((_LOGS / f"{log}.log").read_text()) == cause
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("", ""),
+        ("Killed\n", "Killed"),
+        (
+            "ERROR: Exception:\nTraceback\nOSError: [Errno 28] No space left on device\n",
+            "OSError: [Errno 28] No space left on device",
+        ),
+        (
+            "ERROR: Could not install packages due to an OSError: [Errno 13] Permission denied: '/lab/.venv'",
+            "ERROR: Could not install packages due to an OSError: [Errno 13] Permission denied: '/lab/.venv'",
+        ),
+    ],
+)
+def test_other_ends(said: str, cause: str) -> None:
+    """A full disk comes first, whatever follows from it."""
+    assert cause_of(said) == cause
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("Reading lists...\nE: Unable to locate package h2o\nE: more\n", "E: Unable to locate package h2o"),
+        (
+            "Err:1 x\nE: You don't have enough free space in /var/cache/apt/archives/.\n",
+            "E: You don't have enough free space in /var/cache/apt/archives/.",
+        ),
+        ("sudo: a password is required\n", "sudo: a password is required"),
+        ("", ""),
+    ],
+)
+def test_apts_own_line(said: str, line: str) -> None:
+    """The first of its errors, or the last line."""
+    assert complaint(said) == line
+
+
+def test_packages_that_can_be_had() -> None:
+    """Those with a candidate, of what `apt-cache policy` prints; unknown ones are not mentioned there at all."""
+    said = (
+        "nginx:\n  Installed: (none)\n  Candidate: 1.26.3-3\n  Version table:\n     1.26.3-3 500\n"
+        "chromium:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n"
+    )
+    assert candidates(said) == {"nginx"}

@@ -1,0 +1,133 @@
+"""What the suites' script reads from results, logs and this machine's settings."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.suites.findings import Finding, of_experiment, of_tests, suspicious, table
+from tests.suites.tree import mounted_below, passed_on, sources, uris
+
+_DEB822 = "Types: deb\nURIs: http://mirror.test/debian\nSuites: bookworm\n\nTypes: deb\nURIs: http://mirror.test/debian-security\n"
+_ONE_LINE = "# deb http://old.test/debian x main\ndeb [signed-by=/a] http://other.test/debian bookworm main\n"
+
+
+def _summary(control: tuple[str, float], treatment: tuple[str, float]) -> Mapping[str, Any]:
+    return {
+        "arms": [
+            {"name": name, "status": "ok", "verdict": verdict, "script": {"first_byte_ms": at_ms}}
+            for name, (verdict, at_ms) in (("control", control), ("lowat-131072", treatment))
+        ]
+    }
+
+
+def test_a_good_experiment() -> None:
+    """Inverted without LOWAT, kept with it, both where they belong."""
+    told, trouble = of_experiment(0, _summary(("inverted", 6710.0), ("kept", 2940.0)))
+    assert told == "control 6.71 s inverted, lowat-131072 2.94 s kept"
+    assert trouble == []
+
+
+@pytest.mark.parametrize(
+    ("code", "summary", "trouble"),
+    [
+        (2, None, ["exit code 2, and there is no result"]),
+        (1, _summary(("inverted", 6710.0), ("kept", 2940.0)), ["exit code 1"]),
+        (0, _summary(("inverted", 5400.0), ("kept", 2940.0)), ["control 5.40 s inverted"]),
+        (0, _summary(("inverted", 6710.0), ("kept", 3300.0)), ["lowat-131072 3.30 s kept"]),
+        (
+            0,
+            _summary(("kept", 6710.0), ("undecided", 2940.0)),
+            ["control 6.71 s kept", "lowat-131072 2.94 s undecided"],
+        ),
+        (0, {"arms": []}, ["control: not there", "lowat-131072: not there"]),
+    ],
+)
+def test_a_bad_experiment(code: int, summary: Mapping[str, Any] | None, trouble: list[str]) -> None:
+    """Each thing that is wrong is told."""
+    assert of_experiment(code, summary)[1] == trouble
+
+
+def test_an_arm_that_is_not_ok() -> None:
+    """Its reason is what is wrong."""
+    arms = [{"name": name, "status": "invalid", "reason": "late"} for name in ("control", "lowat-131072")]
+    assert of_experiment(1, {"arms": arms})[1] == ["exit code 1", "control: late", "lowat-131072: late"]
+
+
+@pytest.mark.parametrize(
+    ("code", "log", "result", "trouble"),
+    [
+        (0, "x\n10 passed, 2 skipped in 3.10s\n", "10 passed, 2 skipped in 3.10s", []),
+        (0, "===== 10 passed in 3.10s =====\nbye\n", "10 passed in 3.10s", []),
+        (
+            1,
+            "FAILED tests/a.py::b - no\n1 failed, 9 passed in 3.10s\n",
+            "1 failed, 9 passed in 3.10s",
+            ["exit code 1: 1 failed, 9 passed in 3.10s", "FAILED tests/a.py::b - no"],
+        ),
+        (4, "ERROR: no such file\n", "-", ["exit code 4: no tests"]),
+        (0, "", "-", ["exit code 0: no tests"]),
+        (5, "no tests ran in 0.10s\n", "no tests ran in 0.10s", ["exit code 5: no tests ran in 0.10s"]),
+    ],
+)
+def test_tests(code: int, log: str, result: str, trouble: list[str]) -> None:
+    """pytest's last line; where nothing passed, nothing is good."""
+    found = of_tests(code, log)
+    assert (found[0], found[1]) == (result, trouble)
+
+
+def test_lines_that_warn() -> None:
+    """Each once, and none of those that every system has."""
+    log = (
+        "npm warn old lockfile\nfine\nnpm warn old lockfile\nDeprecationWarning: x\n"
+        "update-alternatives: warning: skip creation of /usr/share/man\nan error\n10 passed, 3 warnings in 2.0s\n"
+    )
+    assert suspicious(log) == ["npm warn old lockfile", "DeprecationWarning: x", "an error"]
+
+
+def test_the_table() -> None:
+    """A line each, and below it what is to be read."""
+    good = Finding(suite="sid", user="root", what="tests", minutes=1.0, result="3 passed", trouble=[], warnings=[])
+    bad = Finding(
+        suite="trixie", user="lab", what="experiment", minutes=2.25, result="-", trouble=["exit code 1"], warnings=["w"]
+    )
+    assert table([good, bad]).splitlines() == [
+        "suite   user  what        minutes  warnings  good  result",
+        "sid     root  tests       1.0      0         yes   3 passed",
+        "trixie  lab   experiment  2.2      1         no    -",
+        "trixie, lab, experiment: exit code 1",
+        "trixie, lab, experiment: warning: w",
+    ]
+
+
+def test_archives_of_this_machine() -> None:
+    """In either format of apt's; a stable suite has security updates if this machine has."""
+    archives = uris([_DEB822, _ONE_LINE])
+    assert archives == ["http://mirror.test/debian", "http://mirror.test/debian-security", "http://other.test/debian"]
+    assert sources("trixie", archives) == (
+        "deb http://mirror.test/debian trixie main\ndeb http://mirror.test/debian-security trixie-security main\n"
+    )
+    assert sources("sid", archives) == "deb http://mirror.test/debian sid main\n"
+    assert sources("sid", []) == "deb http://deb.debian.org/debian sid main\n"
+
+
+def test_what_an_environment_says_of_fetching() -> None:
+    """Settings of pip, npm and proxies go along, authorities are the tree's own, folders of this machine stay."""
+    given = {
+        "PIP_CERT": "/home/me/ca.pem",
+        "PIP_FIND_LINKS": "/opt/wheels",
+        "https_proxy": "http://p:1",
+        "EDITOR": "vi",
+    }
+    assert passed_on(given) == {"PIP_CERT": "/etc/ssl/certs/ca-certificates.crt", "https_proxy": "http://p:1"}
+
+
+def test_what_is_mounted_is_seen() -> None:
+    """At a folder and below it, blanks and all; a neighbour is no matter."""
+    mountinfo = (
+        "36 35 98:0 / /c/root\\040x/proc rw - proc proc rw\n37 35 0:5 / /c/root\\040x rw - x x rw\n"
+        "38 35 0:5 / /c/rooty rw - x x rw\n"
+    )
+    assert mounted_below(Path("/c/root x"), mountinfo) == ["/c/root x/proc", "/c/root x"]
+    assert mounted_below(Path("/c/root"), mountinfo) == []
