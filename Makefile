@@ -8,9 +8,13 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-# BASE, SUITE, MIRROR and FULL are about images and suites, not knobs; make exports what is given.
-export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=%,$(MAKEOVERRIDES))
+# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel; they are not knobs. make exports
+# what is given.
+export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=%,$(MAKEOVERRIDES))
 export PYTHON
+ifdef KERNEL
+export PRIOLAB_KERNEL := $(KERNEL)
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
@@ -24,8 +28,8 @@ setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/setup.sh
 
 # What captures, a browser, every server, tests, checks and sweeps need besides.
-.PHONY: setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep setup-compared
-setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep:
+.PHONY: setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep setup-compared
+setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep:
 	@experiments/setup.sh $(@:setup-%=%)
 
 # What compares the two servers that the documents compare needs both.
@@ -35,10 +39,9 @@ setup-compared:
 environment: ## the Python environment only; says what else is missing
 	@experiments/setup.sh environment
 
-kernel: setup ## the guest kernel, built once (about five minutes) and kept in ~/.cache/priolab
+kernel: setup ## the guest kernel, built once (minutes) and kept in ~/.cache/priolab; KERNEL=6.12 or a tarball for another
 
-setup_or_capture := $(if $(filter CAPTURE=yes,$(MAKEOVERRIDES)),setup-capture,setup)
-experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(setup_or_capture)) ## run an experiment: LOWAT unset, then as given
+experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-experiment) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
 sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## every combination of values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3

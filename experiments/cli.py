@@ -22,6 +22,7 @@ from experiments.entries import catalogue
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.experiment import run_experiment
 from experiments.export import export
+from experiments.first_run import First, build_afterwards, first_run
 from experiments.guest import kernel
 from experiments.invocation import RUN_KNOBS, RunKnob, request_from, split_words, words_of_make
 from experiments.knobs import KNOBS, Knob
@@ -201,7 +202,16 @@ def _words(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _run(options: argparse.Namespace, report: Report) -> int:
-    request = request_from(_words(options))
+    words = _words(options)
+
+    def build() -> None:
+        _build_kernel(report)
+
+    if options.from_make:
+        first = first_run(words, report, build)
+    else:
+        first = First(request=request_from(words), builds_afterwards=False)
+    request = first.request
     for wreck in wrecks(request.results):
         report.say(sweeping.wreck_in_words(wreck), "yellow")
     report.announce(request)
@@ -211,7 +221,16 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     if options.print_folder:
         print(folder)
         return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
-    return _present(folder, report)
+    code = _present(folder, report)
+    if first.builds_afterwards:
+        options.kept = lambda: f"{folder} is complete, and the next build of the kernel goes on from there"
+        build_afterwards(report, build)
+    return code
+
+
+def _build_kernel(report: Report) -> None:
+    with report.kernel_progress() as tell:
+        kernel.build(tell)
 
 
 def _present(folder: Path, report: Report) -> int:
@@ -344,8 +363,7 @@ def _kernel(options: argparse.Namespace, report: Report) -> int:
             return 0
     else:
         options.kept = lambda: "the next build goes on from there"
-        with report.kernel_progress() as tell:
-            kernel.build(tell)
+        _build_kernel(report)
     report.say(f"guest kernel: {kernel.path()}")
     return 0
 

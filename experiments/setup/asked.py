@@ -21,6 +21,7 @@ class Part(StrEnum):
     """Parts of the lab, each with needs of its own."""
 
     EVERYTHING = "everything"
+    EXPERIMENT = "experiment"
     ENVIRONMENT = "environment"
     CAPTURE = "capture"
     CHROMIUM = "chromium"

@@ -111,8 +111,9 @@ def in_checkout() -> bool:
 
 def _carry_out(asked: Asked, environment: Environment | None) -> None:
     """Packages, Python's environment, packages of npm, the guest kernel: each builds on those before it."""
-    builds_kernel = asked.in_guests and _lacks_kernel()
-    _install(asked, environment, builds_kernel=builds_kernel)
+    needs_kernel = asked.in_guests and _lacks_kernel()
+    builds_kernel = needs_kernel and asked.part is not Part.EXPERIMENT  # `priolab run` does, when it is due
+    _install(asked, environment, builds_kernel=needs_kernel)
     if environment is not None:
         install_all(environment, extras(asked), say)
     else:
@@ -228,7 +229,7 @@ def _build_kernel(python: Path) -> None:
 
 
 def _lacks_kernel() -> bool:
-    return machine.builds_guests() and not kernel.path().exists()
+    return machine.builds_guests() and not kernel.is_built()
 
 
 def say(text: str) -> None:

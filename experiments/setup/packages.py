@@ -7,9 +7,6 @@ from types import MappingProxyType
 from experiments.setup.asked import Asked, Part
 from proxy.server import Server
 
-SOURCE_FROM_APT = False
-"""Whether linux-source is installed for the guest kernel's build; not where experiments/guest/ fetches it by itself."""
-
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
 """Programs that every run on this machine needs, with their packages."""
 
@@ -20,13 +17,7 @@ BROWSING: Mapping[str, str] = MappingProxyType({"chromium": "chromium"})
 KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
     {**{name: name for name in ("gcc", "make", "flex", "bison", "bc")}, "xz": "xz-utils"}
 )
-KERNEL_FILES: Mapping[str, str] = MappingProxyType(
-    {
-        "/usr/include/libelf.h": "libelf-dev",
-        "/usr/include/stdio.h": "libc6-dev",
-        **({"/usr/src/linux-source-*.tar.*": "linux-source"} if SOURCE_FROM_APT else {}),
-    }
-)
+KERNEL_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/stdio.h": "libc6-dev"})
 """What the guest kernel's build takes: programs, and files (a pattern will do), with their packages."""
 
 KERNEL_ALSO: Mapping[str, Mapping[str, str]] = MappingProxyType({"ubuntu": {"bzip2": "bzip2"}})
@@ -85,10 +76,16 @@ def wants_of(
     if npm_servers(asked, servers, needed=True) and asked.runs_here:
         wants.append(Want(packages=("npm",), programs=("npm",)))
     if not kernel_built and (asked.in_guests or asked.part is Part.ENVIRONMENT):
+        # An experiment that may be run anywhere can be run in real time.
+        free = asked.part is Part.EXPERIMENT and "virtual" not in asked.fabrics
+        without = "experiments run in real time, not in guests" if free else ""
+        tables = [KERNEL_PROGRAMS, *(KERNEL_ALSO.get(name, {}) for name in families)]
         wants += [
-            *_programs(KERNEL_PROGRAMS, builds_kernel=True),
-            *(want for name in families for want in _programs(KERNEL_ALSO.get(name, {}), builds_kernel=True)),
-            *(Want(packages=(package,), files=(file,), builds_kernel=True) for file, package in KERNEL_FILES.items()),
+            *(want for table in tables for want in _programs(table, without=without, builds_kernel=True)),
+            *(
+                Want(packages=(package,), files=(file,), without=without, builds_kernel=True)
+                for file, package in KERNEL_FILES.items()
+            ),
         ]
     if asked.runs_here:
         without = "LOWAT=auto works from beside the front and not in the kernel"

@@ -41,10 +41,9 @@ def _make(*words: str) -> str:
         (["show"], " environment"),
         (["experiment", "LOWAT=16384", "FABRIC=compose"], " environment"),
         (["experiment", "FABRIC=compose", "CAPTURE=yes"], " environment"),
-        (["experiment", "FABRIC=netns"], ""),
-        (["experiment"], ""),
-        (["experiment", "CAPTURE=no"], ""),
-        (["experiment", "CAPTURE=yes"], " capture"),
+        (["experiment", "FABRIC=netns"], " experiment"),
+        (["experiment"], " experiment"),
+        (["experiment", "CAPTURE=yes"], " experiment"),
         (["reproduce"], ""),
         (["reproduce", "FABRIC=compose"], " environment"),
         (["notebook"], " notebook"),
@@ -139,7 +138,7 @@ def test_a_bare_machine_cannot_have_everything(bare: Path, knobs: str) -> None:
 @pytest.mark.parametrize(
     ("words", "variables", "code", "line"),
     [
-        (["tset"], {}, 2, "setup: PART=tset is not allowed; allowed: one of everything, environment, capture, "),
+        (["tset"], {}, 2, "setup: PART=tset is not allowed; allowed: one of everything, experiment, environment, "),
         (["test", "lint"], {}, 2, "setup: PART=test lint is not allowed; allowed: one of "),
         ([], {"PRIOLAB_KNOBS": "RESULTS='a"}, 2, "setup: make: No closing quotation; words are NAME=VALUE"),
         ([], {"PYTHON": "no-such-python"}, 1, "setup: there is no no-such-python; install Python 3.11 or newer, or "),

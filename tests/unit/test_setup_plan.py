@@ -8,7 +8,7 @@ import pytest
 
 from experiments.setup.asked import Part, asked_by
 from experiments.setup.machine import Distribution, Machine, Rights
-from experiments.setup.packages import KERNEL_FILES, KERNEL_PROGRAMS, SOURCE_FROM_APT, Want, wants_of
+from experiments.setup.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of
 from experiments.setup.plan import Plan, Trial, decide
 from proxy.server import catalogue
 
@@ -165,7 +165,7 @@ def test_who_may_not_install_a_compiler_can_do_without_guests() -> None:
     base = {"nginx", "nodejs", "iproute2", "ethtool"}
     plan = _plan(machine=nobody, kernel_built=False, there=base)
     assert plan.refusals[-1].endswith("only the guest kernel's; FABRIC=netns needs none of it")
-    assert plan.refusals[-1].startswith("gcc make flex bison bc xz-utils libelf-dev libc6-dev")
+    assert plan.refusals[-1].startswith("gcc make flex bison bc xz-utils libc6-dev")
     plan = _plan("FABRIC=virtual", machine=nobody, kernel_built=False, there=base)
     assert len(plan.refusals) == 2
 
@@ -300,6 +300,15 @@ def test_unknown_servers_are_left_to_the_lab() -> None:
     assert _plan("SERVER=no-such-server") == _plan()
 
 
-def test_the_kernels_source_has_one_home() -> None:
-    """Either it is fetched with the kernel, or it is among the packages."""
-    assert ("linux-source" in BUILDING) is SOURCE_FROM_APT
+def test_an_experiment_goes_on_without_what_compiles_the_kernel() -> None:
+    """It is run in real time then, which is told. Who asks for guests needs it."""
+    nobody = replace(DEBIAN, rights=Rights.NONE)
+    base = {"nginx", "nodejs", "iproute2", "ethtool"}
+    plan = _plan(part=Part.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
+    assert plan.refusals == ()
+    assert any(
+        "gcc make flex bison bc xz-utils libc6-dev; without, experiments run in real time" in note
+        for note in plan.notes
+    )
+    plan = _plan("FABRIC=virtual", part=Part.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
+    assert plan.refusals[0] == "these packages are missing: gcc make flex bison bc xz-utils libc6-dev"

@@ -1,0 +1,99 @@
+"""The first experiment on a machine: in real time where it can be, and the guest kernel afterwards."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from experiments import first_run
+from experiments.errors import StepFailed, Unavailable
+from experiments.guest import kernel
+from experiments.report import Report
+
+
+class _Saying(Report):
+    """Keeps what it is given to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def say(self, text: str, style: str = "") -> None:
+        del style
+        self.said.append(text)
+
+    def complain(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
+    """What is asked for, on a machine without a kernel."""
+    requests: list[Mapping[str, str]] = []
+
+    def request_from(words: Mapping[str, str]) -> str:
+        requests.append(dict(words))
+        return "a request"
+
+    monkeypatch.setattr(first_run, "request_from", request_from)
+    monkeypatch.setattr(first_run, "builds_guests", lambda: True)
+    monkeypatch.setattr(kernel, "is_built", lambda: False)
+    return requests
+
+
+def _fail() -> None:
+    raise AssertionError("nothing is to be built yet")
+
+
+@pytest.mark.parametrize("fabric", [{}, {"FABRIC": "auto"}])
+def test_the_picture_comes_first(asked: list[Mapping[str, str]], fabric: Mapping[str, str]) -> None:
+    """In real time, which is said, and the kernel comes later."""
+    report = _Saying()
+    first = first_run.first_run({"LOWAT": "131072", **fabric}, report, _fail)
+    assert first.builds_afterwards
+    assert asked == [{"LOWAT": "131072", "FABRIC": "netns"}]
+    assert "the guest kernel is not built yet" in report.said[0]
+
+
+def test_where_there_are_no_namespaces_the_kernel_is_built_first(
+    monkeypatch: pytest.MonkeyPatch, asked: list[Mapping[str, str]]
+) -> None:
+    """So is it where guests are asked for."""
+
+    def request_from(words: Mapping[str, str]) -> Any:
+        asked.append(dict(words))
+        if words.get("FABRIC") == "netns":
+            raise Unavailable("FABRIC=netns", "no namespaces", "another")
+        return "a request"
+
+    monkeypatch.setattr(first_run, "request_from", request_from)
+    built: list[str] = []
+    for words in ({}, {"FABRIC": "virtual"}):
+        first = first_run.first_run(words, _Saying(), lambda: built.append("kernel"))
+        assert not first.builds_afterwards
+        assert asked[-1] == words
+    assert built == ["kernel", "kernel"]
+
+
+@pytest.mark.parametrize(("fabric", "is_built"), [("netns", False), ("compose", False), ("auto", True)])
+def test_nothing_is_built_for_those_who_need_no_kernel(
+    monkeypatch: pytest.MonkeyPatch, asked: list[Mapping[str, str]], fabric: str, *, is_built: bool
+) -> None:
+    """Whose fabric is another, or who have one."""
+    monkeypatch.setattr(kernel, "is_built", lambda: is_built)
+    first = first_run.first_run({"FABRIC": fabric}, _Saying(), _fail)
+    assert not first.builds_afterwards
+    assert asked == [{"FABRIC": fabric}]
+
+
+def test_a_build_that_fails_afterwards_is_told() -> None:
+    """The experiment is done all the same."""
+    report = _Saying()
+
+    def build() -> None:
+        raise StepFailed("building the guest kernel", "no compiler today")
+
+    first_run.build_afterwards(report, build)
+    assert report.said[-1].startswith(
+        "building the guest kernel: no compiler today; later experiments run in real time"
+    )
