@@ -14,7 +14,7 @@ from experiments.errors import StepFailed
 from experiments.execution.local import Local, bearable
 from experiments.fabrics.fabric import Fabric
 from experiments.making import Run
-from experiments.processes import in_utc
+from experiments.processes import program_environment
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, write_json
 from experiments.request import Request
 from experiments.scenario import ClientKind, Scenario
@@ -128,7 +128,9 @@ def git_revision() -> str | None:
     """Of the lab's own code; None where it is not a git checkout."""
     command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, env=in_utc())
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=False, env=program_environment()
+        )
     except OSError:
         return None
     return done.stdout.strip() or None

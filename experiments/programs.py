@@ -1,6 +1,5 @@
 """The programs an arm needs: where they are, and what they call themselves."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -11,24 +10,25 @@ from pathlib import Path
 from experiments.errors import Unavailable
 from experiments.npm import lacks_modules
 from experiments.order import Tools
-from experiments.processes import in_utc
+from experiments.processes import program_environment, search_path
 from experiments.scenario import ClientKind, Scenario
 from proxy.server import Server, catalogue
 
 BROWSER, DRIVER = "chromium", "playwright"
 BROWSER_REMEDY = "`make setup CLIENT=chromium` installs both chromium and playwright"
-_SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
 def find(name: str) -> str | None:
     """Absolute path of a program, the system's own folders included."""
-    return shutil.which(name, path=_SEARCH)
+    return shutil.which(name, path=search_path())
 
 
 def version(*command: str) -> str | None:
     """First line a program prints about its version, None if it cannot be run."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, env=in_utc())
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=False, env=program_environment()
+        )
     except OSError:
         return None
     return (done.stdout or done.stderr).strip().splitlines()[0] if done.stdout or done.stderr else None

@@ -85,7 +85,8 @@ def run_arm(
         )
         link = stack.enter_context(starting)
         write_json(folder.asked / "link.json", link.commands)
-        observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
+        observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
+        observed |= _calibrate(places, scenario, conditions.tolerance, folder)
 
         with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
             servers = (server, origin.process, *taps)

@@ -19,7 +19,7 @@ from experiments.programs import find, tools_for
 from experiments.record import RunFolder
 from experiments.scenario import LOWAT_AUTO, Scenario
 from netem import calibration
-from netem.shaper import TRIAL, Shaper
+from netem.shaper import TRIAL, Shaper, lack_of_netem
 
 _OTHER = "use another FABRIC"
 # Settings that keep ordinary users from having user namespaces, and the value that does.
@@ -107,8 +107,8 @@ def no_netem() -> str | None:
         return "it cannot be tried without namespaces"
     try:
         processes.run([*_entering(), *TRIAL[0]], step="looking for netem")
-    except StepFailed:
-        return "this kernel has no sch_netem"
+    except StepFailed as error:
+        return lack_of_netem(error.reason)
     return None
 
 

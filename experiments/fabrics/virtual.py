@@ -20,6 +20,7 @@ from experiments.places import cgroup
 from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespaces import Namespaces
 from experiments.places.places import Places
+from experiments.processes import SYSTEM_FOLDERS
 from experiments.programs import find, tools_for
 from experiments.record import RunFolder
 from experiments.scenario import ClientKind, Scenario
@@ -89,7 +90,7 @@ class Virtual:
         scenario = max((scenario for scenario, _ in runs), key=memory_mib)
         init = scratch / "init"
         environment = {
-            "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]),
+            "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS]),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "TMPDIR": "/run",

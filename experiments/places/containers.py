@@ -190,6 +190,7 @@ class Containers:
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
             yield ActiveLink(
                 shaper=Shaper(state["shaper"]),
+                instead_of_netem=state["instead_of_netem"],
                 commands=state["commands"],
                 check_alive=process.check_alive,
                 counters=lambda: json.loads(self._services.run("link", ask))["counters"],

@@ -271,7 +271,7 @@ def _become_client(command: Sequence[str]) -> int:
 @cache
 def _node_route(node: str) -> Finding:
     """In a guest with several runs it is asked before the first (`known_beforehand`)."""
-    return route_of([node, *CLOCK_READER], processes.in_utc())
+    return route_of([node, *CLOCK_READER], processes.program_environment())
 
 
 def known_beforehand(node: str) -> None:

@@ -64,6 +64,8 @@ Look = Callable[[int], int | None]
 class ActiveLink:
     """The link at work. shaper is what it is made of; commands is what made it.
 
+    instead_of_netem: why SHAPER=auto did not take netem; None if it did, or if a shaper was asked for.
+
     check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look does what is due
     and nobody else does: notes down its queue, makes its rate steps; when it is the next time. begin tells it when the
     measured load began, from when these count; what was made is in changes.jsonl when the link has ended. Both raise
@@ -71,6 +73,7 @@ class ActiveLink:
     """
 
     shaper: Shaper
+    instead_of_netem: str | None
     commands: Sequence[Sequence[str]]
     check_alive: Callable[[], None]
     counters: Callable[[], Mapping[str, Any]]
