@@ -49,6 +49,14 @@ class StepFailed(LabError):
         super().__init__(f"{step}: {reason}" + (f" (log: {log})" if log else ""))
 
 
+class TimedOut(StepFailed):
+    """A command took longer than it may; the text says what can be done."""
+
+    def __init__(self, step: str, command: str, limit_s: float, remedy: str) -> None:
+        self.limit_s = limit_s
+        super().__init__(step, f"{command} took more than {limit_s:g} s; {remedy}")
+
+
 class InvalidRun(LabError):
     """It ran but must not be believed: what was asked and what was observed instead."""
 

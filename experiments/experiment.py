@@ -20,6 +20,7 @@ from experiments.request import Request
 from experiments.scenario import ClientKind, Scenario
 
 _ROOT = Path(__file__).resolve().parent.parent
+_GIT_S = 30.0
 _UNQUOTABLE = '"$\\{}'
 
 
@@ -125,12 +126,12 @@ class _Room:
 
 
 def git_revision() -> str | None:
-    """Of the lab's own code; None where it is not a git checkout."""
+    """Of the lab's own code; None where it is not a git checkout, or git is too slow to tell."""
     command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=10, check=False, env=program_environment()
+            command, capture_output=True, text=True, timeout=_GIT_S, check=False, env=program_environment()
         )
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None

@@ -17,13 +17,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments.errors import StepFailed
+from experiments.errors import StepFailed, TimedOut
 
 _STOP_S = 5.0
 _TAIL_LINES = 3
 _RETRY_S = 0.05
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+
+CALMER = "try again when this machine is less busy"
+"""The remedy for what took too long."""
 
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
 """Folders of programs that the PATH of an ordinary user lacks on Debian."""
@@ -85,8 +88,9 @@ def run(
     text_in: str | None = None,
     timeout_s: float = 30.0,
     environment: Mapping[str, str] | None = None,
+    if_too_slow: str = CALMER,
 ) -> str:
-    """Run a short command; its standard output. Raises StepFailed."""
+    """Run a short command; its standard output. Raises StepFailed; TimedOut, with what can be done, if it is slow."""
     try:
         done = subprocess.run(
             command,
@@ -100,7 +104,7 @@ def run(
     except FileNotFoundError:
         raise StepFailed(step, f"{command[0]} is not installed") from None
     except subprocess.TimeoutExpired:
-        raise StepFailed(step, f"{' '.join(command)} took more than {timeout_s:g} s") from None
+        raise TimedOut(step, " ".join(command), timeout_s, if_too_slow) from None
     if done.returncode != 0:
         raise StepFailed(step, f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout

@@ -15,6 +15,7 @@ from experiments.scenario import ClientKind, Scenario
 from proxy.server import Server, catalogue
 
 BROWSER, DRIVER = "chromium", "playwright"
+_PATIENCE_S = 20.0
 BROWSER_REMEDY = "`make setup CLIENT=chromium` installs both chromium and playwright"
 
 
@@ -23,15 +24,23 @@ def find(name: str) -> str | None:
     return shutil.which(name, path=search_path())
 
 
+def unknown(limit_s: float) -> str:
+    """The version of a program that took longer than this to tell it."""
+    return f"unknown: it took more than {limit_s:g} s to say"
+
+
 def version(*command: str) -> str | None:
-    """First line a program prints about its version, None if it cannot be run."""
+    """First line a program prints about its version, None if it cannot be run. If it is too slow, that is said."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=10, check=False, env=program_environment()
+            command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, env=program_environment()
         )
     except OSError:
         return None
-    return (done.stdout or done.stderr).strip().splitlines()[0] if done.stdout or done.stderr else None
+    except subprocess.TimeoutExpired:
+        return unknown(_PATIENCE_S)
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0] if lines else None
 
 
 def server_version(server: Server) -> str | None:

@@ -103,8 +103,8 @@ def no_netem() -> str | None:
     """Why a netem qdisc cannot be had, tried in a network namespace of its own; None if it can."""
     try:
         processes.run([*_entering(), "true"], step="trying namespaces")
-    except StepFailed:
-        return "it cannot be tried without namespaces"
+    except StepFailed as error:
+        return f"it cannot be tried without namespaces: {error.reason}"
     try:
         processes.run([*_entering(), *TRIAL[0]], step="looking for netem")
     except StepFailed as error:

@@ -113,7 +113,7 @@ class Containers:
     def describe(self) -> Mapping[str, Any]:
         """The engine, and the images by what they hold."""
         return {
-            "engine": engine.version(),
+            "engine": engine.version_told(),
             "compose": list(engine.compose_command()),
             "images": {
                 service: engine.docker("inspect", "--format", "{{.Image}}", container)
