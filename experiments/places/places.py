@@ -10,6 +10,7 @@ from clock.route import Finding
 from experiments.order import Tools
 from experiments.origin import ONE_THREAD, PROGRAM, RunningOrigin
 from experiments.processes import Process
+from experiments.record import RunFolder
 from experiments.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.link import Link
@@ -112,6 +113,9 @@ class Places(Protocol):
     python: str
     front_state: Path
     as_root: bool
+
+    def seen(self, folder: RunFolder) -> RunFolder:
+        """The run folder as programs in the places find it."""
 
     def describe(self) -> Mapping[str, Any]:
         """What env.json should say about them."""
