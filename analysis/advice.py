@@ -170,6 +170,13 @@ def _fallback(scenario: Document, observed: Document) -> str | None:
     )
 
 
+def _ferry_instead(scenario: Document, observed: Document) -> str | None:
+    del scenario
+    if not (reason := observed.get("shaper_reason")):  # not in older folders
+        return None
+    return f"SHAPER=auto took the ferry instead of the kernel's netem: {reason}. SHAPER=ferry asks for it."
+
+
 def _random(scenario: Document, observed: Document) -> str | None:
     del observed
     words = []
@@ -268,6 +275,7 @@ _RULES: tuple[Callable[[Document, Document], str | None], ...] = (
     _own_egress,
     _own_mechanism,
     _fallback,
+    _ferry_instead,
     _random,
     _coarse_clock,
 )

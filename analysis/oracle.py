@@ -52,13 +52,18 @@ def bound(
     one_way_ns = max(0, delay_ns - jitter_ns)
     rate = Rate.of({"rate_bit_s": rate_bit_s, "rate_steps": rate_steps})
     # Both instants are those of the bottleneck, which stands at the client's end.
-    asked_ns = _crossed_ns(delay_up_ns + one_way_ns, page_bytes, rate) + delay_up_ns + one_way_ns
+    asked_ns = page_crossed_ns(rate, delay_up_ns + one_way_ns, page_bytes) + delay_up_ns + one_way_ns
     available_ns = asked_ns + script_delay_ns
     first_byte_ns = _crossed_ns(available_ns, _FIRST_BYTE, rate)
     if rate is None:
         return Bound(script_first_byte_ns=first_byte_ns, image_bytes=image_bytes)
     carried = int(unframed(rate.carried_bytes(asked_ns, available_ns)))
     return Bound(script_first_byte_ns=first_byte_ns, image_bytes=min(image_bytes, carried))
+
+
+def page_crossed_ns(rate: Rate | None, from_ns: int, page_bytes: int) -> int:
+    """When all of the page has crossed the bottleneck, at the soonest. from_ns: when it is there."""
+    return _crossed_ns(from_ns, page_bytes, rate)
 
 
 def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:

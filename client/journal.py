@@ -18,6 +18,7 @@ class Journal:
         self._events = events
         self._arrivals = arrivals
         self.cost = Cost()
+        self._waited_ns: list[int] = []
 
     @classmethod
     @contextmanager
@@ -34,7 +35,22 @@ class Journal:
         """So many bytes of the TCP stream had arrived by then."""
         self._arrivals.write(f'{{"t_ns": {t_ns}, "tcp_bytes": {tcp_bytes}}}\n')
 
+    def begin_load(self) -> None:
+        """What is said at the end of reads is said of the last load's."""
+        self._waited_ns.clear()
+
+    def waited(self, waited_ns: int | None) -> None:
+        """So long had a packet been there when the client read it; None if that is not known."""
+        if waited_ns is not None:
+            self._waited_ns.append(waited_ns)
+
     def conclude(self, out: Path, **socket_state: Any) -> None:
         """Write socket.json."""
-        document = {**socket_state, "instrument": asdict(self.cost)}
+        waited_ns = sorted(self._waited_ns)
+        document = {
+            **socket_state,
+            "instrument": asdict(self.cost),
+            "reads": len(waited_ns),
+            "waited_p50_ns": waited_ns[len(waited_ns) // 2] if waited_ns else None,
+        }
         (out / "socket.json").write_text(json.dumps(document) + "\n")

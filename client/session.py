@@ -43,6 +43,7 @@ def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
 
 def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: Journal) -> None:
     deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "it")
+    journal.begin_load()
     with told(number, plan, engine, journal):
         began_ns = time.monotonic_ns()
         journal.add(engine.begin_load(began_ns))
@@ -59,4 +60,5 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
                 journal.add(events)
                 journal.cost.add(len(events), time.monotonic_ns() - began_ns)
             journal.arrived(*transport.received)
+            journal.waited(transport.waited_ns)
             transport.send(engine.data_to_send(), deadline)

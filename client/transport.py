@@ -82,6 +82,8 @@ class Transport:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         arrival.stamp_arrivals(self._socket)
         self._received_ns = self.connected_ns
+        self.waited_ns: int | None = None
+        """How long the last packet of the last read had been there; None without a stamp."""
         self._splitter = RecordSplitter()
         self._closed = False
         self.largest_record_bytes = 0
@@ -177,7 +179,8 @@ class Transport:
         )
         if not data:
             return None
-        self._received_ns = max(self._received_ns, arrival.arrival_ns(ancillary, _OLDEST_STAMP_NS))
+        arrived_ns, self.waited_ns = arrival.arrival_and_age_ns(ancillary, _OLDEST_STAMP_NS)
+        self._received_ns = max(self._received_ns, arrived_ns)
         deadline.check(self._received_ns)
         return list(self._splitter.feed(data, self._received_ns))
 

@@ -27,12 +27,18 @@ def stamp_arrivals(receiver: socket.socket) -> None:
 
 def arrival_ns(ancillary: Ancillary, oldest_ns: int) -> int:
     """When it came what recvmsg(2) has just given, with this ancillary data. oldest_ns: see `believed_ns`."""
+    return arrival_and_age_ns(ancillary, oldest_ns)[0]
+
+
+def arrival_and_age_ns(ancillary: Ancillary, oldest_ns: int) -> tuple[int, int | None]:
+    """The same, and how old the stamp was when it was read, believed or not; None without a stamp."""
     real_ns, now_ns = time.time_ns(), time.monotonic_ns()
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _TIMESPEC.unpack(data)
-            return believed_ns(seconds * 10**9 + nanoseconds, real_ns, now_ns, oldest_ns)
-    return now_ns
+            stamp_ns = seconds * 10**9 + nanoseconds
+            return believed_ns(stamp_ns, real_ns, now_ns, oldest_ns), real_ns - stamp_ns
+    return now_ns, None
 
 
 def believed_ns(stamp_ns: int, real_ns: int, now_ns: int, oldest_ns: int) -> int:

@@ -29,7 +29,7 @@ def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None 
     others find the folder.
     """
     observed: dict[str, Any] = {"seeded": seeded}
-    status, reason = "ok", None
+    status, reason, seen = "ok", None, folder
     try:
         order = Order.read(folder)
         fabric = FABRICS[order.fabric]
@@ -43,6 +43,7 @@ def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None 
         )
         tell("places")
         with fabric.places(order, folder) as places:
+            seen = places.seen(folder)
             run_arm(order.scenario, folder, order.tools, places, conditions, observed=observed, tell=tell)
     except InvalidRun as error:
         status, reason = "invalid", str(error)
@@ -53,6 +54,8 @@ def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None 
     except Exception as error:  # a fault of the lab's own: the trace goes to the log, the run is marked
         traceback.print_exc()
         status, reason = "failed", str(StepFailed("the lab itself", f"{type(error).__name__}: {error}"))
+    if reason and seen is not folder:
+        reason = reason.replace(f"{seen.path}/", f"{folder.path}/")
     if reason and known_as:
         reason = reason.replace(str(folder.path), str(known_as))
     write_json(folder.outcome, {"status": status, "reason": reason, "observed": observed})

@@ -1,7 +1,10 @@
 """What this machine can do: every part the lab needs, every fabric and shaper; why not, and the remedy."""
 
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version as package_version
 
 from experiments.errors import Unavailable
@@ -39,41 +42,53 @@ class Finding:
     remedy: str
 
 
-def _program(name: str, package: str, *version_words: str) -> Finding:
+def _program(name: str, package: str, *version_words: str) -> list[Finding]:
     path = find(name)
     said = version(path, *version_words) if path else None
-    return Finding(
+    finding = Finding(
         name=name,
         present=path is not None,
         detail=said or path or "not installed",
         remedy="" if path else f"apt-get install {package}",
     )
+    return [finding]
 
 
-def _server(server: Server) -> Finding:
+def _server(server: Server) -> list[Finding]:
     lack = lack_of(server)
     said = server_version(server) or "unknown"
     detail = f"{lack} is not installed" if lack else said
-    return Finding(name=server.name, present=lack is None, detail=detail, remedy=remedy_for(server) if lack else "")
+    remedy = remedy_for(server) if lack else ""
+    return [Finding(name=server.name, present=lack is None, detail=detail, remedy=remedy)]
 
 
 def examine() -> list[Finding]:
-    """Every capability, in the order in which they build on each other."""
-    findings = [Finding(name="python", present=True, detail=sys.version.split()[0], remedy="")]
-    findings += [_program("node", "nodejs", "--version"), _program("tc", "iproute2", "-V")]
-    findings.append(_program("ethtool", "ethtool", "--version"))
-    findings += [_server(server) for server in catalogue().values()]
-    for name, package in _CAPTURING.items():
-        findings.append(_program(name, package, "--version"))
-    compiler = _program("gcc", "gcc", "--version")
-    return [*findings, _browser(), *_tuner(), compiler, *_guest()]
+    """Every capability, in the order in which they build on each other.
+
+    Programs are asked side by side: on a slow machine one takes seconds to print its version.
+    """
+    questions: list[Callable[[], list[Finding]]] = [
+        partial(_program, "node", "nodejs", "--version"),
+        partial(_program, "tc", "iproute2", "-V"),
+        partial(_program, "ethtool", "ethtool", "--version"),
+        *(partial(_server, server) for server in catalogue().values()),
+        *(partial(_program, name, package, "--version") for name, package in _CAPTURING.items()),
+        _browser,
+        _tuner,
+        partial(_program, "gcc", "gcc", "--version"),
+        _guest,
+    ]
+    python = Finding(name="python", present=True, detail=sys.version.split()[0], remedy="")
+    with ThreadPoolExecutor(len(questions)) as pool:
+        answers = pool.map(lambda ask: ask(), questions)
+        return [python, *(finding for answer in answers for finding in answer)]
 
 
-def _browser() -> Finding:
+def _browser() -> list[Finding]:
     """What CLIENT=chromium is done by: the browser and what drives it."""
     lack = lack_of_browser()
     detail = f"{lack} is not installed" if lack else f"{browser_version()}, {DRIVER} {package_version(DRIVER)}"
-    return Finding(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")
+    return [Finding(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")]
 
 
 def _tuner() -> list[Finding]:

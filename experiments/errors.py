@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+QUIETER = "use a quieter machine, or FABRIC=virtual"
+"""The remedy for a run that its machine did not serve in time."""
+
 
 class LabError(Exception):
     """Base of the family; the text is one clear line."""
@@ -49,8 +52,16 @@ class StepFailed(LabError):
         super().__init__(f"{step}: {reason}" + (f" (log: {log})" if log else ""))
 
 
-class InvalidRun(LabError):
-    """It ran but must not be believed: what was asked and what was observed instead."""
+class TimedOut(StepFailed):
+    """A command took longer than it may; the text says what can be done."""
 
-    def __init__(self, check: str, asked: object, observed: object) -> None:
-        super().__init__(f"{check}: asked for {asked}, observed {observed}")
+    def __init__(self, step: str, command: str, limit_s: float, remedy: str) -> None:
+        self.limit_s = limit_s
+        super().__init__(step, f"{command} took more than {limit_s:g} s; {remedy}")
+
+
+class InvalidRun(LabError):
+    """It ran but must not be believed: what was asked, what was observed instead, and the remedy, if there is one."""
+
+    def __init__(self, check: str, asked: object, observed: object, remedy: str = "") -> None:
+        super().__init__(f"{check}: asked for {asked}, observed {observed}" + (f"; {remedy}" if remedy else ""))

@@ -15,11 +15,12 @@ from experiments.execution.local import Local, bearable
 from experiments.fabrics.fabric import Fabric
 from experiments.home import ROOT, is_clone
 from experiments.making import Run
-from experiments.processes import in_utc
+from experiments.processes import program_environment
 from experiments.record import RUN_FORMAT, PartialFolder, RunFolder, write_json
 from experiments.request import Request
 from experiments.scenario import ClientKind, Scenario
 
+_GIT_S = 30.0
 _UNQUOTABLE = '"$\\{}'
 
 
@@ -125,12 +126,14 @@ class _Room:
 
 
 def git_revision() -> str | None:
-    """Of the lab's own code; None where it is not a git checkout."""
+    """Of the lab's own code; None where it is not a git checkout, or git is too slow to tell."""
     if not is_clone():  # an environment may be in somebody else's repository
         return None
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, env=in_utc())
-    except OSError:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_GIT_S, check=False, env=program_environment()
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None

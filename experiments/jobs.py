@@ -23,7 +23,7 @@ from typing import Self
 
 from experiments import keeper, processors
 from experiments.errors import StepFailed, Unavailable
-from experiments.processes import in_utc, last_lines
+from experiments.processes import last_lines, program_environment
 
 _PROGRESS = "@ "
 _STOP_S = 90.0
@@ -88,7 +88,7 @@ class _Job:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 bufsize=0,
-                env=in_utc(),
+                env=program_environment(),
             )
         except BaseException:
             self._log.close()

@@ -58,7 +58,7 @@ def load_pages(
     plan = _plan(places, scenario, conditions)
     plan_file = folder.client / "plan.json"
     plan_file.write_text(plan.to_json())
-    command = client_command(scenario, folder, places.python, tools)
+    command = client_command(scenario, places.seen(folder), places.python, tools)
 
     def check_alive() -> None:
         for server in servers:

@@ -13,9 +13,10 @@ from analysis.findings import NOTHING, findings
 from analysis.journals import FolderError
 from analysis.load import load_evidence, load_layers
 from experiments import capture
-from experiments.errors import LabError, StepFailed
+from experiments.errors import InvalidRun, LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
 from experiments.instruments import instruments
+from experiments.lateness import check_lateness, observed_lateness
 from experiments.loading import SERVER_NAME
 from experiments.order import Order, Tools
 from experiments.processes import tail
@@ -110,7 +111,9 @@ def _outcome_and_findings(
     if outcome["status"] != "ok":
         return outcome, NOTHING
     try:
-        return outcome, _judge(folder, run.arm.scenario)
+        return outcome, _judge(run.arm.scenario, folder, manner, outcome["observed"])
+    except InvalidRun as error:
+        return outcome | {"status": "invalid", "reason": str(error)}, NOTHING
     except (LabError, FolderError) as error:
         return outcome | {"status": "failed", "reason": f"the record is incomplete: {error}"}, NOTHING
 
@@ -209,10 +212,16 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
     return {"status": "failed", "reason": reason, "observed": {}}
 
 
-def _judge(folder: RunFolder, scenario: Scenario) -> Mapping[str, Any]:
+def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Mapping[str, Any]:
+    """On a real clock `observed` receives how late the machine was. Raises InvalidRun if that was too late."""
     expected_loads = scenario.reloads + 1
     traits = catalogue()[scenario.server].traits
-    found = findings(load_evidence(folder.path), load_layers(folder.path), as_document(scenario), traits)
+    evidence, layers = load_evidence(folder.path), load_layers(folder.path)
+    found = findings(evidence, layers, as_document(scenario), traits)
     if len(found["loads"]) != expected_loads:
         raise StepFailed("the client", f"{len(found['loads'])} of {expected_loads} loads are complete", folder.client)
+    if not manner.fabric.virtual_clock:
+        observed["lateness"] = late = observed_lateness(folder, evidence, layers, scenario)
+        if late:
+            check_lateness(late, manner.fabric.tolerance)
     return found

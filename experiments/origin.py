@@ -14,7 +14,7 @@ from typing import Any, Self
 from experiments.cache import cache_folder
 from experiments.errors import StepFailed
 from experiments.home import ROOT
-from experiments.processes import Process, in_utc
+from experiments.processes import Process, program_environment
 
 _BACKEND = ROOT / "backend"
 PROGRAM = _BACKEND / "origin.mjs"
@@ -46,7 +46,9 @@ def make_image(node: str, size_bytes: int) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".image-", delete=False) as output:
-            done = subprocess.run([node, str(_JPEG), str(size_bytes)], stdout=output, check=False, env=in_utc())
+            done = subprocess.run(
+                [node, str(_JPEG), str(size_bytes)], stdout=output, check=False, env=program_environment()
+            )
         temporary = Path(output.name)
         if done.returncode == 0:
             temporary.chmod(0o644)

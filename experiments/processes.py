@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments.errors import StepFailed
+from experiments.errors import StepFailed, TimedOut
 
 _STOP_S = 5.0
 _TAIL_LINES = 3
@@ -25,13 +25,27 @@ _RETRY_S = 0.05
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
+CALMER = "try again when this machine is less busy"
+"""The remedy for what took too long."""
 
-def in_utc(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What every program of the lab is started with: these variables, or this process's own, and UTC.
+SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
+"""Folders of programs that the PATH of an ordinary user lacks on Debian."""
+
+
+def search_path(environment: Mapping[str, str] | None = None) -> str:
+    """Folders in which programs are looked for: those of PATH, and the system's own, which a user's PATH may lack."""
+    path = (os.environ if environment is None else environment).get("PATH", os.defpath)
+    known = path.split(os.pathsep)
+    return os.pathsep.join([path, *(folder for folder in SYSTEM_FOLDERS if folder not in known)])
+
+
+def program_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Variables that every program of the lab gets: these, or this process's own, with `search_path` and UTC.
 
     Where TZ is not set, whoever wants the local time looks for a file first, each time anew.
     """
-    return dict(os.environ if environment is None else environment) | {"TZ": "UTC"}
+    variables = dict(os.environ if environment is None else environment)
+    return variables | {"PATH": search_path(environment), "TZ": "UTC"}
 
 
 def die_with_parent() -> None:
@@ -74,8 +88,9 @@ def run(
     text_in: str | None = None,
     timeout_s: float = 30.0,
     environment: Mapping[str, str] | None = None,
+    if_too_slow: str = CALMER,
 ) -> str:
-    """Run a short command; its standard output. Raises StepFailed."""
+    """Run a short command; its standard output. Raises StepFailed; TimedOut, with what can be done, if it is slow."""
     try:
         done = subprocess.run(
             command,
@@ -84,12 +99,12 @@ def run(
             text=True,
             timeout=timeout_s,
             check=False,
-            env=in_utc(environment),
+            env=program_environment(environment),
         )
     except FileNotFoundError:
         raise StepFailed(step, f"{command[0]} is not installed") from None
     except subprocess.TimeoutExpired:
-        raise StepFailed(step, f"{' '.join(command)} took more than {timeout_s:g} s") from None
+        raise TimedOut(step, " ".join(command), timeout_s, if_too_slow) from None
     if done.returncode != 0:
         raise StepFailed(step, f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout
@@ -177,7 +192,7 @@ class Process:
                     stdin=subprocess.DEVNULL,
                     stdout=output if stdout is None else stdout,
                     stderr=output,
-                    env=in_utc(environment),
+                    env=program_environment(environment),
                     start_new_session=True,
                     preexec_fn=_before_the_program(cgroup),
                 )

@@ -1,6 +1,5 @@
 """The programs an arm needs: where they are, and what they call themselves."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,7 @@ from experiments.errors import Unavailable
 from experiments.home import setup_command
 from experiments.npm import lacks_modules
 from experiments.order import Tools
-from experiments.processes import in_utc
+from experiments.processes import program_environment, search_path
 from experiments.scenario import ClientKind, Scenario
 from experiments.setup.apt import obtainable
 from experiments.setup.machine import distribution
@@ -21,22 +20,32 @@ from experiments.setup.plan import not_packaged
 from proxy.server import Server, catalogue
 
 BROWSER, DRIVER = "chromium", "playwright"
+_PATIENCE_S = 20.0
 BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and playwright"
-_SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
 def find(name: str) -> str | None:
     """Absolute path of a program, the system's own folders included."""
-    return shutil.which(name, path=_SEARCH)
+    return shutil.which(name, path=search_path())
+
+
+def unknown(limit_s: float) -> str:
+    """The version of a program that took longer than this to tell it."""
+    return f"unknown: it took more than {limit_s:g} s to say"
 
 
 def version(*command: str) -> str | None:
-    """First line a program prints about its version, None if it cannot be run."""
+    """First line a program prints about its version, None if it cannot be run. If it is too slow, that is said."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, env=in_utc())
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, env=program_environment()
+        )
     except OSError:
         return None
-    return (done.stdout or done.stderr).strip().splitlines()[0] if done.stdout or done.stderr else None
+    except subprocess.TimeoutExpired:
+        return unknown(_PATIENCE_S)
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0] if lines else None
 
 
 def server_version(server: Server) -> str | None:

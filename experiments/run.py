@@ -85,7 +85,8 @@ def run_arm(
         )
         link = stack.enter_context(starting)
         write_json(folder.asked / "link.json", link.commands)
-        observed |= {"shaper": link.shaper} | _calibrate(places, scenario, conditions.tolerance, folder)
+        observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
+        observed |= _calibrate(places, scenario, conditions.tolerance, folder)
 
         with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
             servers = (server, origin.process, *taps)
@@ -142,7 +143,7 @@ def _origin_settings(scenario: Scenario, folder: RunFolder, tools: Tools) -> Ori
 
 
 def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) -> Front:
-    server = catalogue()[scenario.server]
+    server, seen = catalogue()[scenario.server], places.seen(folder)
     return Front(
         FrontSettings(
             server=server,
@@ -154,12 +155,12 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             port=FRONT_PORT,
             origin=f"{places.addresses.origin}:{ORIGIN_PORT}",
             size_bytes=scenario.size_bytes,
-            certificates=certificates_in(folder.asked),
-            config=folder.asked / server.template.name,
+            certificates=certificates_in(seen.asked),
+            config=seen.asked / server.template.name,
             state=places.front_state,
             as_root=places.as_root,
-            log=folder.front / "error.log",
-            output=folder.front / "output.log",
+            log=seen.front / "error.log",
+            output=seen.front / "output.log",
             modules=modules_of(server),
             record_bytes=scenario.record_bytes,
         )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from experiments.errors import InvalidRun
+from experiments.errors import QUIETER, InvalidRun
 from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario
 from netem.calibration import Tolerance
 from proxy.sampler import ProcessSample
@@ -121,7 +121,8 @@ def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance)
             raise InvalidRun(f"packets {direction} that the ferry could not take in", 0, lost)
         late_ns = figures["lateness_p99_ns" if figures["longest_queue_packets"] else "lateness_p50_ns"]
         if late_ns > tolerance.round_trip_ns:
-            raise InvalidRun(f"the ferry's lateness {direction} in ns", f"at most {tolerance.round_trip_ns}", late_ns)
+            most = f"at most {tolerance.round_trip_ns}"
+            raise InvalidRun(f"the ferry's lateness {direction} in ns", most, late_ns, QUIETER)
 
 
 def _agree(check: str, asked: object, found: object) -> None:

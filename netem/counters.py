@@ -35,7 +35,8 @@ def read(
 def _read_here() -> dict[str, Any]:
     state = router.State.read()
     found = read(state.shaper, devices=state.devices, ferry=router.FERRY, run=router.run)
-    return {"shaper": state.shaper, "commands": state.commands, "counters": found}
+    told = {"shaper": state.shaper, "instead_of_netem": state.instead_of_netem, "commands": state.commands}
+    return {**told, "counters": found}
 
 
 def main() -> int:

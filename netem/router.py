@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from netem.control import HOME
 from netem.link import Link
-from netem.shaper import TRIAL, Shaper, commands, devices
+from netem.shaper import TRIAL, Shaper, commands, devices, lack_of_netem
 
 FERRY = HOME / "ferry"
 """Where a ferry in such a place answers."""
@@ -19,9 +19,13 @@ _RUN_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What the place has been made into, for whoever asks in it. devices: where its qdiscs are, by direction."""
+    """What the place has been made into, for whoever asks in it. devices: where its qdiscs are, by direction.
+
+    instead_of_netem: why the ferry was taken although it was not asked for; None if it was not.
+    """
 
     shaper: Shaper
+    instead_of_netem: str | None
     to_client: str
     to_front: str
     devices: Mapping[str, Sequence[str]]
@@ -78,12 +82,14 @@ class Router:
 
     def shape(self, link: Link, asked: Shaper | None) -> State:
         """Make the link. Raises RuntimeError."""
-        shaper = asked or (Shaper.NETEM if not link.shaped or _has_netem() else Shaper.FERRY)
+        lack = _lack_of_netem() if asked is None and link.shaped else None
+        shaper = asked or (Shaper.FERRY if lack else Shaper.NETEM)
         made = commands(shaper, link, self.to_client, self.to_front)
         for command in made:
             run(command)
         return State(
             shaper=shaper,
+            instead_of_netem=lack,
             to_client=self.to_client,
             to_front=self.to_front,
             devices=devices(link, self.to_client, self.to_front),
@@ -91,10 +97,10 @@ class Router:
         )
 
 
-def _has_netem() -> bool:
+def _lack_of_netem() -> str | None:
     try:
         for command in TRIAL:
             run(command)
-    except RuntimeError:
-        return False
-    return True
+    except RuntimeError as error:
+        return lack_of_netem(str(error))
+    return None

@@ -26,6 +26,17 @@ TRIAL: tuple[Command, ...] = (
 )
 """Commands that fail, in a place, if its kernel has no netem."""
 
+NO_NETEM = "this kernel has no sch_netem"
+# Without extended error messages tc has only the number ENOENT to tell of.
+_REFUSALS = ("Error: Specified qdisc kind is unknown", "RTNETLINK answers: No such file or directory")
+
+
+def lack_of_netem(failure: str) -> str:
+    """Why netem cannot be had, from what was said when the trial failed: only the kernel knows that it has none."""
+    if any(refusal in failure for refusal in _REFUSALS):
+        return NO_NETEM
+    return f"whether this kernel has sch_netem could not be found out: {failure}"
+
 
 def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:
     """The commands that shape the place; with the ferry they only lead the packets to it."""

@@ -98,9 +98,14 @@ class Front:
         """The argument list that starts the server."""
         return self.settings.server.arguments(self.settings.server.command, self._values)
 
+    @property
+    def configuration(self) -> str:
+        """Text of the server's configuration file."""
+        return self.settings.server.render(self._values)
+
     def configure(self) -> None:
         """Write the server's configuration file."""
-        self.settings.config.write_text(self.settings.server.render(self._values))
+        self.settings.config.write_text(self.configuration)
 
     @contextmanager
     def running(self, start: Start) -> Iterator[Process]:

@@ -13,7 +13,14 @@ from typing import Any, Self, TypeVar
 
 _Done = TypeVar("_Done")
 _ATTEMPTS = 5
-_REASONS = ("the ferry's lateness", "calibration of", "its lateness in ns")
+_REASONS = (
+    "the ferry's lateness",
+    "calibration of",
+    "its lateness in ns",
+    "how late the first packet",
+    "how late the origin",
+    "how long packets lay",
+)
 _NAP_S = 0.001
 _CALM_NS = 10_000_000
 _LOOK_S = 2.0

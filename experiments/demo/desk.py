@@ -26,7 +26,7 @@ from experiments.demo.showing import Shown
 from experiments.errors import LabError, ScenarioError
 from experiments.invocation import request_from
 from experiments.knobs import KNOBS, scenario_from
-from experiments.processes import in_utc
+from experiments.processes import program_environment
 from experiments.request import Request
 
 _PR_SET_PDEATHSIG = 1
@@ -171,7 +171,7 @@ class Desk:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=in_utc(),
+            env=program_environment(),
             start_new_session=True,
             preexec_fn=_die_with_parent,
             limit=_MOST_LINE_BYTES,

@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import StepFailed, Unavailable
+from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.fabrics.netns import no_netem
 from experiments.fabrics.node_route import node_route
 from experiments.order import Order, Tools
 from experiments.places import engine
 from experiments.places.containers import Containers, project_name
 from experiments.places.places import Places
+from experiments.programs import unknown
 from experiments.record import RunFolder
 from experiments.scenario import ClientKind, Scenario, ShaperAt
 from netem import calibration
@@ -115,5 +116,9 @@ def _build(service: str, server: str) -> None:
 
 
 def _package(image: str, package: str) -> str:
+    """The version in the image, or why it is not known."""
     command = ["run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", image]
-    return engine.docker(*command, "--show", "--showformat", "${Package} ${Version}", package)
+    try:
+        return engine.docker(*command, "--show", "--showformat", "${Package} ${Version}", package)
+    except TimedOut as error:
+        return unknown(error.limit_s)  # which version it is changes nothing in the run

@@ -21,7 +21,7 @@ from experiments.record import RunFolder
 from experiments.scenario import LOWAT_AUTO, Scenario
 from experiments.setup.machine import no_namespaces
 from netem import calibration
-from netem.shaper import TRIAL, Shaper
+from netem.shaper import TRIAL, Shaper, lack_of_netem
 
 _OTHER = "use another FABRIC"
 
@@ -103,12 +103,12 @@ def no_netem() -> str | None:
     """Why a netem qdisc cannot be had, tried in a network namespace of its own; None if it can."""
     try:
         processes.run([*_entering(), "true"], step="trying namespaces")
-    except StepFailed:
-        return "it cannot be tried without namespaces"
+    except StepFailed as error:
+        return f"it cannot be tried without namespaces: {error.reason}"
     try:
         processes.run([*_entering(), *TRIAL[0]], step="looking for netem")
-    except StepFailed:
-        return "this kernel has no sch_netem"
+    except StepFailed as error:
+        return lack_of_netem(error.reason)
     return None
 
 

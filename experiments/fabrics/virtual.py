@@ -4,6 +4,7 @@ import compileall
 import os
 import platform
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -23,6 +24,7 @@ from experiments.places import cgroup
 from experiments.places.front_tuner import FrontTuner
 from experiments.places.namespaces import Namespaces
 from experiments.places.places import Places
+from experiments.processes import CALMER, SYSTEM_FOLDERS
 from experiments.programs import find, tools_for
 from experiments.record import RunFolder
 from experiments.scenario import ClientKind, Scenario
@@ -98,7 +100,7 @@ class Virtual:
         scenario = max((scenario for scenario, _ in runs), key=memory_mib)
         init = scratch / "init"
         environment = {
-            "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]),
+            "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS]),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "TMPDIR": "/run",
@@ -162,13 +164,21 @@ def no_netem() -> str | None:
     """Why the guest has no netem; None if it has."""
     if not kernel.is_built():
         return "needs the guest kernel"
-    return None if kernel.offers("NET_SCH_NETEM") else "the guest kernel has no sch_netem"
+    return _lack_of("NET_SCH_NETEM", "the guest kernel has no sch_netem")
 
 
 def _no_ferry() -> str | None:
     if find("ethtool") is None:
         return "ethtool is not installed"
-    return None if kernel.offers("IP_MULTIPLE_TABLES") else "the guest kernel, an older one, has no policy routing"
+    return _lack_of("IP_MULTIPLE_TABLES", "the guest kernel, an older one, has no policy routing")
+
+
+def _lack_of(option: str, lack: str) -> str | None:
+    """The lack, if the guest kernel is without the option; None if it has it."""
+    try:
+        return None if kernel.offers(option) else lack
+    except subprocess.TimeoutExpired as error:
+        return f"the guest kernel took more than {error.timeout:g} s to say what it has; {CALMER}"
 
 
 def memory_mib(scenario: Scenario) -> int:

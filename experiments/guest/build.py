@@ -19,7 +19,7 @@ from pathlib import Path
 from experiments.cache import cache_folder
 from experiments.errors import StepFailed
 from experiments.guest.edits.edit import Change, Effect, Version
-from experiments.processes import die_with_parent, in_utc, tail
+from experiments.processes import die_with_parent, program_environment, tail
 
 CONFIG = Path(__file__).with_name("kernel.config")
 
@@ -195,7 +195,7 @@ class _Building:
         done = subprocess.run(
             ["make", "ARCH=um", "--dry-run", "linux"],
             cwd=tree,
-            env=in_utc() | {"LC_ALL": "C.UTF-8"},
+            env=program_environment() | {"LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -223,7 +223,7 @@ class _Building:
                 stdin=stdin,
                 stdout=self._output,
                 stderr=self._output,
-                env=in_utc() | {"LC_ALL": "C.UTF-8"},
+                env=program_environment() | {"LC_ALL": "C.UTF-8"},
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )

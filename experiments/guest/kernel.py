@@ -25,6 +25,7 @@ from experiments.guest.edits import CHANGES
 from experiments.guest.edits.edit import Change, Version
 from experiments.guest.source import Choice, chosen, find, version_of
 
+_PATIENCE_S = 10.0
 _SECCOMP_SINCE: Version = (6, 16)
 _GET_ACTION_AVAIL, _RET_TRAP = 2, 0x0003_0000  # <linux/seccomp.h>
 _NR_SECCOMP = 317  # on x86-64
@@ -85,7 +86,10 @@ def version() -> Version | None:
 
 
 def offers(option: str) -> bool:
-    """True if the built kernel has an option such as NET_SCH_NETEM; it carries its own configuration."""
+    """True if the built kernel has an option such as NET_SCH_NETEM; it carries its own configuration.
+
+    Raises subprocess.TimeoutExpired.
+    """
     return f"CONFIG_{option}=y" in _configuration(path())
 
 
@@ -206,8 +210,8 @@ def _write(file: Path, record: Record) -> None:
 @cache
 def _configuration(file: Path) -> frozenset[str]:
     try:
-        done = subprocess.run([file, "--showconfig"], capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run([file, "--showconfig"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    except OSError:
         return frozenset()
     return frozenset(done.stdout.splitlines())
 

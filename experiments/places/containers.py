@@ -1,7 +1,7 @@
 """The places as the containers of compose.yaml: the same services, under a project and networks of their own.
 
-A path of the run folder means the same inside and outside (rooms.py says how). What is random about the networks is
-their addresses: two projects must not ask for the same.
+Services know the run folder by a path of its own (rooms.py). What is random about the networks is their addresses: two
+projects must not ask for the same.
 """
 
 import json
@@ -32,7 +32,7 @@ from experiments.places.places import (
     gso_segments,
     no_look,
 )
-from experiments.places.rooms import SERVICES, TAPS, Rooms
+from experiments.places.rooms import INSIDE, SERVICES, TAPS, Rooms
 from experiments.places.services import READY_S, RETRY_S, STEP_S, Services, granted
 from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
@@ -71,7 +71,7 @@ class Containers:
         self._folder = folder
         self._rooms = Rooms(folder, user)
         self._tuner = order.asked_tuner
-        self._overlay = Overlay(order, folder, user, self._rooms)
+        self._overlay = Overlay(order, user, self._rooms)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -110,10 +110,15 @@ class Containers:
         for network, addresses in (("near", near), ("far", far)):
             project.attach(self._services.ids["link"], network, f"{addresses}.4")
 
+    def seen(self, folder: RunFolder) -> RunFolder:
+        """The rooms' mount points."""
+        del folder
+        return INSIDE
+
     def describe(self) -> Mapping[str, Any]:
         """The engine, and the images by what they hold."""
         return {
-            "engine": engine.version(),
+            "engine": engine.version_told(),
             "compose": list(engine.compose_command()),
             "images": {
                 service: engine.docker("inspect", "--format", "{{.Image}}", container)
@@ -154,13 +159,12 @@ class Containers:
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:
         """Ready when it answers a request; the gauge then does what the sysctls cannot."""
-        front.configure()
+        (self._folder.asked / front.settings.config.name).write_text(front.configuration)
         self._rooms.hand_in()
         name = f"the front ({front.settings.server.name})"
-        with self._services.start("front", name, front.settings.output) as process, self._start_gauge(process):
-            self._services.until(
-                process, "front", ["python3", "-m", "proxy.readiness", str(READY_S)], front.settings.log
-            )
+        output, log = (self._folder.front / path.name for path in (front.settings.output, front.settings.log))
+        with self._services.start("front", name, output) as process, self._start_gauge(process):
+            self._services.until(process, "front", ["python3", "-m", "proxy.readiness", str(READY_S)], log)
             if scenario.gso_segments is not None:
                 limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
                 self._services.run("gauge", granted(["net_admin"], limit))
@@ -190,6 +194,7 @@ class Containers:
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
             yield ActiveLink(
                 shaper=Shaper(state["shaper"]),
+                instead_of_netem=state["instead_of_netem"],
                 commands=state["commands"],
                 check_alive=process.check_alive,
                 counters=lambda: json.loads(self._services.run("link", ask))["counters"],
@@ -200,8 +205,8 @@ class Containers:
 
     def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
         """Each end is a program in its place."""
-        order = self._folder.asked / "calibration.json"
-        write_json(order, {"link": asdict(link), "tolerance": asdict(tolerance)})
+        name = "calibration.json"
+        write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
         self._rooms.hand_in()
         far, port = self.addresses.front, str(_CALIBRATION_PORT)
         program = ["python3", "-m", "netem.calibrate"]
@@ -210,7 +215,7 @@ class Containers:
         far_end = [*program, "far", far, port]
         with self._services.process("the far end of the calibration", "front", far_end, log):
             found = self._services.run(
-                "client", [*program, "near", far, port, str(order)], timeout_s=_calibration_s(link)
+                "client", [*program, "near", far, port, str(INSIDE.asked / name)], timeout_s=_calibration_s(link)
             )
         document = json.loads(found)
         return Calibration(**document["measured"]), document["attempts"]
@@ -218,7 +223,8 @@ class Containers:
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
         """The gauge samples by itself; each look sees to it that it does, and still has something to look at."""
-        what = [self.addresses.client, str(FRONT_PORT), str(folder), str(interval_ns or 0)]
+        del folder  # its room is collected into it
+        what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
         log = self._folder.front / "gauge.log"
         try:
@@ -247,7 +253,8 @@ class Containers:
             reason = "a container may not load programs into the kernel"
             if self._tuner.must_be_bpf:
                 raise Unavailable(f"TUNER={TunerKind.BPF}", reason, "use TUNER=userland, or another FABRIC")
-        words = [str(FRONT_PORT), str(folder), str(scenario.target_delay_ns // 1000)]
+        del folder  # its room is collected into it
+        words = [str(FRONT_PORT), str(INSIDE.front), str(scenario.target_delay_ns // 1000)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
         log = self._folder.front / "tuner.log"
         with self._services.process("the tuner", "gauge", command, log) as tuner:

@@ -43,6 +43,7 @@ def shaping(
     with QueueJournal(stages, places, folder / "queue.jsonl", interval_ns) as queues:
         yield ActiveLink(
             shaper=Shaper.NETEM,
+            instead_of_netem=None,
             commands=gate + rest,
             check_alive=lambda: None,
             counters=counters,

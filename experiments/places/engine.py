@@ -6,26 +6,37 @@ from functools import cache
 from pathlib import Path
 
 from experiments import home, processes, sources
-from experiments.errors import StepFailed, Unavailable
-from experiments.programs import find
+from experiments.errors import StepFailed, TimedOut, Unavailable
+from experiments.programs import find, unknown
 
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"
 _SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "clock", "netem", "netlink", "proxy")
 _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
+_PROBE_S = 30.0
+_ANSWER_S = 120.0
+_IF_TOO_SLOW = "see whether the engine answers (`docker version`), and try again when this machine is less busy"
 _START_S = 120.0
 
 
-def version() -> str:
+def version(timeout_s: float = _ANSWER_S) -> str:
     """The engine's. Raises StepFailed if none answers."""
-    return docker("version", "--format", "{{.Server.Version}}")
+    return docker("version", "--format", "{{.Server.Version}}", timeout_s=timeout_s)
+
+
+def version_told() -> str:
+    """The engine's version, or why it is not known: that stops nothing. Raises StepFailed if no engine answers."""
+    try:
+        return version()
+    except TimedOut as error:
+        return unknown(error.limit_s)
 
 
 def answers() -> bool:
     """Whether there is an engine."""
     try:
-        version()
+        version(_PROBE_S)
     except StepFailed:
         return False
     return True
@@ -40,7 +51,9 @@ def check() -> None:
     if host and not host.startswith("unix:"):
         raise Unavailable(what, f"the engine at {host} cannot see this machine's files", "unset DOCKER_HOST")
     try:
-        version()
+        version(_PROBE_S)
+    except TimedOut as error:
+        raise Unavailable(what, f"the Docker engine did not answer within {_PROBE_S:g} s", _IF_TOO_SLOW) from error
     except StepFailed as error:
         if "permission denied" in error.reason:
             raise Unavailable(what, "you may not use the Docker engine", "join the group docker, or be root") from error
@@ -49,21 +62,26 @@ def check() -> None:
     compose_command()
 
 
-def docker(*words: str, timeout_s: float = 30.0) -> str:
+def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
     """Output of `docker WORDS`. Raises StepFailed."""
-    return processes.run(["docker", *words], step="the Docker engine", timeout_s=timeout_s).strip()
+    command = ["docker", *words]
+    return processes.run(command, step="the Docker engine", timeout_s=timeout_s, if_too_slow=_IF_TOO_SLOW).strip()
 
 
 @cache
 def compose_command() -> tuple[str, ...]:
     """The compose plugin, or the older program of its own. Raises Unavailable."""
+    reason, remedy = "neither `docker compose` nor docker-compose is installed", "install one"
     for command in (("docker", "compose"), ("docker-compose",)):
         try:
-            processes.run([*command, "version"], step="looking for compose")
+            processes.run([*command, "version"], step="looking for compose", timeout_s=_PROBE_S)
+        except TimedOut as error:
+            reason, remedy = f"`{' '.join(command)} version` took more than {error.limit_s:g} s", _IF_TOO_SLOW
         except StepFailed:
             continue
-        return command
-    raise Unavailable("FABRIC=compose", "neither `docker compose` nor docker-compose is installed", "install one")
+        else:
+            return command
+    raise Unavailable("FABRIC=compose", reason, remedy)
 
 
 @cache
@@ -151,7 +169,7 @@ class Project:
         environment = dict(os.environ) | self._words
         command = [*compose_command(), "--project-name", self.name, *self._files, *words]
         try:
-            processes.run(command, step=step, timeout_s=timeout_s, environment=environment)
+            processes.run(command, step=step, timeout_s=timeout_s, environment=environment, if_too_slow=_IF_TOO_SLOW)
         except StepFailed as error:
             # Before its reason compose tells all it did, and the argument list is long.
             reason = error.reason.strip().splitlines()[-1]

@@ -33,6 +33,7 @@ from experiments.places.places import (
 from experiments.places.router import Router
 from experiments.places.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
 from experiments.processes import CopiedProcess, Process, tail
+from experiments.record import RunFolder
 from experiments.scenario import ClientKind, Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.ends import NearEnd, respond
@@ -90,6 +91,10 @@ class Namespaces:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def seen(self, folder: RunFolder) -> RunFolder:
+        """They share the file system."""
+        return folder
 
     def describe(self) -> Mapping[str, Any]:
         """Nothing beyond the kernel they share with this process."""
@@ -271,7 +276,7 @@ def _become_client(command: Sequence[str]) -> int:
 @cache
 def _node_route(node: str) -> Finding:
     """In a guest with several runs it is asked before the first (`known_beforehand`)."""
-    return route_of([node, *CLOCK_READER], processes.in_utc())
+    return route_of([node, *CLOCK_READER], processes.program_environment())
 
 
 def known_beforehand(node: str) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 from experiments.order import Order
 from experiments.places import engine, tap
-from experiments.places.rooms import SERVICES, TAPS, Rooms
-from experiments.record import RunFolder
+from experiments.places.rooms import INSIDE, SERVICES, TAPS, Rooms
 from experiments.scenario import LOWAT_MOST
 from netem.words import WORDS
 from proxy.certificates import certificates_in
@@ -18,10 +17,9 @@ _ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 class Overlay:
     """That of one run. user: whom the services run as."""
 
-    def __init__(self, order: Order, folder: RunFolder, user: tuple[int, int], rooms: Rooms) -> None:
+    def __init__(self, order: Order, user: tuple[int, int], rooms: Rooms) -> None:
         self._order = order
         self._scenario = order.scenario
-        self._folder = folder
         self._user = user
         self._rooms = rooms
 
@@ -46,7 +44,7 @@ class Overlay:
             "SHAPER": order.shaper or "auto",
             "SEED": str(order.seed),
             "SAMPLE": "none" if order.sample_ns is None else f"{order.sample_ns}ns",
-            "PRIOLAB_JOURNAL": str(self._folder.link / "queue.jsonl"),
+            "PRIOLAB_JOURNAL": str(INSIDE.link / "queue.jsonl"),
             "PRIOLAB_USER": "{}:{}".format(*self._user),
             "PRIOLAB_GATEWAY_MODE": engine.gateway_mode(),
             "PRIOLAB_NEAR": near,
@@ -66,10 +64,10 @@ class Overlay:
         """The second file."""
         gauge_needs = ["NET_ADMIN"] if self._scenario.gso_segments or not self.cc_by_sysctl else []
         own: dict[str, dict[str, Any]] = {
-            "origin": {"environment": {"ACCESS_LOG": str(self._folder.origin / "access.jsonl")}},
+            "origin": {"environment": {"ACCESS_LOG": str(INSIDE.origin / "access.jsonl")}},
             "front": {
-                "command": ["python3", "-m", "proxy", str(self._folder.asked / "front.json")],
-                "environment": {"CA": str(certificates_in(self._folder.asked).ca)},
+                "command": ["python3", "-m", "proxy", str(INSIDE.asked / "front.json")],
+                "environment": {"CA": str(certificates_in(INSIDE.asked).ca)},
             },
             "gauge": {"cap_add": gauge_needs},
             **{service: self._tap(place) for place, service in TAPS.items()},
@@ -82,7 +80,7 @@ class Overlay:
         return {"services": _literal(services)}
 
     def _tap(self, place: str) -> dict[str, Any]:
-        file = self._folder.wire / f"{tap.ENDS[place]}.pcap"
+        file = INSIDE.wire / f"{tap.ENDS[place]}.pcap"
         # In a rootless engine it is root, and takes on root's groups.
         cap_add = ["SETGID"] if self._user == (0, 0) else []
         return {"command": tap.command("tcpdump", "eth0", file), "cap_add": cap_add}

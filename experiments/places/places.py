@@ -10,6 +10,7 @@ from clock.route import Finding
 from experiments.order import Tools
 from experiments.origin import ONE_THREAD, PROGRAM, RunningOrigin
 from experiments.processes import Process
+from experiments.record import RunFolder
 from experiments.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.link import Link
@@ -64,6 +65,8 @@ Look = Callable[[int], int | None]
 class ActiveLink:
     """The link at work. shaper is what it is made of; commands is what made it.
 
+    instead_of_netem: why SHAPER=auto did not take netem; None if it did, or if a shaper was asked for.
+
     check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look does what is due
     and nobody else does: notes down its queue, makes its rate steps; when it is the next time. begin tells it when the
     measured load began, from when these count; what was made is in changes.jsonl when the link has ended. Both raise
@@ -71,6 +74,7 @@ class ActiveLink:
     """
 
     shaper: Shaper
+    instead_of_netem: str | None
     commands: Sequence[Sequence[str]]
     check_alive: Callable[[], None]
     counters: Callable[[], Mapping[str, Any]]
@@ -109,6 +113,9 @@ class Places(Protocol):
     python: str
     front_state: Path
     as_root: bool
+
+    def seen(self, folder: RunFolder) -> RunFolder:
+        """The run folder as programs in the places find it."""
 
     def describe(self) -> Mapping[str, Any]:
         """What env.json should say about them."""

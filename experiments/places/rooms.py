@@ -3,9 +3,11 @@
 Rules:
 1. A container never sees the run folder itself: a lab that runs as root writes there, and must not be led elsewhere by
    what somebody else has put in its way.
-2. Each service has an empty room that it may write into, mounted where the run folder has a folder of that name. What
-   it leaves there is collected once, as plain files.
+2. Each service has an empty room that it may write into, mounted as the folder of that name of `INSIDE`. What it leaves
+   there is collected once, as plain files.
 3. What was asked is handed in as copies that the services can read and not change.
+4. Where the run folder is on this machine plays no part: in an image others may not enter each folder on that way, as
+   /root, and the services are nobody.
 """
 
 import os
@@ -23,6 +25,9 @@ TAPS: Mapping[str, str] = {"client": "client-tap", "front": "front-tap"}
 SERVICES = ("origin", "front", "link", "client", "gauge", *TAPS.values())
 """Those that have rooms."""
 
+INSIDE = RunFolder(Path("/priolab-run"))
+"""The run folder as the services know it."""
+
 _MOST_BYTES = 2**30
 """A file that is larger is not collected."""
 
@@ -35,14 +40,7 @@ class Rooms:
         self._home = Path(tempfile.mkdtemp(prefix="rooms-"))
         self._user = user
         self._asked = folder.asked
-        self._at = {
-            "origin": folder.origin,
-            "front": folder.front,
-            "gauge": folder.front,
-            "link": folder.link,
-            "client": folder.client,
-            **dict.fromkeys(TAPS.values(), folder.wire),
-        }
+        self._at = _at(folder)
         for name in ("asked", *self._at):
             (self._home / name).mkdir()
             self._give(self._home / name, 0o755)
@@ -50,8 +48,8 @@ class Rooms:
     def mounts(self, service: str) -> list[dict[str, Any]]:
         """Its volumes, in compose's long syntax."""
         return [
-            {"type": "bind", "source": str(self._home / "asked"), "target": str(self._asked), "read_only": True},
-            {"type": "bind", "source": str(self._home / service), "target": str(self._at[service])},
+            {"type": "bind", "source": str(self._home / "asked"), "target": str(INSIDE.asked), "read_only": True},
+            {"type": "bind", "source": str(self._home / service), "target": str(_at(INSIDE)[service])},
         ]
 
     def hand_in(self) -> None:
@@ -79,6 +77,18 @@ class Rooms:
         path.chmod(mode)
         if os.geteuid() == 0:
             os.chown(path, *self._user)
+
+
+def _at(folder: RunFolder) -> Mapping[str, Path]:
+    """By service, the folder that it writes into."""
+    return {
+        "origin": folder.origin,
+        "front": folder.front,
+        "gauge": folder.front,
+        "link": folder.link,
+        "client": folder.client,
+        **dict.fromkeys(TAPS.values(), folder.wire),
+    }
 
 
 def _copy_out(source: Path, target: Path) -> None:

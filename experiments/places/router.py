@@ -17,7 +17,7 @@ from netem.control import tell_begin
 from netem.ferry.process import Order
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal
-from netem.shaper import TRIAL, Shaper, commands, devices, stages, sysctls
+from netem.shaper import TRIAL, Shaper, commands, devices, lack_of_netem, stages, sysctls
 from netem.stepped import kernel_changes
 
 _FERRY = "the link (ferry)"
@@ -40,7 +40,10 @@ class Router:
         self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
         """With the ferry, a process in the namespace shapes, and keeps the journal of its queue. Raises StepFailed."""
-        shaper = shaper or self._usual or (Shaper.NETEM if not link.shaped or self._has_netem() else Shaper.FERRY)
+        lack = None
+        if shaper is None and self._usual is None and link.shaped:
+            lack = self._lack_of_netem()
+        shaper = shaper or self._usual or (Shaper.FERRY if lack else Shaper.NETEM)
         made = commands(shaper, link, TO_CLIENT, TO_FRONT)
         self._place.run_all(made)
         for name, value in sysctls(shaper, link).items():
@@ -63,6 +66,7 @@ class Router:
                 look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(
                 shaper=shaper,
+                instead_of_netem=lack,
                 commands=made,
                 check_alive=check_alive,
                 counters=lambda: counters.read(
@@ -81,13 +85,13 @@ class Router:
             wait_until(order.socket.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
             yield ferry
 
-    def _has_netem(self) -> bool:
+    def _lack_of_netem(self) -> str | None:
         try:
             for command in TRIAL:
                 self._place.run(command)
-        except StepFailed:
-            return False
-        return True
+        except StepFailed as error:
+            return lack_of_netem(error.reason)
+        return None
 
 
 def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:

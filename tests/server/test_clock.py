@@ -12,7 +12,7 @@ import pytest
 from clock import route
 from clock.route import CALLS, Finding, Route, route_of, route_of_python
 from experiments.origin import CLOCK, CLOCK_READER, ONE_THREAD
-from experiments.processes import in_utc
+from experiments.processes import program_environment
 from experiments.programs import find
 
 _MACHINE = os.uname().machine
@@ -26,7 +26,7 @@ def _python(program: str) -> list[str]:
 
 def test_the_filter_bites() -> None:
     """Who makes the system call, whatever the C library would have done, is found to make it."""
-    found = route_of(_python(_ASK.format(CALLS[_MACHINE].clock_gettime)), in_utc())
+    found = route_of(_python(_ASK.format(CALLS[_MACHINE].clock_gettime)), program_environment())
     assert (found.route, found.reason) == (Route.SYSTEM_CALL, None)
 
 
@@ -34,7 +34,7 @@ def test_the_route_of_python_is_known() -> None:
     """The same for this process and for one of its own; through the vDSO only where the kernel has mapped one."""
     found = route_of_python()
     assert found.route is not None, found.reason
-    assert route_of(_python(_READ), in_utc()) == found
+    assert route_of(_python(_READ), program_environment()) == found
     if found.route is Route.VDSO:
         assert "[vdso]" in Path("/proc/self/maps").read_text()
 
@@ -43,7 +43,7 @@ def test_the_route_of_node_is_pythons() -> None:
     """They have one kernel and one C library."""
     node = find("node")
     assert node is not None
-    assert route_of([node, *CLOCK_READER], in_utc()) == route_of_python()
+    assert route_of([node, *CLOCK_READER], program_environment()) == route_of_python()
 
 
 def test_a_filter_that_does_not_bite_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_a_filter_that_does_not_bite_proves_nothing(monkeypatch: pytest.MonkeyPa
 )
 def test_a_reader_that_fails_proves_nothing(command: tuple[str, ...], reason: str) -> None:
     """Whatever its reason."""
-    found = route_of(command, in_utc())
+    found = route_of(command, program_environment())
     assert found.route is None
     assert found.reason is not None
     assert found.reason.startswith(reason)

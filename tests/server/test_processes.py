@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import StepFailed
-from experiments.processes import Process, run, wait_until
+from experiments.processes import Process, run, search_path, wait_until
 
 _SOON_S = 5.0
 
@@ -54,6 +54,21 @@ def test_a_program_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for environment in (None, {"PATH": os.environ["PATH"]}):
         with Process("the program", ("sleep", "60"), tmp_path / "log", environment=environment) as process:
             assert b"TZ=UTC" in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+
+
+def test_the_systems_own_programs_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ordinary user's PATH lacks their folders on Debian; also programs that a program starts are found."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert run(["tc", "-V"], step="looking") == run(["sh", "-c", "tc -V"], step="looking")
+    with Process("the program", ("tc", "-V"), tmp_path / "log") as process:
+        assert process.wait(_SOON_S)
+        assert process.succeeded
+
+
+def test_the_search_path_names_a_folder_once() -> None:
+    """What a user's PATH has keeps its place."""
+    assert search_path({"PATH": "/sbin:/opt/bin"}) == "/sbin:/opt/bin:/usr/sbin"
+    assert search_path({"PATH": search_path({"PATH": "/bin"})}) == "/bin:/usr/sbin:/sbin"
 
 
 def test_an_error_within_is_not_covered_up(tmp_path: Path) -> None:

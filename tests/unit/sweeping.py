@@ -15,6 +15,7 @@ from experiments.request import Manner
 from experiments.scenario import Scenario
 from experiments.sweep.grid import expand, grid_from
 from experiments.sweep.sweep import Sweep
+from netem.calibration import REAL, Tolerance
 
 _MADE = Path(__file__).parent.parent / "golden" / "format-2" / "control.1"
 KERNEL = "TESTS_KERNEL"
@@ -38,6 +39,7 @@ class CopyingFabric:
     virtual_clock: bool = True
     runs_per_command: int = 1
     own_programs: bool = False
+    tolerance: Tolerance = REAL
     log: Path | None = None
 
     def kernel(self) -> str:

@@ -109,6 +109,15 @@ def test_auto() -> None:
     assert "not in the kernel: no compiler for BPF is installed." in sentence
 
 
+def test_a_ferry_that_was_not_asked_for() -> None:
+    """The reason is told, and how to ask for it."""
+    assert sentences({}, shaper="ferry", shaper_reason=None) == []
+    (sentence,) = sentences({}, shaper="ferry", shaper_reason="this kernel has no sch_netem")
+    assert sentence.startswith(
+        "SHAPER=auto took the ferry instead of the kernel's netem: this kernel has no sch_netem."
+    )
+
+
 @pytest.mark.parametrize(
     ("knobs", "words"),
     [

@@ -34,3 +34,13 @@ def test_the_stamp_is_found_among_other_ancillary_data(monkeypatch: pytest.Monke
     others = [(socket.SOL_SOCKET, socket.SO_TYPE, b"1234"), (socket.IPPROTO_IP, SO_TIMESTAMPNS, b"")]
     assert arrival.arrival_ns([*others, (socket.SOL_SOCKET, SO_TIMESTAMPNS, stamp)], OLDEST_NS) == NOW_NS - 700
     assert arrival.arrival_ns(others, OLDEST_NS) == NOW_NS
+
+
+def test_a_stamp_that_is_not_believed_says_how_long_it_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of the read stands for the arrival; the stamp's age is told all the same, and none without a stamp."""
+    monkeypatch.setattr(time, "time_ns", lambda: REAL_NS)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: NOW_NS)
+    stamp = struct.pack("@qq", *divmod(REAL_NS - 15_000_000, 10**9))
+    found = arrival.arrival_and_age_ns([(socket.SOL_SOCKET, SO_TIMESTAMPNS, stamp)], OLDEST_NS)
+    assert found == (NOW_NS, 15_000_000)
+    assert arrival.arrival_and_age_ns([], OLDEST_NS) == (NOW_NS, None)

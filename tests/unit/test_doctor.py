@@ -1,10 +1,12 @@
-"""What the doctor says about the guest."""
+"""What the doctor says about the guest, and about programs that are slow to answer."""
 
+import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
-from experiments import doctor
+from experiments import doctor, programs
 from experiments.fabrics.virtual import Virtual
 from experiments.guest import kernel
 from netem.shaper import Shaper
@@ -50,3 +52,41 @@ def test_the_slower_way_in_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor._entry() == (
         "entered by ptrace, so runs take about twice as long: this system refuses seccomp(2): EPERM"
     )
+
+
+def test_a_guest_kernel_that_is_slow_to_answer(monkeypatch: pytest.MonkeyPatch, image: Path) -> None:
+    """It is said in words."""
+    image.touch()
+    kernel._write(image, _RECORD)
+
+    def offers(_: str) -> bool:
+        raise subprocess.TimeoutExpired("linux", 10)
+
+    monkeypatch.setattr(kernel, "offers", offers)
+    _, netem = doctor._guest()
+    assert not netem.present
+    assert netem.detail.startswith("the guest kernel took more than 10 s to say what it has; try again")
+
+
+def test_a_program_that_is_slow_to_tell_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there, and its version is unknown."""
+    (tmp_path / "slow").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "slow").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(programs, "_PATIENCE_S", 0.1)
+    (found,) = doctor._program("slow", "slow-package", "--version")
+    assert (found.present, found.detail) == (True, "unknown: it took more than 0.1 s to say")
+
+
+def test_programs_are_asked_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that many slow ones take no longer than one: nobody is answered before the third has asked."""
+    together = threading.Barrier(3)
+
+    def version(*_: str) -> str:
+        together.wait(timeout=10)
+        return "1.0"
+
+    monkeypatch.setattr(doctor, "version", version)
+    monkeypatch.setattr(doctor, "find", lambda name: f"/usr/bin/{name}" if name in ("node", "tc", "gcc") else None)
+    found = {finding.name: finding.detail for finding in doctor.examine()}
+    assert [found[name] for name in ("node", "tc", "gcc", "ethtool")] == ["1.0", "1.0", "1.0", "not installed"]

@@ -28,11 +28,14 @@ def room(rooms: Rooms, service: str) -> Path:
 
 
 def test_the_run_folder_itself_is_not_mounted(folder: RunFolder) -> None:
-    """What was asked is a read-only copy; what is written goes to a room outside, under the run folder's names."""
+    """What was asked is a read-only copy; what is written goes to a room outside.
+
+    Nor is its place on this machine known inside: an image's /root is closed to the services.
+    """
     asked, own = Rooms(folder, ME).mounts("origin")
-    assert asked["target"] == str(folder.asked)
+    assert asked["target"] == "/priolab-run/asked"
     assert asked["read_only"] is True
-    assert own["target"] == str(folder.origin)
+    assert own["target"] == "/priolab-run/origin"
     for mount in (asked, own):
         assert mount["type"] == "bind"
         assert not Path(mount["source"]).is_relative_to(folder.path)

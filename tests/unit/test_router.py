@@ -9,7 +9,9 @@ import pytest
 
 from netem import __main__ as place
 from netem import router
+from netem.link import Link
 from netem.router import Router
+from netem.shaper import NO_NETEM, Shaper
 
 WORDS = {
     "NEAR": "198.18.0.4",
@@ -19,6 +21,7 @@ WORDS = {
     "SEED": "1",
     "JOURNAL": "/dev/null",
 }
+LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000)
 DEVICES = [
     {"ifname": "lo", "addr_info": [{"local": "127.0.0.1"}]},
     {"ifname": "eth0", "addr_info": [{"local": WORDS["FAR"]}, {"local": "fe80::1"}]},
@@ -82,6 +85,29 @@ def test_a_place_that_cannot_be_the_link(
     _raise(told, error)
     assert place.main() == 1
     assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize(
+    ("error", "lack"),
+    [
+        ("Error: Specified qdisc kind is unknown.", NO_NETEM),
+        ("Operation not permitted", "tc qdisc add dev lo root netem delay 1ms ended with 2: Operation not permitted"),
+    ],
+)
+def test_a_ferry_instead_of_netem_has_a_reason(monkeypatch: pytest.MonkeyPatch, error: str, lack: str) -> None:
+    """The kernel's refusal, or the failure of the trial; what was asked for has none."""
+
+    def run(command: Sequence[str]) -> str:
+        if "netem" in command:
+            raise RuntimeError(f"{' '.join(command)} ended with 2: {error}")
+        return ""
+
+    monkeypatch.setattr(router, "run", run)
+    place = Router(to_client="eth1", to_front="eth0")
+    state = place.shape(LINK, None)
+    assert state.shaper is Shaper.FERRY
+    assert (state.instead_of_netem or "").endswith(lack)
+    assert place.shape(LINK, Shaper.FERRY).instead_of_netem is None
 
 
 def test_a_place_without_the_addresses(told: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from netem import shaper, stepped, tc
 from netem.ferry import loops
 from netem.link import Link, RateStep
-from netem.shaper import Shaper
+from netem.shaper import NO_NETEM, Shaper, lack_of_netem
 
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, delay_up_ns=20_000_000)
 STEPPED = replace(LINK, rate_steps=(RateStep(at_ns=2 * 10**9, rate_bit_s=10_240_000),))
@@ -93,3 +93,18 @@ def test_the_trial_undoes_itself() -> None:
     added, deleted = shaper.TRIAL
     assert (added[2], deleted[2]) == ("add", "del")
     assert added[3:6] == deleted[3:6]
+
+
+@pytest.mark.parametrize(
+    ("said", "lack"),
+    [
+        ("tc qdisc ended with 2: Error: Specified qdisc kind is unknown.", NO_NETEM),
+        ("tc qdisc ended with 2: RTNETLINK answers: No such file or directory", NO_NETEM),
+        ("unshare ended with 127: unshare: failed to execute tc: No such file or directory", None),
+        ("tc qdisc ended with 2: RTNETLINK answers: Operation not permitted", None),
+        ("tc is not installed", None),
+    ],
+)
+def test_only_the_kernel_can_say_that_it_has_no_netem(said: str, lack: str | None) -> None:
+    """Any other failure of the trial is told as it was."""
+    assert lack_of_netem(said) == (lack or f"whether this kernel has sch_netem could not be found out: {said}")

@@ -1,0 +1,95 @@
+"""How late the parties of the measured load served what comes before first bytes, on a real clock. Pure.
+
+Before the first byte of a resource come the request of the page, the page, the request of the resource and, where
+nothing is before it on the link, its first packet. The link alone says how long these take; what they took longer is
+the doing of the client, the ferry, the front and the origin, which their machine did not serve in time. So one
+difference holds the sum of all their delays, whoever had them, and it needs no instrument beyond the two logs. In the
+guest it is 0.2 ms. It is the very time by which a first byte is late for want of a processor, so it is what a tolerance
+has to be compared with: a machine that is busy, but serves these few moments in time, is as good as an idle one, and a
+percentile over all events would call it late.
+
+How long a packet lies in the kernel before the client reads it is a figure of its own (client/socket.json), because it
+is about all bytes and not about the first. It is a median: of reads at the end of a gap the stamp is as old as the gap
+was long, and there may be one in twenty of those when a queue overflows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.journals import latest
+from analysis.load import Evidence, Layers
+from analysis.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.oracle import page_crossed_ns
+from analysis.packets import PACKET_BYTES
+from analysis.rate import Rate
+
+FIRST = "first"
+"""The resource that comes first; nothing is before it on the link."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Late:
+    """late_ns: later than the link explains. first_byte_ns: of the resource, from the request of the page."""
+
+    late_ns: int
+    first_byte_ns: int
+
+
+def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> dict[str, Late]:
+    """FIRST: its first packet at the client, where TLS records are known. SCRIPT: the origin had it to give.
+
+    Nothing of a link that loses packets, where a lost page is as late as one that nobody served. With jitter a packet
+    may be late by as much twice.
+    """
+    if scenario["loss"]:
+        return {}
+    asked_ns = load.started_ns + _asked_ns(load, layers, scenario)
+    held_ns = {SCRIPT: scenario["script_delay_ns"], IMAGE: 0}
+    late_ns = {SCRIPT: load.script_available_ns - asked_ns - held_ns[SCRIPT]}
+    names = {SCRIPT: SCRIPT}
+    if came := _first_to_come(load, evidence):
+        names[FIRST], came_ns = came
+        way_ns = scenario["delay_ns"] + 2 * scenario["jitter_ns"] + _packet_ns(Rate.of(scenario))
+        late_ns[FIRST] = came_ns - asked_ns - held_ns[names[FIRST]] - way_ns
+    return {
+        what: Late(late_ns=late_ns[what], first_byte_ns=getattr(load, name).first_byte_ns - load.started_ns)
+        for what, name in names.items()
+    }
+
+
+def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
+    """The resource, and when the first of its TLS records began to arrive; None where there are no records."""
+    began = [
+        (event.record_ns, event.resource)
+        for event in evidence.events
+        if (event.load, event.kind) == (load.number, "data") and event.resource in (IMAGE, SCRIPT) and event.record_ns
+    ]
+    if not began:
+        return None
+    came_ns, name = min(began)
+    return name, came_ns
+
+
+def _asked_ns(load: PageLoad, layers: Layers, scenario: Mapping[str, Any]) -> int:
+    """From the request of the page to the requests of the others at the origin, if nobody but the link takes time."""
+    rate = Rate.of(scenario)
+    before_ns = 0
+    if rate is not None:
+        # What is queued before the page can be there was retransmitted needlessly in the load before, and goes first.
+        until_ns = load.started_ns + scenario["delay_up_ns"] + scenario["delay_ns"] - scenario["jitter_ns"]
+        held = [line.bytes for line in layers.queue if load.started_ns < line.t_ns <= until_ns]
+        before_ns = max(held, default=0) * 8 * 10**9 // rate.slowest_bit_s
+    at_bottleneck_ns = scenario["delay_up_ns"] + scenario["delay_ns"] + 2 * scenario["jitter_ns"] + before_ns
+    return page_crossed_ns(rate, at_bottleneck_ns, _sent_bytes(load, layers)) + int(scenario["delay_up_ns"])
+
+
+def _sent_bytes(load: PageLoad, layers: Layers) -> int:
+    """What the front sent until the client had the page: headers, too, and in a first load what TLS and HTTP/2 say."""
+    asked = [latest(layers.arrivals, t_ns) for t_ns in (load.started_ns, load.image.requested_ns)]
+    before, after = (arrival.tcp_bytes if arrival else 0 for arrival in asked)
+    return max(load.page_bytes, after - before)
+
+
+def _packet_ns(rate: Rate | None) -> int:
+    return 0 if rate is None else PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s
