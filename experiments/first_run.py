@@ -4,7 +4,7 @@ Compiling the kernel takes minutes; a run on real clocks takes one. So whoever i
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from experiments.errors import LabError, Unavailable
 from experiments.fabrics.fabric import AUTO
@@ -42,7 +42,10 @@ def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None
         else:
             report.say("the guest kernel is not built yet, so this first experiment runs in real time, about a minute;")
             report.say("then the kernel is built, and later experiments take seconds (FABRIC=netns asks for real time)")
-            return First(request=request, builds_afterwards=True)
+            manner = replace(
+                request.manner, fabric_reason=f"{request.manner.fabric.merit}; the guest kernel is not built"
+            )
+            return First(request=replace(request, manner=manner), builds_afterwards=True)
     build()
     return First(request=request_from(words), builds_afterwards=False)
 

@@ -12,7 +12,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,21 +129,14 @@ class _Building:
         command = ["tar", "-x", f"--{_packed(tarball)}", "-C", str(folder), "--strip-components=1"]
         command += ["--exclude-from", str(_NOT_COMPILED)]
         size_bytes, read_bytes = tarball.stat().st_size, 0
-        process = self._start(command, folder, stdin=subprocess.PIPE)
-        assert process.stdin is not None
-        with process, tarball.open("rb") as packed:
-            try:
+        with self._step(command, folder, subprocess.PIPE) as process, tarball.open("rb") as packed:
+            assert process.stdin is not None
+            with suppress(BrokenPipeError):  # tar has ended, and says why
                 while piece := packed.read(_PIECE_BYTES):
                     process.stdin.write(piece)
                     read_bytes += len(piece)
                     self._tell("unpacking", _UNPACKING + (_CONFIGURING - _UNPACKING) * read_bytes / size_bytes, None)
                 process.stdin.close()
-            except BrokenPipeError:
-                pass  # tar has ended; it says why
-            except BaseException:
-                _kill(process)
-                raise
-        self._check(process, command)
 
     def _change(self, tree: Path, version: Version, changes: Sequence[Change]) -> list[str]:
         applied = [change.name for change in changes if change.apply(tree)]
@@ -173,22 +167,15 @@ class _Building:
         files, offset = max(int(total.read_text()), left, 1), self._log.stat().st_size
         started = time.monotonic()
         command = ["make", "ARCH=um", f"-j{len(os.sched_getaffinity(0))}", "linux"]
-        process = self._start(command, tree)
-        with process:
-            while True:
-                try:
+        with self._step(command, tree) as process:
+            while process.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
                     process.wait(_POLL_S)
-                    break
-                except subprocess.TimeoutExpired:
-                    compiled = len(_COMPILED.findall(self._log.read_bytes()[offset:]))
-                    share = min(1.0, (files - left + compiled) / files)
-                    each_s = (time.monotonic() - started) / compiled if compiled else None
-                    left_s = None if each_s is None else each_s * max(0, left - compiled)
-                    self._tell("compiling", _COMPILING + (1 - _COMPILING) * share, left_s)
-                except BaseException:
-                    _kill(process)
-                    raise
-        self._check(process, command)
+                compiled = len(_COMPILED.findall(self._log.read_bytes()[offset:]))
+                share = min(1.0, (files - left + compiled) / files)
+                each_s = (time.monotonic() - started) / compiled if compiled else None
+                left_s = None if each_s is None else each_s * max(0, left - compiled)
+                self._tell("compiling", _COMPILING + (1 - _COMPILING) * share, left_s)
 
     def _rehearsed(self, tree: Path) -> bytes:
         """What make would do. It ends with an error where it needs what was not made; all files are named by then."""
@@ -206,16 +193,24 @@ class _Building:
 
     def run(self, command: list[str], folder: Path) -> None:
         """One step; its output goes to the log."""
-        process = self._start(command, folder)
-        with process:
+        with self._step(command, folder):
+            pass
+
+    @contextmanager
+    def _step(
+        self, command: list[str], folder: Path, stdin: int = subprocess.DEVNULL
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """A step at work: at the end it is waited for, and must have succeeded. Left by an exception, it is killed."""
+        with self._start(command, folder, stdin) as process:
             try:
+                yield process
                 process.wait()
             except BaseException:
-                _kill(process)
+                os.killpg(process.pid, signal.SIGKILL)  # and all that it started
                 raise
         self._check(process, command)
 
-    def _start(self, command: list[str], folder: Path, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    def _start(self, command: list[str], folder: Path, stdin: int) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 command,
@@ -232,14 +227,16 @@ class _Building:
 
     def _check(self, process: subprocess.Popen[bytes], command: Sequence[str]) -> None:
         if process.returncode != 0:
-            said = _first_error(self._log) or tail(self._log)
+            said = tail(self._log) if command[0] == "tar" else _first_error(self._log) or tail(self._log)
+            if _is_full(self._log.parent):
+                said = f"No space left on device: {self._log.parent}"
             reason = f"{' '.join(command[:3])} ended with {process.returncode}: {said}"
             raise StepFailed(_STEP, reason, self._log)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a step and all it started."""
-    os.killpg(process.pid, signal.SIGKILL)
+def _is_full(folder: Path) -> bool:
+    state = os.statvfs(folder)
+    return state.f_bavail * state.f_frsize < _PIECE_BYTES
 
 
 def _packed(tarball: Path) -> str:

@@ -1,14 +1,29 @@
 """The first experiment on a machine: in real time where it can be, and the guest kernel afterwards."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from experiments import first_run
 from experiments.errors import StepFailed, Unavailable
+from experiments.fabrics.netns import Netns
 from experiments.guest import kernel
 from experiments.report import Report
+
+
+@dataclass(frozen=True)
+class _Manner:
+    fabric: Netns = field(default_factory=Netns)
+    fabric_reason: str = "as asked"
+
+
+@dataclass(frozen=True)
+class _Request:
+    """As much of a request as counts here."""
+
+    manner: _Manner = field(default_factory=_Manner)
 
 
 class _Saying(Report):
@@ -31,9 +46,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
     """What is asked for, on a machine without a kernel."""
     requests: list[Mapping[str, str]] = []
 
-    def request_from(words: Mapping[str, str]) -> str:
+    def request_from(words: Mapping[str, str]) -> _Request:
         requests.append(dict(words))
-        return "a request"
+        return _Request()
 
     monkeypatch.setattr(first_run, "request_from", request_from)
     monkeypatch.setattr(first_run, "builds_guests", lambda: True)
@@ -51,6 +66,7 @@ def test_the_picture_comes_first(asked: list[Mapping[str, str]], fabric: Mapping
     report = _Saying()
     first = first_run.first_run({"LOWAT": "131072", **fabric}, report, _fail)
     assert first.builds_afterwards
+    assert first.request.manner.fabric_reason == "real clocks, without containers; the guest kernel is not built"
     assert asked == [{"LOWAT": "131072", "FABRIC": "netns"}]
     assert "the guest kernel is not built yet" in report.said[0]
 
@@ -64,7 +80,7 @@ def test_where_there_are_no_namespaces_the_kernel_is_built_first(
         asked.append(dict(words))
         if words.get("FABRIC") == "netns":
             raise Unavailable("FABRIC=netns", "no namespaces", "another")
-        return "a request"
+        return _Request()
 
     monkeypatch.setattr(first_run, "request_from", request_from)
     built: list[str] = []

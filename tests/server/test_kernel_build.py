@@ -1,0 +1,193 @@
+"""The build of a guest kernel, from a source of three files: it goes on after an interruption, it fails in one line."""
+
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from experiments.errors import StepFailed
+from experiments.guest import build, kernel, source
+from experiments.guest.edits.edit import Change, Edit, Effect
+
+pytestmark = pytest.mark.usefixtures("gcc")
+
+# Compiles a, b and c, one after the other, and stops before c as long as there is a file `wait`.
+_MAKEFILE = """VERSION = 7
+PATCHLEVEL = 2
+SUBLEVEL = 99
+allnoconfig:
+	@cp $(KCONFIG_ALLCONFIG) .config
+prepare:
+	@true
+linux: a.o b.o c.o
+	@echo '  LD      linux' && cp /bin/true linux
+%.o: %.c
+	@echo '  CC      $@' && { [ $@ != c.o ] || while [ -e $(WAIT) ]; do sleep 0.1; done; } && cp $< $@
+"""
+_CHANGE = Change(name="a change", effect=Effect.SPEED, wordings=((Edit("a.c", "one", "two"),),))
+_LACKING = Change(name="another", effect=Effect.SPEED, wordings=((Edit("a.c", "nowhere", ""),),))
+
+
+@pytest.fixture
+def tarball(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A source that is wanted, an empty cache, and two changes of which one fits."""
+    tree = tmp_path / "linux-7.2.99"
+    tree.mkdir()
+    (tree / "Makefile").write_text(_MAKEFILE.replace("$(WAIT)", str(tmp_path / "wait")))
+    for name in "abc":
+        (tree / f"{name}.c").write_text("one\n")
+    (tree / "large.bin").write_bytes(os.urandom(2**16))
+    (tree / "Documentation/deep").mkdir(parents=True)
+    (tree / "Documentation/deep/long.rst").write_text("nobody compiles this\n")
+    packed = tmp_path / "linux-7.2.99.tar.xz"
+    with tarfile.open(packed, "w:xz") as archive:
+        archive.add(tree, tree.name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(source.VARIABLE, str(packed))
+    monkeypatch.setattr(kernel, "CHANGES", (_CHANGE, _LACKING))
+    monkeypatch.setattr(build, "_POLL_S", 0.05)
+    return packed
+
+
+def _cache(tarball: Path) -> Path:
+    return tarball.parent / "cache" / "priolab"
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name != "build.lock")
+
+
+class _Told:
+    """What the build tells of its progress; raises what is asked for when it comes to compiling."""
+
+    def __init__(self, trouble: BaseException | None = None) -> None:
+        self.steps: list[str] = []
+        self.fractions: list[float] = []
+        self._trouble = trouble
+
+    def __call__(self, step: str, fraction: float, left_s: float | None) -> None:
+        assert left_s is None or left_s >= 0
+        self.steps.append(step)
+        self.fractions.append(fraction)
+        if self._trouble and step == "compiling" and fraction > 0.6:
+            raise self._trouble
+
+
+def test_a_kernel_and_its_record(tarball: Path) -> None:
+    """Its version, the changes that are in force, and those that did not fit; no tree is left."""
+    told = _Told()
+    built = kernel.build(told)
+    record = kernel.record()
+    assert record is not None
+    assert built == kernel.path()
+    assert (record.version, record.changes, record.lacking) == ("7.2.99", ["a change"], ["another"])
+    assert record.source == tarball.name
+    assert list(dict.fromkeys(told.steps))[:3] == ["unpacking", "configuring", "looking what is to be compiled"]
+    assert told.fractions == sorted(told.fractions)
+    assert _files(_cache(tarball) / "build") == []
+    assert _files(_cache(tarball)) == ["build", "kernel-build.log", built.name, f"{built.name}.json"]
+
+
+def test_an_interrupted_build_goes_on(tarball: Path) -> None:
+    """Nothing looks finished, and what was compiled is not compiled again."""
+    wait = tarball.with_name("wait")
+    wait.touch()
+    with pytest.raises(KeyboardInterrupt):
+        kernel.build(_Told(KeyboardInterrupt()))
+    assert not kernel.is_built()
+    (tree,) = (_cache(tarball) / "build").iterdir()
+    assert (tree / "a.o").read_text() == "two\n"
+    assert not (tree / "Documentation/deep/long.rst").exists()
+    wait.unlink()
+    told = _Told()
+    kernel.build(told)
+    assert kernel.is_built()
+    assert told.steps[0] == "looking what is to be compiled"
+    log = (_cache(tarball) / "kernel-build.log").read_text()
+    assert "CC      c.o" in log
+    assert "CC      a.o" not in log
+
+
+def test_a_killed_build_goes_on(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wreck of one that was killed while it unpacked is removed; a tree of another recipe, too."""
+    for name in (f"{kernel.path().name}.partial", "linux-6.1-0"):
+        (_cache(tarball) / "build" / name).mkdir(parents=True)
+    kernel.build(_Told())
+    assert _files(_cache(tarball) / "build") == []
+    monkeypatch.setattr(kernel, "CHANGES", (_CHANGE,))
+    assert not kernel.is_built()
+
+
+def _fails(tarball: Path, pattern: str) -> None:
+    with pytest.raises(StepFailed, match=pattern):
+        kernel.build(_Told())
+    assert not kernel.is_built()
+    build_folder = _cache(tarball) / "build"
+    assert not build_folder.exists() or _files(build_folder) == []
+
+
+def test_a_change_that_decides_results_must_fit(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel without it would give other figures and say nothing."""
+    lacking = Change(name="the clock", effect=Effect.RESULT, wordings=_LACKING.wordings)
+    monkeypatch.setattr(kernel, "CHANGES", (lacking,))
+    _fails(tarball, r"Linux 7\.2 has other lines than the change 'the clock' expects")
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "pattern"),
+    [
+        (
+            "gcc",
+            "echo 'error: no compiler today' >&2; exit 1",
+            "gcc cannot compile a program of one line: error: no com",
+        ),
+        (
+            "make",
+            "echo 'make: *** no rule today' >&2; exit 2",
+            r"make ARCH=um .* ended with 2: make: \*\*\* no rule today",
+        ),
+    ],
+)
+def test_what_fails_is_told(
+    tarball: Path, monkeypatch: pytest.MonkeyPatch, program: str, text: str, pattern: str
+) -> None:
+    """The step, its first error and the log; nothing is left."""
+    folder = tarball.with_name("bin")
+    folder.mkdir()
+    (folder / program).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    _fails(tarball, rf"{pattern}.*\(log: .*kernel-build\.log\)$")
+
+
+def test_what_is_not_installed_is_told(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is fetched or unpacked, with the packages."""
+    monkeypatch.setattr(build, "_TOOLS", ("gcc", "no-such-tool"))
+    _fails(tarball, "not installed: no-such-tool; install: gcc libc6-dev make flex bison bc xz-utils")
+
+
+def test_a_source_that_is_none(tarball: Path) -> None:
+    """tar says why."""
+    tarball.write_bytes(b"no archive\n" * 1000)
+    _fails(tarball, r"tar -x .* ended with 2: .*File format not recognized")
+
+
+def _in_a_small_cache(tarball: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    mount = f'mount -t tmpfs -o size=16k none {tarball.parent}/cache && exec "$@"'
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mount, "-", *words], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted, which takes root")
+def test_a_full_disk(tarball: Path) -> None:
+    """One line, and a code that is no success."""
+    (tarball.parent / "cache").mkdir()
+    done = _in_a_small_cache(tarball, [str(Path(sys.executable).with_name("priolab")), "kernel"])
+    assert done.returncode == 1
+    (line,) = done.stderr.strip().splitlines()
+    assert "No space left on device" in line
