@@ -17,7 +17,7 @@ from analysis.figures import timeline
 from analysis.findings import findings
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
-from experiments.benches import client, demo, ferry
+from experiments.benches import client, demo, ferry, guest
 from experiments.execution.local import Local, bearable
 from experiments.experiment import Progress, run_experiment
 from experiments.invocation import request_from
@@ -114,6 +114,7 @@ def main() -> None:
         print(f"{f'a run folder of {lines} lines, read':<36} {reading_s:>8.2f}")
         console = Console()
         console.print(_shapers(results, silent))
+    guest.main()
     demo.main()
     client.main()
     if os.geteuid() == 0:

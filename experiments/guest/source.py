@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,21 @@ def chosen() -> Choice:
     if version is None or not tarball.is_file():
         raise ScenarioError("KERNEL", wish, _ALLOWED)
     return Choice(version=version, tarball=tarball.resolve())
+
+
+@contextmanager
+def wanted(version: Version | None) -> Iterator[None]:
+    """Name a version in the environment, as a user would, for as long as the context lasts; None changes nothing."""
+    before = os.environ.get(VARIABLE)
+    if version is not None:
+        os.environ[VARIABLE] = words(version)
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[VARIABLE] = before
+        else:
+            os.environ.pop(VARIABLE, None)
 
 
 def version_of(tarball: Path) -> Version | None:

@@ -1,9 +1,7 @@
 """The same arms on guests of several Linux versions: do their figures agree, and does each repeat byte for byte?"""
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,7 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
     identical: dict[str, bool] = {}
     made: list[str] = []
     for version in source.TRIED:
-        with _wanted(version):
+        with source.wanted(version):
             if not kernel.is_built():
                 with report.kernel_progress() as tell:
                     kernel.build(tell)
@@ -94,17 +92,3 @@ def _digests(folder: Path, arm: str) -> Iterator[str]:
     for run in load_experiment(folder).runs:
         if run.document["arm"] in names:
             yield hashlib.sha256(b"\0".join((run.path / journal).read_bytes() for journal in _JOURNALS)).hexdigest()
-
-
-@contextmanager
-def _wanted(version: tuple[int, int]) -> Iterator[None]:
-    """Name a kernel in the environment, as a user would."""
-    before = os.environ.get(source.VARIABLE)
-    os.environ[source.VARIABLE] = source.words(version)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[source.VARIABLE]
-        else:
-            os.environ[source.VARIABLE] = before

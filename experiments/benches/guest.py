@@ -1,0 +1,92 @@
+"""What guests of two kernels make of the same work: system calls, pipe round trips, page faults, forks.
+
+    python -m experiments.benches.guest
+
+The kernel that is used, beside Linux 6.1, which knows no other way from a program into it than ptrace(2).
+"""
+
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.errors import StepFailed
+from experiments.guest import kernel, source
+from experiments.guest.edits.edit import Version
+from experiments.report import Report
+
+_PROGRAM = Path(__file__).with_name("micro.c")
+_WORK = {
+    "system-calls": "200,000 system calls",
+    "round-trips": "30,000 pipe round trips",
+    "faults": "200,000 page faults",
+    "forks": "500 forks",
+}
+_NOTHING = "nothing"
+_ROUNDS = 5
+_BESIDE: Version = (6, 1)
+
+
+def main() -> None:
+    """Print seconds and their ratio: medians of rounds in which the kernels take turns, without their start."""
+    report = Report()
+    kernels = dict((_kernel(None, report), _kernel(_BESIDE, report)))
+    table = Table("in the guest", *kernels, "ratio", "range of ratios")
+    with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder:
+        program = Path(folder) / "micro"
+        subprocess.run(["gcc", "-O1", "-static", "-o", program, _PROGRAM], check=True)
+        for work, name in _WORK.items():
+            rounds = [[_work_s(words, program, work) for words in kernels.values()] for _ in range(_ROUNDS)]
+            medians = [statistics.median(each) for each in zip(*rounds, strict=True)]
+            ratios = [beside / used for used, beside in rounds]
+            table.add_row(
+                name,
+                *(f"{median:.2f} s" for median in medians),
+                f"{statistics.median(ratios):.1f}",
+                f"{min(ratios):.1f} - {max(ratios):.1f}",
+            )
+    Console().print(table)
+
+
+def _kernel(version: Version | None, report: Report) -> tuple[str, list[str]]:
+    """A kernel's name and the beginning of its command line; it is built if it is not there."""
+    with source.wanted(version):
+        if not kernel.is_built():
+            with report.kernel_progress() as tell:
+                kernel.build(tell)
+        record = kernel.record()
+        assert record is not None
+        return f"Linux {record.version}, {kernel.entry()}", [str(kernel.path()), *kernel.words()]
+
+
+def _work_s(kernel_words: list[str], program: Path, work: str) -> float:
+    """Wall seconds of that work: of a guest that does it, less those of one that does nothing."""
+    return _guest_s(kernel_words, program, work) - _guest_s(kernel_words, program, _NOTHING)
+
+
+def _guest_s(kernel_words: list[str], program: Path, work: str) -> float:
+    """Wall seconds of one guest, kept on one processor as the lab's guests are."""
+    cpu = min(os.sched_getaffinity(0))
+    words = ["mem=256M", "con=null", "con0=null,fd:1", "quiet", "time-travel=inf-cpu", f"WHAT={work}"]
+    root = ["root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={program}", f"uml_dir={program.parent}"]
+    started = time.monotonic()
+    done = subprocess.run(
+        ["taskset", "--cpu-list", str(cpu), *kernel_words, *words, *root],
+        env=os.environ | {"TMPDIR": "/dev/shm" if os.access("/dev/shm", os.W_OK) else str(program.parent)},  # noqa: S108
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if "done" not in done.stdout:
+        raise StepFailed(f"the guest's {work}", done.stdout + done.stderr)
+    return time.monotonic() - started
+
+
+if __name__ == "__main__":
+    main()
