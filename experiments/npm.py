@@ -21,6 +21,7 @@ from proxy.server import Server, catalogue
 _FILES = ("package.json", "package-lock.json")
 _COMMAND = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 _DEADLINE_S = 300.0
+_LOST = "TAR_ENTRY_ERROR"
 
 
 def folder_for(asked: Path) -> Path:
@@ -64,6 +65,9 @@ def install_for(asked: Path, who_needs: str) -> Path:
                 )
             except FileNotFoundError:
                 raise StepFailed(step, "npm is not installed") from None
+            # A file that cannot be unpacked, as on a full disk, is a mere warning to npm, which ends with 0 then.
+            if lost := next((line for line in done.stderr.splitlines() if _LOST in line), None):
+                raise StepFailed(step, f"npm could not unpack a file: {lost.partition(_LOST)[2].strip()}")
             if done.returncode != 0:
                 errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
                 # The first says what it was, the last where npm has written down the rest.

@@ -158,14 +158,14 @@ def _plan(
     asked: Asked, facts: Machine, lacking: Sequence[Want], installer: apt.Installer, *, builds_kernel: bool
 ) -> Plan:
     """Decides; where the distribution seems to lack what is needed, once more with lists of packages that are new."""
-    packages = list(dict.fromkeys(package for want in lacking for package in want.packages))
+    concerned = [want for want in lacking if want.makes_environment or asked.part is not Part.ENVIRONMENT]
+    packages = list(dict.fromkeys(package for want in concerned for package in want.packages))
     may_install = facts.has_apt and facts.rights is not Rights.NONE
     if packages and may_install and not apt.knows_packages():
         installer.update()
     known = apt.obtainable(packages)
-    if may_install and any(
-        not known.get(package, True) for want in lacking if want.needed for package in want.packages
-    ):
+    needed = [package for want in concerned if want.needed for package in want.packages]
+    if may_install and not all(known.get(package, True) for package in needed):
         installer.update()
         known = apt.obtainable(packages)
     return decide(asked, facts, lacking, known, builds_kernel=builds_kernel)
@@ -194,10 +194,14 @@ def _install_from_npm(asked: Asked) -> None:
     servers = catalogue()
     for server in npm_servers(asked, servers, needed=True):
         npm.install(server)
+    absent: set[Path | None] = set()
     for server in npm_servers(asked, servers, needed=False):
+        if server.npm in absent:  # two servers may be made of the same
+            continue
         try:
             npm.install(server)
         except StepFailed as error:
+            absent.add(server.npm)
             complain(f"npm: {error}")
             complain(f"note: without, there is no SERVER={server.name}")
             _hint_at_npm()

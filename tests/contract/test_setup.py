@@ -156,6 +156,17 @@ def test_one_clear_line(bare: Path, words: list[str], variables: dict[str, str],
     assert done.stderr.startswith(line)
 
 
+def test_looking_around_asks_nobody(bare: Path) -> None:
+    """It notes what is missing; no list of packages is fetched for that."""
+    for program in ("apt-get", "apt-cache", "sudo"):
+        (bare / "bin" / program).write_text(f'#!/bin/sh\n[ "$1 $2" = "-n true" ] || echo "$0 $*" >>{bare}/asked\n')
+        (bare / "bin" / program).chmod(0o755)
+    done = _setup(bare, "environment", PRIOLAB_KNOBS="SERVER=h2o")
+    assert done.returncode == 0, done.stderr
+    assert "apt-get install --no-install-recommends h2o nginx" in done.stderr
+    assert not (bare / "asked").exists()
+
+
 def test_nothing_to_do_is_nothing_said(bare: Path) -> None:
     """And nothing done: neither packages nor environment nor kernel."""
     for program in ("node", "ip", "ethtool", "not-there", "bpf-gcc"):

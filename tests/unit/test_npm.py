@@ -114,6 +114,16 @@ def test_an_npm_that_fails(server: Server, fake_npm: FakeNpm) -> None:
     assert list(folder.parent.iterdir()) == []
 
 
+def test_a_disk_that_is_full(server: Server, fake_npm: FakeNpm) -> None:
+    """npm only warns of files that it cannot write; nothing that lacks some is left."""
+    fake_npm("mkdir node_modules; echo 'npm warn tar TAR_ENTRY_ERROR ENOSPC: no space left on device, write' >&2")
+    with pytest.raises(StepFailed, match=r"npm could not unpack a file: ENOSPC: no space left on device, write$"):
+        install(server)
+    folder = modules_of(server)
+    assert folder
+    assert list(folder.parent.iterdir()) == []
+
+
 def test_without_npm(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """That it is not installed."""
     monkeypatch.setenv("PATH", str(tmp_path))
