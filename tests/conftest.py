@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from analysis.load import load_experiment
+from analysis.summary import summarize
 from experiments.doctor import Finding, examine, ways
 from proxy.server import catalogue
 from tests.page import axe
@@ -188,6 +190,22 @@ class Lab:
         )
         return self.latest(done)
 
+    def run_unseen(self, *words: str, processor: int | None = None, timeout_s: float = 600) -> Done:
+        """The same without table and picture, and beside others that write into the same folder.
+
+        processor: the only one that it may use; None for all.
+        """
+        confined = [] if processor is None else ["taskset", "--cpu-list", str(processor)]
+        done = subprocess.run(
+            [*confined, *self.command(*words, "--print-folder")],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        return _done(done, Path(done.stdout.strip()) if done.stdout else None)
+
     def run_on_time(self, *words: str) -> Done:
         """`priolab run` on a real clock, again where the machine was late (tests/punctuality.py)."""
         return until_punctual(lambda: self.run(*words), lambda done: any_late(done.summary))
@@ -196,14 +214,7 @@ class Lab:
         """The newest results, with the command that made them if it is known."""
         latest = self.results / "latest"
         folder = latest.resolve() if latest.exists() else None
-        summary = None
-        if folder is not None:
-            show = [sys.executable, "-m", "experiments.cli", "show", str(folder), "--json"]
-            shown = subprocess.run(show, capture_output=True, text=True, timeout=60, check=False)
-            summary = json.loads(shown.stdout)
-        if done is None:
-            return Done(code=1, out="", err="", folder=folder, summary=summary)
-        return Done(code=done.returncode, out=done.stdout, err=done.stderr, folder=folder, summary=summary)
+        return _done(done, folder)
 
     def processes(self) -> list[str]:
         """Command lines of running processes that name this lab's folders."""
@@ -217,6 +228,13 @@ class Lab:
                 if str(self.root) in line:
                     found.append(line)
         return found
+
+
+def _done(done: subprocess.CompletedProcess[str] | None, folder: Path | None) -> Done:
+    """With the summary, as `priolab show --json` has it."""
+    summary = json.loads(json.dumps(summarize(load_experiment(folder)))) if folder else None
+    code, out, err = (done.returncode, done.stdout, done.stderr) if done else (1, "", "")
+    return Done(code=code, out=out, err=err, folder=folder, summary=summary)
 
 
 def make_lab(root: Path) -> Lab:
