@@ -204,7 +204,7 @@ class Lab:
             timeout=timeout_s,
             check=False,
         )
-        return _done(done, Path(done.stdout.strip()) if done.stdout else None)
+        return done_in(Path(done.stdout.strip()) if done.stdout else None, done)
 
     def run_on_time(self, *words: str) -> Done:
         """`priolab run` on a real clock, again where the machine was late (tests/punctuality.py)."""
@@ -214,7 +214,7 @@ class Lab:
         """The newest results, with the command that made them if it is known."""
         latest = self.results / "latest"
         folder = latest.resolve() if latest.exists() else None
-        return _done(done, folder)
+        return done_in(folder, done)
 
     def processes(self) -> list[str]:
         """Command lines of running processes that name this lab's folders."""
@@ -230,8 +230,8 @@ class Lab:
         return found
 
 
-def _done(done: subprocess.CompletedProcess[str] | None, folder: Path | None) -> Done:
-    """With the summary, as `priolab show --json` has it."""
+def done_in(folder: Path | None, done: subprocess.CompletedProcess[str] | None = None) -> Done:
+    """What came of it, with the summary as `priolab show --json` has it; done: the command, if it is known."""
     summary = json.loads(json.dumps(summarize(load_experiment(folder)))) if folder else None
     code, out, err = (done.returncode, done.stdout, done.stderr) if done else (1, "", "")
     return Done(code=code, out=out, err=err, folder=folder, summary=summary)
