@@ -73,9 +73,11 @@ list: environment ## the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=NAME)
 doctor: environment ## what this machine can do
 	@$(PRIOLAB) doctor
 
-test: setup-test ## unit, contract, server, link and lab tests
-	@status=0; .venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder -m "not punctual" || status=$$?; \
-	.venv/bin/pytest -m punctual || status=$$?; exit $$status
+test: setup-test ## unit, contract, server, link and lab tests; names the ten costliest at its end
+	@parallel=.pytest_cache/parallel.xml; punctual=.pytest_cache/punctual.xml; rm -f $$parallel $$punctual; status=0; \
+	.venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --junitxml=$$parallel -m "not punctual" || status=$$?; \
+	.venv/bin/pytest --junitxml=$$punctual -m punctual || status=$$?; \
+	.venv/bin/python -m tests.costliest $$parallel $$punctual; exit $$status
 
 .PHONY: test-suites
 test-suites: ## the README's commands in bare Debian 12, 13 and sid, as root and as a user (root; an hour; SUITE=trixie: one)

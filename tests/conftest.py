@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from analysis.load import load_experiment
+from analysis.summary import summarize
 from experiments.doctor import Finding, examine, ways
 from proxy.server import catalogue
 from tests.page import axe
@@ -19,6 +21,8 @@ from tests.punctuality import any_late, until_punctual
 
 _EXPECT = "PRIOLAB_EXPECT"
 _LAST_ROOMS = {"contract": 1, "unit": 2}
+_LONGEST = ("test_matrix.py", "test_notebooks.py", "test_demo_page.py", "test_sabotage.py", "test_servers.py")
+"""Of the lab's files, the costliest first: none of them is to be what one worker ends with while the others idle."""
 
 
 def _capabilities() -> dict[str, Finding]:
@@ -56,7 +60,13 @@ def pytest_sessionstart() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where several work at the tests, the longest files come first."""
-    items.sort(key=lambda item: _LAST_ROOMS.get(item.path.parent.name, 0))
+
+    def rank(item: pytest.Item) -> tuple[int, int]:
+        room, name = item.path.parent.name, item.path.name
+        within = _LONGEST.index(name) if room == "lab" and name in _LONGEST else len(_LONGEST)
+        return _LAST_ROOMS.get(room, 0), within
+
+    items.sort(key=rank)
 
 
 def needs(name: str) -> None:
@@ -188,6 +198,22 @@ class Lab:
         )
         return self.latest(done)
 
+    def run_unseen(self, *words: str, processor: int | None = None, timeout_s: float = 600) -> Done:
+        """The same without table and picture, and beside others that write into the same folder.
+
+        processor: the only one that it may use; None for all.
+        """
+        confined = [] if processor is None else ["taskset", "--cpu-list", str(processor)]
+        done = subprocess.run(
+            [*confined, *self.command(*words, "--print-folder")],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        return done_in(Path(done.stdout.strip()) if done.stdout else None, done)
+
     def run_on_time(self, *words: str) -> Done:
         """`priolab run` on a real clock, again where the machine was late (tests/punctuality.py)."""
         return until_punctual(lambda: self.run(*words), lambda done: any_late(done.summary))
@@ -196,14 +222,7 @@ class Lab:
         """The newest results, with the command that made them if it is known."""
         latest = self.results / "latest"
         folder = latest.resolve() if latest.exists() else None
-        summary = None
-        if folder is not None:
-            show = [sys.executable, "-m", "experiments.cli", "show", str(folder), "--json"]
-            shown = subprocess.run(show, capture_output=True, text=True, timeout=60, check=False)
-            summary = json.loads(shown.stdout)
-        if done is None:
-            return Done(code=1, out="", err="", folder=folder, summary=summary)
-        return Done(code=done.returncode, out=done.stdout, err=done.stderr, folder=folder, summary=summary)
+        return done_in(folder, done)
 
     def processes(self) -> list[str]:
         """Command lines of running processes that name this lab's folders."""
@@ -217,6 +236,13 @@ class Lab:
                 if str(self.root) in line:
                     found.append(line)
         return found
+
+
+def done_in(folder: Path | None, done: subprocess.CompletedProcess[str] | None = None) -> Done:
+    """What came of it, with the summary as `priolab show --json` has it; done: the command, if it is known."""
+    summary = json.loads(json.dumps(summarize(load_experiment(folder)))) if folder else None
+    code, out, err = (done.returncode, done.stdout, done.stderr) if done else (1, "", "")
+    return Done(code=code, out=out, err=err, folder=folder, summary=summary)
 
 
 def make_lab(root: Path) -> Lab:

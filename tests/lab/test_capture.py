@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Done, Lab, make_lab
+from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
 from tests.lab.first_bytes import RESOURCES, compare
 from tests.lab.wireshark import OUT_OF_ORDER, Capture
@@ -38,7 +39,7 @@ def _run_folder(done: Done) -> Path:
 @pytest.fixture(scope="module")
 def captured(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
     """A run in the guest."""
-    return make_lab(tmp_path_factory.mktemp("lab")).run("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes")
+    return make_lab(tmp_path_factory.mktemp("lab")).run_unseen("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes")
 
 
 def test_first_bytes_in_the_guest(captured: Done) -> None:
@@ -64,10 +65,10 @@ def test_captures_hold_the_keys(captured: Done) -> None:
         assert data[length + 16 : length + 16 + size] == keys
 
 
-def test_a_capture_changes_nothing(captured: Done, tmp_path: Path) -> None:
+def test_a_capture_changes_nothing(captured: Done, run: Runs) -> None:
     """In the guest every time of the page load is within 1 % of what it is without."""
     with_capture = captured.arm("lowat-131072")
-    without = make_lab(tmp_path).run("FABRIC=virtual", *_LOSSLESS).arm("lowat-131072")
+    without = run(*_LOSSLESS).arm("lowat-131072")
     for resource in RESOURCES:
         assert with_capture[resource] == pytest.approx(without[resource], rel=0.01)
 
@@ -75,23 +76,22 @@ def test_a_capture_changes_nothing(captured: Done, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("guest")
 def test_after_a_loss_all_of_it_is_readable(lab: Lab) -> None:
     """The Maps control loses packets; with the preference that docs/results.md names, every byte is decrypted."""
-    run = _run_folder(lab.run("FABRIC=virtual", "LOWAT=none", "CAPTURE=yes"))
+    run = _run_folder(lab.run_unseen("FABRIC=virtual", "LOWAT=none", "RELOADS=0", "CAPTURE=yes"))
     counters = json.loads((run / "link/counters.json").read_text())
     assert sum(qdisc["drops"] for qdisc in counters["down"]) > 0
     for end in ("client", "server"):
         sizes = Capture(run / f"wire/{end}.pcapng", OUT_OF_ORDER).data_bytes()
-        assert {sizes[path] for path in RESOURCES.values()} == {3 * 716_800}
+        assert {sizes[path] for path in RESOURCES.values()} == {716_800}
 
 
 @pytest.mark.usefixtures("guest")
-def test_the_fronts_own_egress_is_before_its_capture(lab: Lab) -> None:
+def test_the_fronts_own_egress_is_before_its_capture(captured: Done, lab: Lab) -> None:
     """Packets in it have passed that bottleneck: to the client they take a transmission and the delay, and no queue."""
-    knobs = (*_LOSSLESS, "CAPTURE=yes", "RATE=1mbit", "DELAY=300ms")
-    transmission_ns = 1514 * 8 * 1000
-    own = compare(_run_folder(lab.run("FABRIC=virtual", *knobs, "SHAPER_AT=front")))
+    transmission_ns = 1514 * 8 * 10**9 // 1_024_000
+    own = compare(_run_folder(lab.run_unseen("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes", "SHAPER_AT=front")))
     for resource, compared in own.items():
         assert compared.lead_ns == pytest.approx(300 * 10**6 + transmission_ns, abs=_GUEST_NS), resource
-    assert compare(_run_folder(lab.run("FABRIC=virtual", *knobs)))["script"].lead_ns > 350 * 10**6
+    assert compare(_run_folder(captured))["script"].lead_ns > 350 * 10**6
 
 
 @pytest.mark.punctual

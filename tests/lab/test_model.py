@@ -16,7 +16,7 @@ def test_predictions_hold(run: Runs) -> None:
     """In the middle within 5 %, and never off by more than a quarter; docs/model.md has the figures."""
     for words in _AT_LEAST:
         run(*words)
-    found: list[Row] = [row for done in run.done.values() if done.summary for row in rows(done.summary)]
+    found: list[Row] = [row for done in run.done if done.summary for row in rows(done.summary)]
     assert len(found) >= 5
     assert median_error(found) <= _MEDIAN_AT_MOST
     assert {row.arm: row.error for row in found if abs(row.error) > _ERROR_AT_MOST} == {}

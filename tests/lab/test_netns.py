@@ -65,7 +65,7 @@ def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, 
 def test_an_interrupted_run_leaves_nothing(lab: Lab, step: str, number: signal.Signals) -> None:
     """Whatever it was doing; Ctrl-C reaches all that a terminal would send it to."""
     traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=step) as running:
+    with started(lab, traces, *_ENDLESS, until=f": {step}") as running:
         time.sleep(random.Random(f"{step} {number}").uniform(0, 0.3))
         traces.look(running.pid)
         os.killpg(running.pid, number)

@@ -6,11 +6,14 @@ from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest", "npm")
 
+_BOTH = ("SERVER=spdy,spdy-strict", "LOWAT=131072", "SAMPLE=100ms")
+"""Both fronts in one experiment: they share a guest."""
+
 
 def test_levels_are_kept_with_lowat_alone(run: Runs) -> None:
     """A front that orders strictly: late by seconds without LOWAT, as nginx is over HTTP/2, and early with it."""
-    done = run("SERVER=spdy-strict", "LOWAT=131072")
-    control, treatment = done.arm("control"), done.arm("lowat-131072")
+    done = run(*_BOTH)
+    control, treatment = done.arm("spdy-strict-control"), done.arm("spdy-strict-lowat-131072")
     assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
     assert control["script"]["first_byte_ms"] > 5500
     assert treatment["script"]["first_byte_ms"] < 3200
@@ -20,14 +23,14 @@ def test_levels_are_kept_with_lowat_alone(run: Runs) -> None:
 def test_it_is_as_over_http2(run: Runs) -> None:
     """The protocol is not what decides: first bytes are within half a TLS record's time of nginx's."""
     for arm in ("control", "lowat-131072"):
-        spdy, http2 = (run(*words, "LOWAT=131072").arm(arm) for words in (("SERVER=spdy-strict",), ()))
+        spdy, http2 = run(*_BOTH).arm(f"spdy-strict-{arm}"), run("LOWAT=131072").arm(arm)
         assert spdy["script"]["first_byte_ms"] == pytest.approx(http2["script"]["first_byte_ms"], abs=150)
 
 
 def test_what_is_put_in_line_too_early_lowat_cannot_help(run: Runs) -> None:
     """The package hands over everything as soon as it has it: inverted with LOWAT as without."""
-    done = run("SERVER=spdy", "LOWAT=131072")
-    control, treatment = done.arm("control"), done.arm("lowat-131072")
+    done = run(*_BOTH)
+    control, treatment = done.arm("spdy-control"), done.arm("spdy-lowat-131072")
     assert (control["verdict"], treatment["verdict"]) == ("inverted", "inverted")
     assert treatment["script"]["first_byte_ms"] == pytest.approx(control["script"]["first_byte_ms"], abs=150)
     assert treatment["observed"]["notsent_most_bytes"] < control["observed"]["notsent_most_bytes"] / 2

@@ -1,89 +1,98 @@
 """Real links: what netem makes of a Link in the guest, measured before every run, is what was asked."""
 
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Done, Lab
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-_SHORT = ("FABRIC=virtual", "CONTROL=no", "RELOADS=0", "SIZE=20000")
+_SHORT = ("CONTROL=no", "RELOADS=0", "SIZE=20000", "SAMPLE=100ms")
+_LINKS = {
+    "slow": (("RATE=128kbps", "DELAY=300ms"), 1_024_000, 300, 25),
+    "modem": (("RATE=128kbit", "DELAY=150ms", "DELAY_UP=150ms", "QUEUE=10"), 128_000, 300, 10),
+    "broadband": (("RATE=10mbit", "DELAY=25ms", "DELAY_UP=25ms", "QUEUE=100"), 10_000_000, 50, 100),
+    "queue-of-one": (("RATE=1mbit", "DELAY=0ms", "QUEUE=1"), 1_000_000, 0, 1),
+    "queue-of-two": (("RATE=1mbit", "DELAY=50ms", "QUEUE=2"), 1_000_000, 50, 2),
+    "queue-in-bytes": (("RATE=1mbit", "DELAY=50ms", "QUEUE=30kb"), 1_000_000, 50, 20),
+    "fast": (("RATE=100mbit", "DELAY=10ms", "QUEUE=1000"), 100_000_000, 10, 1000),
+    "very-fast": (("RATE=1gbit", "DELAY=1ms"), 1_000_000_000, 1, 25),
+}
+"""Words, rate in bit/s, round trip in milliseconds, queue in packets."""
+_LONG = {
+    "long": ("DELAY=12s",),
+    "long-both-ways": ("DELAY=30s", "DELAY_UP=32s"),
+    "long-h2o": ("DELAY=30s", "DELAY_UP=32s", "SERVER=h2o"),
+}
+_JITTER = ("RATE=10mbit", "DELAY=100ms", "JITTER=40ms", "QUEUE=1000", "SERVER=h2o")
+_LOSS = ("LOSS=3%", "RATE=10mbit", "DELAY=20ms", "QUEUE=200", "SIZE=500000")
 
 
-def _observed(done: Done) -> dict[str, Any]:
-    assert done.summary is not None, done.err
-    (arm,) = done.summary["arms"]
-    assert done.code == 0, arm["reason"]
+@pytest.fixture(scope="module")
+def measured(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
+    """All of these links, in the guests of one experiment."""
+    links = {name: words for name, (words, *_) in _LINKS.items()} | _LONG | {"jitter": _JITTER, "loss": _LOSS}
+    return together(tmp_path_factory.mktemp("links"), links, *_SHORT)
+
+
+def _observed(arm: Mapping[str, Any]) -> dict[str, Any]:
+    assert arm["status"] == "ok", arm["reason"]
     return dict(arm["observed"])
 
 
-@pytest.mark.parametrize(
-    ("words", "rate_bit_s", "round_trip_ms", "queue_packets"),
-    [
-        (("RATE=128kbps", "DELAY=300ms"), 1_024_000, 300, 25),
-        (("RATE=128kbit", "DELAY=150ms", "DELAY_UP=150ms", "QUEUE=10"), 128_000, 300, 10),
-        (("RATE=10mbit", "DELAY=25ms", "DELAY_UP=25ms", "QUEUE=100"), 10_000_000, 50, 100),
-        (("RATE=1mbit", "DELAY=0ms", "QUEUE=1"), 1_000_000, 0, 1),
-        (("RATE=1mbit", "DELAY=50ms", "QUEUE=2"), 1_000_000, 50, 2),
-        (("RATE=1mbit", "DELAY=50ms", "QUEUE=30kb"), 1_000_000, 50, 20),
-        (("RATE=100mbit", "DELAY=10ms", "QUEUE=1000"), 100_000_000, 10, 1000),
-        (("RATE=1gbit", "DELAY=1ms"), 1_000_000_000, 1, 25),
-    ],
-)
-def test_rate_round_trip_and_queue_are_what_was_asked(
-    lab: Lab, words: tuple[str, ...], rate_bit_s: int, round_trip_ms: int, queue_packets: int
-) -> None:
+def _run_folder(done: Done, arm: str) -> Path:
+    assert done.folder is not None
+    return done.folder / f"{arm}.1"
+
+
+@pytest.mark.parametrize("name", _LINKS)
+def test_rate_round_trip_and_queue_are_what_was_asked(measured: Done, name: str) -> None:
     """Within three percent and three milliseconds; the queue to the packet, in-flight packets not counted."""
-    observed = _observed(lab.run(*words, *_SHORT))
+    _, rate_bit_s, round_trip_ms, queue_packets = _LINKS[name]
+    observed = _observed(measured.arm(name))
     assert observed["rate_bit_s"] == pytest.approx(rate_bit_s, rel=0.03)
     assert observed["round_trip_ns"] == pytest.approx(round_trip_ms * 10**6, abs=3 * 10**6 + 480 / rate_bit_s * 10**9)
     assert observed["queue_packets"] == queue_packets
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("DELAY=12s",),
-        ("DELAY=12s", "SHAPER=ferry"),
-        ("DELAY=30s", "DELAY_UP=32s"),
-        ("DELAY=30s", "DELAY_UP=32s", "SERVER=h2o"),
-    ],
-)
-def test_nobody_loses_patience_with_a_long_link(lab: Lab, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("name", _LONG)
+def test_nobody_loses_patience_with_a_long_link(measured: Done, name: str) -> None:
     """Neighbour tables, the kernel, the servers and the client all have deadlines that would be too short."""
-    observed = _observed(lab.run(*words, *_SHORT, "SAMPLE=100ms"))  # minutes of link time: looks add up
-    assert observed["queue_packets"] == 25
+    assert _observed(measured.arm(name))["queue_packets"] == 25
 
 
-def test_jitter_varies_the_delay_and_keeps_the_order(lab: Lab) -> None:
+def test_nobody_loses_patience_with_a_long_ferry(lab: Lab) -> None:
+    """The same of the lab's own shaper."""
+    done = lab.run_unseen("FABRIC=virtual", "SHAPER=ferry", *_LONG["long"], *_SHORT)
+    assert _observed(done.arm("lowat-131072"))["queue_packets"] == 25
+
+
+def test_jitter_varies_the_delay_and_keeps_the_order(measured: Done) -> None:
     """Round trips differ, and not one packet of a train overtakes another."""
-    done = lab.run("RATE=10mbit", "DELAY=100ms", "JITTER=40ms", "QUEUE=1000", "SERVER=h2o", *_SHORT)
-    observed = _observed(done)
+    observed = _observed(measured.arm("jitter"))
     assert observed["reordered_packets"] == 0
     assert observed["queue_packets"] is None
     assert 60 * 10**6 <= observed["round_trip_ns"] <= 145 * 10**6
-    assert done.folder is not None
-    (run,) = done.folder.glob("lowat-*")
     delay = next(
         qdisc["options"]["delay"]
-        for qdisc in json.loads((run / "link" / "counters.json").read_text())["down"]
+        for qdisc in json.loads((_run_folder(measured, "jitter") / "link" / "counters.json").read_text())["down"]
         if qdisc["options"].get("delay", {}).get("jitter")
     )
     assert delay["jitter"] == pytest.approx(0.04)
 
 
-def test_loss_drops_packets(lab: Lab) -> None:
+def test_loss_drops_packets(measured: Done) -> None:
     """Three percent of loss shows in the counters; the load ends, and no event is dated before its predecessor."""
-    done = lab.run(
-        "FABRIC=virtual", "LOSS=3%", "RATE=10mbit", "DELAY=20ms", "QUEUE=200", "CONTROL=no", "RELOADS=0", "SIZE=500000"
-    )
-    _observed(done)
-    assert done.folder is not None
-    (run,) = done.folder.glob("lowat-*")
+    arm = measured.arm("loss")
+    _observed(arm)
+    run = _run_folder(measured, "loss")
     counters = json.loads((run / "link" / "counters.json").read_text())["down"]
     assert counters[0]["drops"] > 0
     times = [json.loads(line)["t_ns"] for line in (run / "client" / "events.jsonl").read_text().splitlines()]
     assert times == sorted(times)
-    assert any("REPEAT=5" in sentence for sentence in done.arm("lowat-131072")["warnings"])
+    assert any("REPEAT=5" in sentence for sentence in arm["warnings"])

@@ -3,6 +3,7 @@
     --experiment-only   no tests
     --full              all tests, as `make test`; otherwise the fast ones, unit and contract
     --user NAME         root or lab; otherwise both
+    --share-kernel      this machine's guest kernel serves; otherwise one is built in each tree
 
 It takes root, debootstrap, and two gigabytes for each suite in ~/.cache/priolab/suites, where trees are kept, but not
 the lab's own environment. 0 all is good; 1 something is not; 2 bad input.
@@ -45,6 +46,7 @@ def main() -> int:
     parser.add_argument("words", nargs="*", metavar="SUITE or KNOB=VALUE")
     parser.add_argument("--experiment-only", action="store_true")
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--share-kernel", action="store_true")
     parser.add_argument("--user", choices=["root", USER])
     options = parser.parse_args()
     knobs = [word for word in options.words if "=" in word]
@@ -57,22 +59,24 @@ def main() -> int:
     for suite in suites:
         tree = trees.trees_in(cache, suite)
         try:
-            findings += _try_out(tree, knobs, options)
+            findings += _try_out(tree, cache, knobs, options)
         except CannotMake as error:
             findings.append(_of(tree, "root", "the tree", 0.0, "-", [str(error)], ""))
     print(table(findings))
     return 1 if any(each.trouble for each in findings) else 0
 
 
-def _try_out(tree: Tree, knobs: Sequence[str], options: argparse.Namespace) -> list[Finding]:
+def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Namespace) -> list[Finding]:
     """Every command, root's first: an ordinary user cannot install packages, and finds them then."""
     _say(f"{tree.suite}: the tree")
     trees.make(tree)
     _prepare(tree)
+    if options.share_kernel:
+        trees.share_kernel(cache / "priolab", tree, "root")
     found: list[Finding] = []
     for user in [options.user] if options.user else ["root", USER]:
         if user != "root":
-            trees.share_kernel(tree, user)
+            trees.share_kernel(tree.root / "root/.cache/priolab", tree, user)
         within = trees.clone(tree, _CHECKOUT, user)
         _inside(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], tree.folder / "chown.log")
         found.append(_experiment(tree, user, within, knobs))

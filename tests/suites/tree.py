@@ -20,7 +20,6 @@ _AUTHORITIES = Path("usr/local/share/ca-certificates")
 _BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 _DEB822 = re.compile(r"^URIs:\s*(\S+)", re.MULTILINE)
 _ONE_LINE = re.compile(r"^deb\s+(?:\[[^]]*\]\s+)?(\S+)", re.MULTILINE)
-_MIRROR = "http://deb.debian.org/debian"
 _PASSED_ON = re.compile(
     r"(?i)^(https?_proxy|no_proxy|pip_(?!find_links).*|npm_config_.*|.*_ca_bundle|ssl_cert_file|pip_cert)$"
 )
@@ -60,12 +59,19 @@ def uris(texts: Iterable[str]) -> list[str]:
 
 def sources(suite: str, archives: Sequence[str]) -> str:
     """The suite's sources.list; stable suites have security updates, if this machine gets any."""
-    main = next((uri for uri in archives if "security" not in uri), _MIRROR)
+    main = _main(archives)
     security = next((uri for uri in archives if "security" in uri), None)
     lines = [f"deb {main} {suite} main"]
     if suite != "sid" and security:
         lines.append(f"deb {security} {suite}-security main")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _main(archives: Sequence[str]) -> str:
+    for uri in archives:
+        if "security" not in uri:
+            return uri
+    raise CannotMake("this machine's apt sources name no archive of Debian")
 
 
 def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
@@ -105,13 +111,13 @@ def clone(tree: Tree, checkout: Path, user: str) -> Path:
     return within
 
 
-def share_kernel(tree: Tree, user: str) -> None:
-    """The guest kernel that root's set-up built serves the user, too: it is the same one."""
+def share_kernel(cache: Path, tree: Tree, user: str) -> None:
+    """A guest kernel that was built elsewhere serves the user, too: it is static, and starts in any suite."""
     theirs = tree.root / tree.home(user).relative_to("/") / ".cache/priolab"
     theirs.mkdir(parents=True, exist_ok=True)
-    for kernel in (tree.root / "root/.cache/priolab").glob("linux-*"):
-        if kernel.is_file():
-            shutil.copy2(kernel, theirs)
+    for file in cache.glob("linux-*"):
+        if file.is_file():
+            shutil.copy2(file, theirs)
 
 
 def remove(folder: Path) -> None:
@@ -145,8 +151,8 @@ def _debootstrap(tree: Tree, archives: Sequence[str]) -> None:
         remove(made)
     made.mkdir(parents=True, mode=0o755)
     log = tree.folder / "debootstrap.log"
-    main = next((uri for uri in archives if "security" not in uri), _MIRROR)
-    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", tree.suite, str(made), main]
+    include = f"--include={','.join(PACKAGES)}"
+    command = ["debootstrap", "--variant=minbase", include, tree.suite, str(made), _main(archives)]
     with log.open("w") as output:
         done = subprocess.run(command, stdout=output, stderr=output, check=False)
     if done.returncode != 0:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.suites.findings import Finding, of_experiment, of_tests, suspicious, table
-from tests.suites.tree import mounted_below, passed_on, sources, uris
+from tests.suites.tree import CannotMake, mounted_below, passed_on, sources, uris
 
 _DEB822 = "Types: deb\nURIs: http://mirror.test/debian\nSuites: bookworm\n\nTypes: deb\nURIs: http://mirror.test/debian-security\n"
 _ONE_LINE = "# deb http://old.test/debian x main\ndeb [signed-by=/a] http://other.test/debian bookworm main\n"
@@ -109,7 +109,8 @@ def test_archives_of_this_machine() -> None:
         "deb http://mirror.test/debian trixie main\ndeb http://mirror.test/debian-security trixie-security main\n"
     )
     assert sources("sid", archives) == "deb http://mirror.test/debian sid main\n"
-    assert sources("sid", []) == "deb http://deb.debian.org/debian sid main\n"
+    with pytest.raises(CannotMake, match="no archive of Debian"):
+        sources("sid", [])
 
 
 def test_what_an_environment_says_of_fetching() -> None:

@@ -1,0 +1,30 @@
+"""Scenarios that differ in anything, as arms of one experiment: they share guests.
+
+A guest takes as long to begin as two runs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.experiment import Progress, run_experiment
+from experiments.invocation import request_from, split_words
+from experiments.request import Arm
+from tests.conftest import Done, done_in
+
+
+def together(results: Path, scenarios: Mapping[str, Sequence[str]], *common: str) -> Done:
+    """Run all of them in the guest. scenarios: the words of each arm, by its name; common: those of all."""
+    words = split_words(["FABRIC=virtual", "CONTROL=no", *common])
+    request = request_from({**words, "RESULTS": str(results)})
+    arms = tuple(_arm(name, {**words, **split_words(own)}) for name, own in scenarios.items())
+    return done_in(run_experiment(replace(request, arms=arms), Progress(step=_ignored, ended=_ignored)))
+
+
+def _arm(name: str, words: Mapping[str, str]) -> Arm:
+    (arm,) = request_from(words).arms
+    return replace(arm, name=name)
+
+
+def _ignored(*_: object) -> None:
+    """Nobody follows."""

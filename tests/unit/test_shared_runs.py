@@ -1,0 +1,44 @@
+"""An experiment that several workers need is run by one of them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Barrier
+
+from tests.conftest import Done, Lab
+from tests.lab.conftest import Runs
+
+_WORKERS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Counting(Lab):
+    """Runs nothing, and notes down what it was asked for."""
+
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def run_unseen(self, *words: str, processor: int | None = None, timeout_s: float = 0) -> Done:
+        del processor, timeout_s
+        self.asked.append(words)
+        return Done(code=0, out="", err="", folder=self.results / words[-1], summary={"arms": [{"name": "control"}]})
+
+
+def test_the_same_words_are_run_once(tmp_path: Path) -> None:
+    """Whoever asks at the same time waits, and has the same result; other words are another experiment."""
+    lab = _Counting(root=tmp_path)
+    (tmp_path / "kept").mkdir()
+    begin = Barrier(_WORKERS)
+
+    def ask(_: int) -> Done:
+        begin.wait(10)
+        return Runs(lab, None)("LOWAT=1")
+
+    with ThreadPoolExecutor(_WORKERS) as workers:
+        first, *others = workers.map(ask, range(_WORKERS))
+    assert lab.asked == [("FABRIC=virtual", "LOWAT=1")]
+    assert others == [first] * (_WORKERS - 1)
+    assert first.folder == lab.results / "LOWAT=1"
+    assert first.arm("control") == {"name": "control"}
+    other = Runs(lab, None)("LOWAT=2")
+    assert lab.asked[1:] == [("FABRIC=virtual", "LOWAT=2")]
+    assert sorted(Runs(lab, None).done, key=lambda done: str(done.folder)) == [first, other]
