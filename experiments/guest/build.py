@@ -91,6 +91,16 @@ def make(
         raise
 
 
+def options(version: Version) -> list[str]:
+    """The lines of the configuration that a kernel of that version has."""
+    found = []
+    for line in CONFIG.read_text().splitlines():
+        match = _SINCE.search(line)
+        if line.startswith("CONFIG_") and (match is None or (int(match[1]), int(match[2])) <= version):
+            found.append(line[: match.start()] if match else line)
+    return found
+
+
 def check_tools(log: Path) -> None:
     """See to it that there is what a kernel is compiled with, before anything is fetched. Raises StepFailed."""
     if lacking := [name for name in _TOOLS if shutil.which(name) is None]:
@@ -147,8 +157,7 @@ class _Building:
         return applied
 
     def _configure(self, tree: Path, version: Version) -> None:
-        lines = [_for_version(line, version) for line in CONFIG.read_text().splitlines()]
-        wanted = [line for line in lines if line.startswith("CONFIG_")]
+        wanted = options(version)
         fragment = tree / ".priolab-config"
         fragment.write_text("".join(f"{line}\n" for line in wanted))
         self.run(["make", "ARCH=um", f"KCONFIG_ALLCONFIG={fragment.name}", "allnoconfig"], tree)
@@ -242,14 +251,6 @@ def _is_full(folder: Path) -> bool:
 def _packed(tarball: Path) -> str:
     kinds = {".xz": "xz", ".bz2": "bzip2", ".gz": "gzip", ".zst": "zstd"}
     return kinds.get(tarball.suffix, "no-auto-compress")
-
-
-def _for_version(line: str, version: Version) -> str:
-    """A line of the configuration without its remark; empty if it is for newer versions."""
-    match = _SINCE.search(line)
-    if match is None:
-        return line
-    return line[: match.start()] if (int(match[1]), int(match[2])) <= version else ""
 
 
 def _full_version(tree: Path) -> str:

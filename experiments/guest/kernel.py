@@ -20,7 +20,7 @@ from pathlib import Path
 
 from experiments.cache import cache_folder
 from experiments.errors import StepFailed
-from experiments.guest.build import CONFIG, check_tools, compiler, make
+from experiments.guest.build import check_tools, compiler, make, options
 from experiments.guest.edits import CHANGES
 from experiments.guest.edits.edit import Change, Version
 from experiments.guest.source import Choice, chosen, find, version_of
@@ -170,7 +170,7 @@ def needed(version: Version) -> tuple[Change, ...]:
 
 
 def _file(choice: Choice) -> Path:
-    recipe = hashlib.sha256(CONFIG.read_bytes() + repr(needed(choice.version)).encode())
+    recipe = hashlib.sha256(repr((options(choice.version), needed(choice.version))).encode())
     if choice.tarball is not None:
         recipe.update(f"{choice.tarball} {choice.tarball.stat().st_size}".encode())
     return cache_folder() / f"linux-{'.'.join(map(str, choice.version))}-{recipe.hexdigest()[:12]}"
