@@ -158,7 +158,7 @@ def test_the_head_is_killed(dask: Dask, tmp_path: Path) -> None:
     )
     with subprocess.Popen([sys.executable, "-c", head], cwd=Path(__file__).parents[2]) as process:
         try:
-            until(lambda: results.exists() and names(results) and sleeping("62.5"))
+            until(lambda: sleeping("62.5") and names(results))
         finally:
             process.kill()
     there = names(results)
