@@ -172,13 +172,7 @@ def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> No
 def test_a_killed_client_is_the_reason(lab: Lab) -> None:
     """The client is a program in its container; its end is seen from outside."""
     running = _until_loading(lab)
-    (client,) = (
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit()
-        and _words(entry)[:3] == ["python3", "-m", "client"]
-        and str(lab.root) in _words(entry)[3]
-    )
+    client = _process(lab, "client", "python3 -m client ")
     assert b"TZ=UTC" in Path(f"/proc/{client}/environ").read_bytes().split(b"\0")
     os.kill(client, signal.SIGKILL)
     running.communicate(timeout=_END_S)
@@ -189,8 +183,7 @@ def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
     """Not the client's, whose connection broke, nor the gauge's, which had nothing left to look at."""
     running = _until_loading(lab)
     time.sleep(1.5)  # until somebody has looked at the worker's socket
-    top = subprocess.run(["docker", "top", _container(lab, "front"), "-eo", "pid,args"], capture_output=True, text=True)
-    (worker,) = (int(line.split()[0]) for line in top.stdout.splitlines() if "nginx: worker process" in line)
+    worker = _process(lab, "front", "nginx: worker process")
     os.kill(worker, signal.SIGKILL)
     running.communicate(timeout=_END_S)
     _failed(lab.latest(), "the front (nginx)", "has lost the process that served the client")
@@ -211,6 +204,13 @@ def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
     _failed(lab.latest(), "without an outcome")
     assert _left() == []
     assert list(lab.temporary.iterdir()) == []
+
+
+def _process(lab: Lab, part: str, name: str) -> int:
+    """The process of that name in a container, as this machine numbers it."""
+    top = subprocess.run(["docker", "top", _container(lab, part), "-eo", "pid,args"], capture_output=True, text=True)
+    (line,) = (line for line in top.stdout.splitlines() if name in line)
+    return int(line.split()[0])
 
 
 def _parent(entry: Path) -> int:
