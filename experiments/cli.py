@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 from analysis.exports.formats import FORMATS
 from analysis.journals import FolderError
@@ -24,6 +23,7 @@ from experiments.experiment import run_experiment
 from experiments.export import export
 from experiments.first_run import First, build_afterwards, first_run
 from experiments.guest import kernel
+from experiments.interruption import Interrupted, raise_interrupted
 from experiments.invocation import RUN_KNOBS, RunKnob, request_from, split_words, words_of_make
 from experiments.knobs import KNOBS, Knob
 from experiments.programs import absences
@@ -38,30 +38,13 @@ from proxy.server import catalogue as servers
 _BAD_INPUT = 2
 
 
-class _Interrupted(BaseException):
-    """A signal asked the lab to stop; on its way out everything is undone."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        super().__init__(number)
-
-
-def _interrupt(number: int, _: FrameType | None) -> None:
-    # Once is enough: undoing must not be interrupted in turn.
-    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop, signal.SIG_IGN)
-    raise _Interrupted(number)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; the exit code."""
     options = command_line().parse_args(arguments)
     options.kept = None  # once there is something: says what
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
-    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(stop) is not signal.SIG_IGN:  # as nohup(1) has it
-            signal.signal(stop, _interrupt)
+    raise_interrupted()
     try:
         code = int(options.do(options, report))
         sys.stdout.flush()
@@ -75,10 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LabError as error:
         report.complain(str(error))
         return 1
-    except _Interrupted as interruption:
+    except Interrupted as interruption:
         kept = options.kept() if options.kept else "nothing was kept"
-        report.complain(f"interrupted by {signal.Signals(interruption.number).name}; {kept}")
-        return 128 + interruption.number
+        report.complain(f"interrupted by {interruption.name}; {kept}")
+        return interruption.code
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -20,6 +20,7 @@ from pathlib import Path
 from experiments.cache import cache_folder
 from experiments.errors import StepFailed
 from experiments.guest.edits.edit import Change, Effect, Version
+from experiments.guest.source import words
 from experiments.processes import die_with_parent, program_environment, tail
 
 CONFIG = Path(__file__).with_name("kernel.config")
@@ -152,7 +153,7 @@ class _Building:
         applied = [change.name for change in changes if change.apply(tree)]
         for change in changes:
             if change.effect is Effect.RESULT and change.name not in applied:
-                reason = f"Linux {'.'.join(map(str, version))} has other lines than the change {change.name!r} expects"
+                reason = f"Linux {words(version)} has other lines than the change {change.name!r} expects"
                 raise StepFailed(_STEP, reason)
         return applied
 

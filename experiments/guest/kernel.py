@@ -20,6 +20,7 @@ from pathlib import Path
 
 from experiments.cache import cache_folder
 from experiments.errors import StepFailed
+from experiments.guest import source
 from experiments.guest.build import check_tools, compiler, make, options
 from experiments.guest.edits import CHANGES
 from experiments.guest.edits.edit import Change, Version
@@ -173,7 +174,7 @@ def _file(choice: Choice) -> Path:
     recipe = hashlib.sha256(repr((options(choice.version), needed(choice.version))).encode())
     if choice.tarball is not None:
         recipe.update(f"{choice.tarball} {choice.tarball.stat().st_size}".encode())
-    return cache_folder() / f"linux-{'.'.join(map(str, choice.version))}-{recipe.hexdigest()[:12]}"
+    return cache_folder() / f"linux-{source.words(choice.version)}-{recipe.hexdigest()[:12]}"
 
 
 def _serves(document: Path) -> bool:

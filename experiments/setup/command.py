@@ -7,17 +7,16 @@
 """
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 from experiments import npm
 from experiments.errors import LabError, StepFailed
 from experiments.guest import kernel
 from experiments.home import ROOT, is_clone
+from experiments.interruption import Interrupted, raise_interrupted
 from experiments.setup import apt, machine
 from experiments.setup.asked import Asked, Part, asked_by, words_in
 from experiments.setup.environment import (
@@ -45,26 +44,10 @@ class _Refused(Exception):
         super().__init__("\n".join(lines))
 
 
-class _Interrupted(BaseException):
-    """A signal asked it to stop."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        super().__init__(number)
-
-
-def _interrupt(number: int, _: FrameType | None) -> None:
-    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop, signal.SIG_IGN)
-    raise _Interrupted(number)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of setup.sh; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(stop) is not signal.SIG_IGN:
-            signal.signal(stop, _interrupt)
+    raise_interrupted()
     try:
         words += words_in(os.environ.get(_MAKE_VARIABLE, ""))
     except ValueError as error:
@@ -72,10 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _BAD_INPUT
     try:
         return set_up(words, makes_environment=True)
-    except _Interrupted as interruption:
-        name = signal.Signals(interruption.number).name
-        complain(f"interrupted by {name}; what was complete is kept, and the same command goes on")
-        return 128 + interruption.number
+    except Interrupted as interruption:
+        complain(f"interrupted by {interruption.name}; what was complete is kept, and the same command goes on")
+        return interruption.code
 
 
 def set_up(words: Sequence[str], *, makes_environment: bool) -> int:

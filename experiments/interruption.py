@@ -1,0 +1,38 @@
+"""Signals that ask a command to stop, as an exception: on its way out everything is undone."""
+
+import signal
+from types import FrameType
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """A signal asked the command to stop. number: the signal's."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
+
+    @property
+    def name(self) -> str:
+        """The signal's name, SIGINT."""
+        return signal.Signals(self.number).name
+
+    @property
+    def code(self) -> int:
+        """The exit code that tells of it."""
+        return 128 + self.number
+
+
+def raise_interrupted() -> None:
+    """From now on the first such signal raises Interrupted; those that are ignored, as nohup(1) has it, stay so."""
+    for stop in _STOPS:
+        if signal.getsignal(stop) is not signal.SIG_IGN:
+            signal.signal(stop, _interrupt)
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    # Once is enough: undoing must not be interrupted in turn.
+    for stop in _STOPS:
+        signal.signal(stop, signal.SIG_IGN)
+    raise Interrupted(number)
