@@ -161,6 +161,12 @@ class Done:
         arms: dict[str, Mapping[str, Any]] = {arm["name"]: arm for arm in self.summary["arms"]}
         return arms[name]
 
+    @property
+    def trouble(self) -> str:
+        """What it said was wrong, and the reason of every arm that has one."""
+        arms = self.summary["arms"] if self.summary else []
+        return "\n".join([self.err, *(f"{arm['name']}: {arm['reason']}" for arm in arms if arm["reason"])])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lab:

@@ -35,10 +35,14 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What somebody wants to do. fabrics: none where nothing was said, which is as much as `auto`."""
+    """What somebody wants to do. fabrics: none where nothing was said, which is as much as `auto`.
+
+    servers: named. others: of use, but nobody named them.
+    """
 
     part: Part = Part.EVERYTHING
     servers: frozenset[str] = field(default_factory=frozenset)
+    others: frozenset[str] = field(default_factory=frozenset)
     clients: frozenset[str] = field(default_factory=frozenset)
     fabrics: frozenset[str] = field(default_factory=frozenset)
     capture: bool = False
@@ -72,15 +76,18 @@ def asked_by(part: Part, words: Iterable[str], root: Path) -> Asked:
     for word in words:
         name, _, value = word.partition("=")
         values[name] = [each.strip() for each in value.split(",")]
-    if part is Part.SWEEP and values.keys() <= OF_A_RUN:
+    is_default_sweep = part is Part.SWEEP and values.keys() <= OF_A_RUN
+    if is_default_sweep:
         values["SWEEP"] = [DEFAULT_SWEEP]
     for name in _CATALOGUES:
         for entry in values.get(name, []):
             for knob, of_entry in _knobs_of(name, entry, root).items():
                 values.setdefault(knob, of_entry)
+    servers = frozenset(values.get("SERVER", []))
     return Asked(
         part=part,
-        servers=frozenset(values.get("SERVER", [])),
+        servers=frozenset() if is_default_sweep else servers,
+        others=servers if is_default_sweep else frozenset(),
         clients=frozenset(values.get("CLIENT", [])),
         fabrics=frozenset(values.get("FABRIC", [])),
         capture="yes" in values.get("CAPTURE", []),

@@ -118,7 +118,7 @@ def _of_server(server: Server, asked: Asked) -> Want | None:
     """The base set always, others where they are asked for, or where many are of use and these can be had."""
     is_needed = server.base or server.name in asked.servers
     many = asked.part in (Part.SERVERS, Part.DEMO) and not asked.servers and not server.npm
-    if not (is_needed or many or asked.part is Part.TEST):
+    if not (is_needed or many or server.name in asked.others or asked.part is Part.TEST):
         return None
     return Want(
         packages=server.packages,

@@ -1,11 +1,11 @@
 """What a command line asks for when it says `sweep`: words, a named sweep, a file, in one. Pure.
 
-Without a word of the scenario's, and without a name, it is the default sweep. With words alone the grid is what they
-say; with a name or a file they replace what it says.
+Without a word of the scenario's, and without a name, it is the default sweep, with those of its servers that are here.
+With words alone the grid is what they say; with a name or a file they replace what it says.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.entries import entry_of
@@ -13,10 +13,10 @@ from experiments.errors import GridError, ScenarioError
 from experiments.invocation import RUN_KNOBS, run_values, unknown_knob
 from experiments.knobs import KNOBS
 from experiments.sweep import file
-from experiments.sweep.file import RUN_WORDS
+from experiments.sweep.file import RUN_WORDS, SweepFile
 from experiments.sweep.grid import Grid, grid_from
 
-_SWEEP, _SCENARIO = "SWEEP", "SCENARIO"
+_SWEEP, _SCENARIO, _SERVER = "SWEEP", "SCENARIO", "SERVER"
 _WORDS = (_SWEEP, _SCENARIO, *KNOBS, *RUN_WORDS)
 _SAMPLE = "100ms"
 """Ten times coarser than an experiment's. First bytes are the client's and stay as fine, what the ledger explains
@@ -39,16 +39,16 @@ class Asked:
         return (self.grid.combinations + self.grid.networks) * int(self.run["REPEAT"])
 
 
-def asked_from(words: Sequence[str], over: Sequence[str] = ()) -> Asked:
+def asked_from(words: Sequence[str], over: Sequence[str] = (), absent: Container[str] = ()) -> Asked:
     """What these words ask for: NAME=VALUE,VALUE, or the name of a sweep. Raises ScenarioError, also for one twice.
 
-    over: words that come before the others, as make's do.
+    over: words that come before the others, as make's do. absent: servers that the default sweep does without.
     """
     given = _once(words) | dict(map(_split, over))
     scenario = {name: tuple(map(str.strip, given[name].split(","))) for name in given if name in KNOBS}
-    if _SWEEP not in given and _SCENARIO not in given and not scenario:
-        given[_SWEEP] = file.DEFAULT
     sweep = file.named(given[_SWEEP]) if _SWEEP in given else None
+    if not sweep and _SCENARIO not in given and not scenario:
+        sweep = _without(absent, file.named(file.DEFAULT))
     entry = entry_of(given[_SCENARIO]) if _SCENARIO in given else None
     base = {name: (value,) for name, value in entry.knobs.items()} if entry else {}
     grid = grid_from(base | dict(sweep.values if sweep else {}) | scenario)
@@ -58,6 +58,17 @@ def asked_from(words: Sequence[str], over: Sequence[str] = ()) -> Asked:
         title=sweep.title if sweep else f"{' x '.join(grid.levels)}",
         grid=grid,
         run=run_values({"SAMPLE": _SAMPLE, **(sweep.run if sweep else {}), **words_of_run}),
+    )
+
+
+def _without(servers: Container[str], sweep: SweepFile) -> SweepFile:
+    """The sweep and its title without these; unchanged if that would leave none."""
+    here = tuple(name for name in sweep.values[_SERVER] if name not in servers)
+    if not here or here == sweep.values[_SERVER]:
+        return sweep
+    left_out = ", ".join(name for name in sweep.values[_SERVER] if name not in here)
+    return replace(
+        sweep, title=f"{sweep.title}, without {left_out} (not installed)", values={**sweep.values, _SERVER: here}
     )
 
 

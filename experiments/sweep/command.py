@@ -16,6 +16,7 @@ from experiments.execution.local import Local, bearable
 from experiments.invocation import words_of_make
 from experiments.making import Ending, Run
 from experiments.plural import counted
+from experiments.programs import lack_of
 from experiments.record import wrecks
 from experiments.report import Report
 from experiments.sweep import estimate, file, table
@@ -23,6 +24,7 @@ from experiments.sweep.asking import Asked, asked_from
 from experiments.sweep.folder import SweepFolder, document_of, unfinished
 from experiments.sweep.progress import Tally
 from experiments.sweep.sweep import Hearing, Sweep, estimate_here, expanded, run_sweep, sweep_from
+from proxy.server import catalogue
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -45,7 +47,8 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 
 def sweep(options: argparse.Namespace, report: Report) -> int:
     """Run it, or go on with it; the exit code."""
-    asked = asked_from(options.words, over=words_of_make() if options.from_make else ())
+    words = words_of_make() if options.from_make else []
+    asked = asked_from(options.words, over=words, absent=_absent([*options.words, *words]))
     wanted = sweep_from(asked, yes=options.yes)
     with _executor(wanted, options.scheduler) as executor:
         try:
@@ -59,6 +62,13 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
         print(folder)
         return 0 if all(outcome.status == "ok" for outcome in table.outcomes(folder)) else 1
     return present(folder, report)
+
+
+def _absent(words: Sequence[str]) -> list[str]:
+    """Servers that nothing of the sweep could be run with; images have theirs."""
+    if "FABRIC=compose" in words:
+        return [server.name for server in catalogue().values() if not server.in_images]
+    return [server.name for server in catalogue().values() if lack_of(server)]
 
 
 def make(asked: Asked, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:

@@ -30,7 +30,7 @@ _TLS_KEYS = 0x544C534B
 
 
 def _run_folder(done: Done) -> Path:
-    assert done.code == 0, done.err + done.out
+    assert done.code == 0, done.trouble
     assert done.folder is not None
     (run,) = (path for path in done.folder.iterdir() if path.is_dir())
     return run

@@ -49,7 +49,7 @@ def _kinds(folder: Path) -> list[tuple[str, str | None]]:
 def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
     """Its blocking script is asked for first; the socket loses that order without LOWAT, and not with it."""
     done = lab.run_on_time(*_CHROMIUM, "LOWAT=16384", "RELOADS=1", "SIZE=500000")
-    assert done.code == 0, done.err + done.out
+    assert done.code == 0, done.trouble
     assert {name: done.arm(name)["verdict"] for name in ("control", "lowat-16384")} == {
         "control": "inverted",
         "lowat-16384": "kept",
@@ -63,7 +63,7 @@ def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
 def test_in_the_guest_a_browser_is_as_good(run: Runs) -> None:
     """The lab's client and the browser agree on a virtual clock; nothing seeds the browser, and that is said."""
     done = run("CLIENT=h2,chromium", "LOWAT=16384", "RELOADS=1", "SIZE=300000")
-    assert done.code == 0, done.err + done.out
+    assert done.code == 0, done.trouble
     for client in ("h2", "chromium"):
         arms = {name: done.arm(f"{client}-{name}") for name in ("control", "lowat-16384")}
         assert [arms[name]["verdict"] for name in arms] == ["inverted", "kept"]

@@ -64,7 +64,7 @@ def nginx(captures: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # 
 @pytest.mark.punctual
 def test_nginx(nginx: Done) -> None:
     """Without LOWAT the order is inverted, with it kept, as in every other fabric."""
-    assert nginx.code == 0, nginx.err
+    assert nginx.code == 0, nginx.trouble
     assert nginx.arm("control")["verdict"] == "inverted"
     assert nginx.arm("lowat-131072")["verdict"] == "kept"
     assert nginx.arm("lowat-131072")["image_bytes_before_script"] < nginx.arm("control")["image_bytes_before_script"]
@@ -74,7 +74,7 @@ def test_nginx(nginx: Done) -> None:
 def test_h2o(lab: Lab) -> None:
     """h2o shares by weight: begun early enough, a large script ends first."""
     done = lab.run_on_time(*_LINK, "RATE=512kbps", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
-    assert done.code == 0, done.err
+    assert done.code == 0, done.trouble
     assert done.arm("control")["verdict"] == "inverted"
     treatment = done.arm("lowat-16384")
     assert treatment["verdict"] == "kept"

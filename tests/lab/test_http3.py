@@ -16,7 +16,7 @@ def test_the_script_begins_at_once(run: Runs) -> None:
     """Over HTTP/2 it waits for the image, or LOWAT is set; over HTTP/3 in neither arm, and nothing is ordered."""
     needs("caddy-h3")
     done = run("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0")
-    assert done.code == 0, done.err
+    assert done.code == 0, done.trouble
     waits = {
         name: done.arm(name)["script"]["first_byte_ms"]
         for name in ("caddy-control", "caddy-lowat-16384", "caddy-h3-control", "caddy-h3-lowat-16384")

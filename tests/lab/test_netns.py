@@ -204,7 +204,7 @@ def test_an_ordinary_user(ordinary_lab: _OrdinaryLab, server: str) -> None:
     """In a user namespace: the run is measured as root's is, and everything it leaves is the user's."""
     words = ("FABRIC=netns", "RATE=8mbit", "DELAY=10ms", "SIZE=400000", "RELOADS=0", f"SERVER={server}")
     done = ordinary_lab.run_on_time(*words)
-    assert done.code == 0, done.err + done.out
+    assert done.code == 0, done.trouble
     assert done.folder is not None
     assert done.arm("control")["verdict"] == "inverted"
     user = ordinary.NOBODY if os.geteuid() == 0 else os.geteuid()

@@ -22,7 +22,7 @@ _COMPLETE_MS = 5.0
 
 def _stepped(run: Runs, shaper: str) -> Run:
     done = run(f"SHAPER={shaper}", _STEPS, *_WORDS)
-    assert done.code == 0, done.out
+    assert done.code == 0, done.trouble
     assert done.folder is not None
     return load_run(done.folder / "lowat-131072.1")
 

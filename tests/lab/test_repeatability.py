@@ -21,7 +21,7 @@ def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
     folders = []
     for repeat in (2, 1):
         done = lab.run_unseen("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "SEED=7", f"REPEAT={repeat}", *_RANDOM)
-        assert done.code == 0, done.err
+        assert done.code == 0, done.trouble
         assert done.folder is not None
         assert done.arm("lowat-16384")["observed"]["seeded"] is True
         folders += [done.folder / f"lowat-16384.{number}" for number in range(1, repeat + 1)]
@@ -39,7 +39,7 @@ def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab) -> None:
     sweep = (lab.results / "latest").resolve()
     for seed, lowat, journals in (("1", "16384", JOURNALS), ("2", "16384", JOURNALS), ("2", "auto", _TUNED)):
         alone = lab.run_unseen("FABRIC=virtual", f"LOWAT={lowat}", "CONTROL=no", f"SEED={seed}", *_RANDOM)
-        assert alone.code == 0, alone.err
+        assert alone.code == 0, alone.trouble
         assert alone.folder is not None
         for journal in journals:
             once = list(lines(alone.folder / f"lowat-{lowat}.1" / journal))

@@ -25,7 +25,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 def test_the_summary_has_the_documented_shape(repeated: Done) -> None:
     """Every documented key is there, and medians come with their repetitions."""
-    assert repeated.code == 0, repeated.err
+    assert repeated.code == 0, repeated.trouble
     summary = repeated.summary
     assert summary is not None
     assert {"experiment", "fabric", "status", "arms"} <= set(summary)

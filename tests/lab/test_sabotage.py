@@ -227,7 +227,7 @@ def test_first_load(found: Found) -> None:
 def test_first_load_reloaded(found: Found, lab: Lab) -> None:
     """Four reloads later the buffer has grown, and without LOWAT the same script is seconds late."""
     done = lab.run("FABRIC=virtual", "SCENARIO=first-load", "RELOADS=4", "LOWAT=none", "SAMPLE=50ms")
-    assert done.code == 0, done.err
+    assert done.code == 0, done.trouble
     control, reloaded = found.of("first-load", CONTROL), done.arm("control")
     assert reloaded["loads"][0]["script"]["first_byte_ms"] == pytest.approx(first_ms(control), rel=0.01)
     assert first_ms(reloaded) > first_ms(control) + 2000

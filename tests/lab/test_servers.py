@@ -107,7 +107,7 @@ def test_it_repeats(lab: Lab) -> None:
     folders = []
     for order in (_WITH_THREADS, _WITH_THREADS[::-1]):
         done = lab.run_unseen("FABRIC=virtual", f"SERVER={','.join(order)}", *words)
-        assert done.code == 0, done.err
+        assert done.code == 0, done.trouble
         assert done.folder is not None
         folders.append(done.folder)
     for name in _WITH_THREADS:

@@ -20,16 +20,21 @@ ROOT = Path(__file__).resolve().parents[2]
         (Part.EVERYTHING, ["SCENARIO=h2o", "SERVER=nginx"], {"nginx"}),
         (Part.EVERYTHING, ["SCENARIO=no-such-one"], set()),
         (Part.EVERYTHING, ["SWEEP=modem"], {"nginx", "h2o"}),
-        (Part.SWEEP, [], {"nginx", "h2o"}),
-        (Part.SWEEP, ["REPEAT=5", "FABRIC=virtual"], {"nginx", "h2o"}),
         (Part.SWEEP, ["LOWAT=1,2"], set()),
         (Part.SWEEP, ["SWEEP=networks", "SERVER=nginx"], {"nginx"}),
         (Part.TEST, ["SERVER=h2o"], {"h2o"}),
     ],
 )
 def test_which_servers_are_asked_for(part: Part, words: list[str], servers: set[str]) -> None:
-    """By name, or by the name of a scenario or sweep that has them; the default sweep is one, too."""
+    """By name, or by the name of a scenario or sweep that has them."""
     assert asked_by(part, words, ROOT).servers == servers
+
+
+@pytest.mark.parametrize("words", [[], ["REPEAT=5", "FABRIC=virtual"]])
+def test_nobody_names_the_default_sweeps_servers(words: list[str]) -> None:
+    """They are of use, and none of them is needed."""
+    asked = asked_by(Part.SWEEP, words, ROOT)
+    assert (asked.servers, asked.others) == (set(), {"nginx", "h2o"})
 
 
 def test_a_scenario_in_a_file(tmp_path: Path) -> None:

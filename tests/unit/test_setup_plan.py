@@ -96,6 +96,14 @@ def test_many_servers_are_wanted_and_none_is_needed(part: Part) -> None:
     assert "h2o" not in _trials(plan)
 
 
+def test_the_default_sweep_names_no_server() -> None:
+    """Those of its servers that cannot be had are a note; those that can are tried."""
+    plan = _plan("REPEAT=1", part=Part.SWEEP, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
+    assert plan.refusals == ()
+    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without, there is no SERVER=h2o" in plan.notes
+    assert "h2o" in _trials(_plan(part=Part.SWEEP))
+
+
 def test_a_part_of_the_matrix_needs_a_part() -> None:
     """Where servers are named, these are needed and the others are not tried."""
     plan = _plan("SERVER=haproxy", part=Part.SERVERS)

@@ -76,6 +76,15 @@ def test_the_issues_grid() -> None:
     assert expand(asked.grid)[0].arm.name == "lowat-none_cc-cubic_rate-128kbps_delay-50ms_server-nginx"
 
 
+def test_the_default_sweep_does_without_servers_that_are_absent() -> None:
+    """Nobody asked for them by name; its title says so. With none of them it stays as it is."""
+    asked = asked_from([], absent=["h2o", "caddy"])
+    assert (asked.grid.fixed["SERVER"], asked.grid.combinations) == ("nginx", 72)
+    assert asked.title == "Which LOWAT for which network, without h2o (not installed)"
+    assert asked_from(["SWEEP=networks"], absent=["h2o"]) == asked_from([])
+    assert asked_from([], absent=["h2o", "nginx"]) == asked_from([])
+
+
 def test_names_that_would_be_too_long_are_numbers() -> None:
     """A folder's name has a limit, and every knob may vary."""
     zeros = "0." + "0" * 80
