@@ -13,6 +13,8 @@ from experiments.scenario import ClientKind, Scenario, as_document
 from netem.calibration import Tolerance
 
 _WHAT = {FIRST: "how late the first packet of a resource came", SCRIPT: "how late the origin had the script"}
+_ROUND_TRIPS = 2
+"""Before a first byte: the page's and the resource's."""
 _WAITED = "how long packets lay in the kernel before the client read them (median)"
 
 
@@ -32,13 +34,13 @@ def observed_lateness(
 def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
     """Compare what `observed_lateness` gave with the tolerance. Raises InvalidRun.
 
-    A first byte may be late by as much as a round trip may be off, or by the part of it that a rate may be off,
+    A first byte may be late by as much as its two round trips may be off, or by the part of it that a rate may be off,
     whichever is more: no better is the link itself known.
     """
     for name in _WHAT:
         if name in observed:
             late = Late(**observed[name])
-            most_ns = max(tolerance.round_trip_ns, round(tolerance.rate * (late.first_byte_ns - late.late_ns)))
+            most_ns = max(_ROUND_TRIPS * tolerance.round_trip_ns, round(tolerance.rate * (late.first_byte_ns - late.late_ns)))
             _at_most(_WHAT[name], most_ns, late.late_ns)
     if observed["waited_p50_ns"] is not None:
         _at_most(_WAITED, tolerance.round_trip_ns, observed["waited_p50_ns"])
