@@ -40,7 +40,8 @@ def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
     for name in _WHAT:
         if name in observed:
             late = Late(**observed[name])
-            most_ns = max(_ROUND_TRIPS * tolerance.round_trip_ns, round(tolerance.rate * (late.first_byte_ns - late.late_ns)))
+            of_rate_ns = round(tolerance.rate * (late.first_byte_ns - late.late_ns))
+            most_ns = max(_ROUND_TRIPS * tolerance.round_trip_ns, of_rate_ns)
             _at_most(_WHAT[name], most_ns, late.late_ns)
     if observed["waited_p50_ns"] is not None:
         _at_most(_WAITED, tolerance.round_trip_ns, observed["waited_p50_ns"])

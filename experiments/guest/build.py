@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +24,16 @@ from experiments.guest.source import words
 from experiments.processes import die_with_parent, program_environment, tail
 
 CONFIG = Path(__file__).with_name("kernel.config")
+_COMPILER, _HEADERS = ".priolab-gcc", ".priolab-headers.h"
+COMPILING: Mapping[str, bytes] = {
+    _COMPILER: Path(__file__).with_name("gcc.sh").read_bytes(),
+    _HEADERS: Path(__file__).with_name("headers.h").read_bytes(),
+}
+"""The compiler and the headers that it compiles once for all files, by their names in the tree."""
 
 _STEP = "building the guest kernel"
 _APPLIED = ".priolab-changes"
+_MAKE = ("make", "ARCH=um", f"CC=./{_COMPILER}")
 _TOOLS = ("gcc", "make", "flex", "bison", "bc", "xz", "tar")
 _PACKAGES = ("gcc", "libc6-dev", "make", "flex", "bison", "bc", "xz-utils")
 _COMPILED = re.compile(rb"^  (?:CC|AS) ", re.MULTILINE)
@@ -161,7 +168,10 @@ class _Building:
         wanted = options(version)
         fragment = tree / ".priolab-config"
         fragment.write_text("".join(f"{line}\n" for line in wanted))
-        self.run(["make", "ARCH=um", f"KCONFIG_ALLCONFIG={fragment.name}", "allnoconfig"], tree)
+        for name, content in COMPILING.items():
+            (tree / name).write_bytes(content)
+        (tree / _COMPILER).chmod(0o755)
+        self.run([*_MAKE, f"KCONFIG_ALLCONFIG={fragment.name}", "allnoconfig"], tree)
         given = (tree / ".config").read_text().splitlines()
         if missing := [line for line in wanted if line not in given]:
             raise StepFailed(_STEP, f"this source does not offer {', '.join(missing)}", self._log)
@@ -169,14 +179,14 @@ class _Building:
     def compile(self, tree: Path) -> None:
         """Compile what is left. The time left is what each file took so far, times the files that are left."""
         self._tell("looking what is to be compiled", _COMPILING, None)
-        self.run(["make", "ARCH=um", "prepare"], tree)
+        self.run([*_MAKE, "prepare"], tree)
         total = tree / ".priolab-files"
         left = len(_TO_COMPILE.findall(self._rehearsed(tree)))
         if not total.exists():
             total.write_text(str(left))
         files, offset = max(int(total.read_text()), left, 1), self._log.stat().st_size
         started = time.monotonic()
-        command = ["make", "ARCH=um", f"-j{len(os.sched_getaffinity(0))}", "linux"]
+        command = [*_MAKE, f"-j{len(os.sched_getaffinity(0))}", "linux"]
         with self._step(command, tree) as process:
             while process.poll() is None:
                 with suppress(subprocess.TimeoutExpired):
@@ -190,7 +200,7 @@ class _Building:
     def _rehearsed(self, tree: Path) -> bytes:
         """What make would do. It ends with an error where it needs what was not made; all files are named by then."""
         done = subprocess.run(
-            ["make", "ARCH=um", "--dry-run", "linux"],
+            [*_MAKE, "--dry-run", "linux"],
             cwd=tree,
             env=program_environment() | {"LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,

@@ -1,7 +1,8 @@
 """The guest kernel: User-Mode Linux, built once from a kernel source, kept outside the tree with a record of itself.
 
 Rules:
-1. A kernel is named for its version and its recipe: configuration and changes. Another recipe is another file.
+1. A kernel is named for its version and its recipe: configuration, changes and how it is compiled. Another recipe is
+   another file.
 2. The record (NAME.json) is written before the kernel gets its name. Without its record a kernel is not there.
 3. A build that was interrupted leaves its tree, and the next one goes on there. A build that failed leaves nothing.
 """
@@ -21,7 +22,7 @@ from pathlib import Path
 from experiments.cache import cache_folder
 from experiments.errors import StepFailed
 from experiments.guest import source
-from experiments.guest.build import check_tools, compiler, make, options
+from experiments.guest.build import COMPILING, check_tools, compiler, make, options
 from experiments.guest.edits import CHANGES
 from experiments.guest.edits.edit import Change, Version
 from experiments.guest.source import Choice, chosen, find, version_of
@@ -171,7 +172,7 @@ def needed(version: Version) -> tuple[Change, ...]:
 
 
 def _file(choice: Choice) -> Path:
-    recipe = hashlib.sha256(repr((options(choice.version), needed(choice.version))).encode())
+    recipe = hashlib.sha256(repr((options(choice.version), needed(choice.version), COMPILING)).encode())
     if choice.tarball is not None:
         recipe.update(f"{choice.tarball} {choice.tarball.stat().st_size}".encode())
     return cache_folder() / f"linux-{source.words(choice.version)}-{recipe.hexdigest()[:12]}"

@@ -1,0 +1,113 @@
+"""The compiler of the guest's kernel: headers are compiled once, and a file comes out as gcc makes it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from experiments.guest.build import COMPILING
+
+pytestmark = pytest.mark.usefixtures("gcc")
+
+_OF_THE_KERNEL = ("compiler-version.h", "kconfig.h", "compiler_types.h")
+_HEADERS = "".join(f"#include <linux/{name}>\n" for name in (*_OF_THE_KERNEL, "kernel.h"))
+_KERNEL_H = "#ifndef KERNEL_H\n#define KERNEL_H\nstatic inline int twice(int value) { return 2 * value; }\n#endif\n"
+_COMPILED = Path(".priolab-headers.h.gch")
+
+
+class _Tree:
+    """A source with its headers, in which gcc.sh is called as the kernel's Makefiles do."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "include/linux").mkdir(parents=True)
+        for name in _OF_THE_KERNEL:
+            (root / "include/linux" / name).write_text("#define READ 1\n")
+        (root / "include/linux/kernel.h").write_text(_KERNEL_H)
+        for name, content in COMPILING.items():
+            (root / name).write_bytes(content)
+        (root / ".priolab-gcc").chmod(0o755)
+        (root / ".priolab-headers.h").write_text(_HEADERS)
+
+    def compile(self, text: str, *words: str, name: str = "a") -> subprocess.CompletedProcess[str]:
+        """As a file of the kernel."""
+        (self.root / f"{name}.c").write_text(text)
+        included = [word for header in _OF_THE_KERNEL for word in ("-include", f"./include/linux/{header}")]
+        named = [f'-DKBUILD_MODFILE="dir/{name}"', f'-DKBUILD_MODNAME="{name}"', f"-D__KBUILD_MODNAME=kmod_{name}"]
+        command = ["./.priolab-gcc", f"-Wp,-MMD,.{name}.o.d", "-nostdinc", "-I./include", *included, "-O2", *words]
+        return subprocess.run(
+            [*command, *named, "-c", "-o", f"{name}.o", f"{name}.c"],
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def symbols(self, name: str = "a") -> list[str]:
+        """Of an object file."""
+        command = ["nm", "--format=just-symbols", f"{name}.o"]
+        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True).stdout.split()
+
+    def strings(self, name: str = "a") -> str:
+        """The object file, whatever in it is text."""
+        return (self.root / f"{name}.o").read_bytes().decode("latin-1")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> _Tree:
+    """A fresh one."""
+    return _Tree(tmp_path)
+
+
+def test_headers_are_compiled_once(tree: _Tree) -> None:
+    """A later file no longer reads them; it is told its own names, not the headers'."""
+    text = "#include <linux/kernel.h>\nint READ_ME(void) { return twice(READ); }\nconst char *name = KBUILD_MODNAME;\n"
+    assert tree.compile(text).returncode == 0
+    assert (tree.root / _COMPILED).exists()
+    (tree.root / "include/linux/kernel.h").write_text("#ifndef KERNEL_H\n#error read again\n#endif\n")
+    assert tree.compile(text, name="b").returncode == 0
+    assert tree.symbols("b") == ["READ_ME", "name"]
+    assert "b\0" in tree.strings("b")
+    assert (tree.root / ".b.o.d").read_text() == "b.o: b.c\n"
+    left = {path.name for path in tree.root.glob(".priolab-headers.h.*")}
+    assert left == {_COMPILED.name, ".priolab-headers.h.tried"}
+
+
+def test_a_file_that_takes_no_compiled_headers(tree: _Tree) -> None:
+    """It wants the headers otherwise, or defines what they define: it is compiled as ever, with its dependencies."""
+    assert tree.compile("int first;\n").returncode == 0
+    own = "int twice(void) { return 4; }\n"
+    assert tree.compile(own, name="b").returncode == 0
+    assert tree.symbols("b") == ["twice"]
+    assert "include/linux/compiler_types.h" in (tree.root / ".b.o.d").read_text()
+    assert (
+        tree.compile("#include <linux/kernel.h>\nint v(void) { return twice(2); }\n", "-fPIC", name="c").returncode == 0
+    )
+    assert "include/linux/kernel.h" in (tree.root / ".c.o.d").read_text()
+
+
+def test_a_mistake_is_told_once(tree: _Tree) -> None:
+    """As gcc tells it."""
+    done = tree.compile("int broken(void) { return nothing; }\n")
+    assert done.returncode == 1
+    assert done.stderr.count("error:") == 1
+    assert "nothing" in done.stderr
+
+
+def test_headers_that_do_not_compile_are_tried_once(tree: _Tree) -> None:
+    """Another version of the kernel may lack one: then every file is compiled as ever."""
+    (tree.root / ".priolab-headers.h").write_text("#include <linux/nowhere.h>\n")
+    for name in "ab":
+        assert tree.compile("int here;\n", name=name).returncode == 0
+    assert not (tree.root / _COMPILED).exists()
+    assert tree.symbols("b") == ["here"]
+
+
+def test_the_hosts_half_is_left_alone(tree: _Tree) -> None:
+    """Whatever does not read the kernel's headers goes to gcc as it is."""
+    (tree.root / "host.c").write_text('#include <stdio.h>\nint main(void) { return puts("host") < 0; }\n')
+    command = ["./.priolab-gcc", "-o", "host", "host.c"]
+    subprocess.run(command, cwd=tree.root, check=True, timeout=60)
+    assert subprocess.run(["./host"], cwd=tree.root, capture_output=True, check=True).stdout == b"host\n"
+    assert not (tree.root / ".priolab-headers.h.tried").exists()
