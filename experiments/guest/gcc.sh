@@ -56,6 +56,7 @@ with() {
 }
 
 case " $* " in
+*" -c "*" scripts/"*.c*) ;; # the kernel's own tools come first, when the headers are not complete yet
 *" -include ./include/linux/compiler_types.h "*" -c "*.c*)
     if [ ! -e $headers.gch ] && mkdir $headers.tried 2>/dev/null; then
         with headers "$@" 2>/dev/null || true

@@ -34,7 +34,8 @@ class _Tree:
         (self.root / f"{name}.c").write_text(text)
         included = [word for header in _OF_THE_KERNEL for word in ("-include", f"./include/linux/{header}")]
         named = [f'-DKBUILD_MODFILE="dir/{name}"', f'-DKBUILD_MODNAME="{name}"', f"-D__KBUILD_MODNAME=kmod_{name}"]
-        command = ["./.priolab-gcc", f"-Wp,-MMD,.{name}.o.d", "-nostdinc", "-I./include", *included, "-O2", *words]
+        dependencies = Path(name).with_name(f".{Path(name).name}.o.d")
+        command = ["./.priolab-gcc", f"-Wp,-MMD,{dependencies}", "-nostdinc", "-I./include", *included, "-O2", *words]
         return subprocess.run(
             [*command, *named, "-c", "-o", f"{name}.o", f"{name}.c"],
             cwd=self.root,
@@ -102,6 +103,16 @@ def test_headers_that_do_not_compile_are_tried_once(tree: _Tree) -> None:
         assert tree.compile("int here;\n", name=name).returncode == 0
     assert not (tree.root / _COMPILED).exists()
     assert tree.symbols("b") == ["here"]
+
+
+def test_headers_wait_until_they_are_complete(tree: _Tree) -> None:
+    """The tools of the kernel's Makefiles are compiled before the last headers are generated."""
+    (tree.root / "include/linux/kernel.h").rename(tree.root / "kernel.h")
+    (tree.root / "scripts").mkdir()
+    assert tree.compile("int tool;\n", name="scripts/tool").returncode == 0
+    (tree.root / "kernel.h").rename(tree.root / "include/linux/kernel.h")
+    assert tree.compile("int here;\n").returncode == 0
+    assert (tree.root / _COMPILED).exists()
 
 
 def test_the_hosts_half_is_left_alone(tree: _Tree) -> None:
