@@ -5,8 +5,8 @@
     --user NAME         root or lab; otherwise both
     --share-kernel      this machine's guest kernel serves; otherwise one is built in each tree
 
-It takes root, debootstrap, and two gigabytes for each suite in ~/.cache/priolab/suites, where trees are kept, but not
-the lab's own environment. 0 all is good; 1 something is not; 2 bad input.
+It takes root, debootstrap, and three gigabytes for each suite in ~/.cache/priolab/suites, where bare trees are kept. It
+does not take the lab's own environment. 0 all is good; 1 something is not; 2 bad input.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""A bare file system of a suite, made once by debootstrap and kept outside the checkout; and a fresh clone in it.
+"""A bare file system of a suite, made once by debootstrap and kept outside the checkout; and a fresh clone in a copy.
 
-It is entered in a mount namespace only (inside.py), so nothing is ever mounted below it as this process sees it. That
-is looked at all the same before anything below it is removed.
+The copy is entered in a mount namespace only (inside.py), so nothing is ever mounted below it as this process sees it.
+That is looked at all the same before anything below it is removed.
 """
 
 import os
@@ -31,14 +31,19 @@ class CannotMake(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """One suite's. folder: what belongs to it: the file system in `root`, and logs."""
+    """One suite's. folder: what belongs to it: two file systems, and logs."""
 
     suite: str
     folder: Path
 
     @property
+    def bare(self) -> Path:
+        """The file system as debootstrap made it."""
+        return self.folder / "bare"
+
+    @property
     def root(self) -> Path:
-        """Its file system."""
+        """The copy that commands run in."""
         return self.folder / "root"
 
     def home(self, user: str) -> Path:
@@ -81,12 +86,15 @@ def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def make(tree: Tree) -> None:
-    """Have it made, unless it is there; and configure it as this machine is. Raises CannotMake."""
+    """A fresh copy of the bare file system, configured as this machine is. Raises CannotMake."""
     if os.geteuid() != 0:
         raise CannotMake("it takes root: debootstrap makes a file system of root's, and apt in it becomes other users")
     archives = uris(path.read_text() for path in _apt_sources())
-    if not tree.root.exists():
+    if not tree.bare.exists():
         _debootstrap(tree, archives)
+    if tree.root.exists():
+        remove(tree.root)
+    _run(["cp", "--archive", "--reflink=auto", str(tree.bare), str(tree.root)], "copying")
     etc = tree.root / "etc"
     (etc / "apt/sources.list").write_text(sources(tree.suite, archives))
     acquire = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=True).stdout
@@ -146,7 +154,7 @@ def _apt_sources() -> list[Path]:
 def _debootstrap(tree: Tree, archives: Sequence[str]) -> None:
     if shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin") is None:
         raise CannotMake("debootstrap is not installed; run `apt-get install debootstrap`")
-    made = tree.folder / ".root-new"
+    made = tree.folder / ".bare-new"
     if made.exists():
         remove(made)
     made.mkdir(parents=True, mode=0o755)
@@ -157,7 +165,7 @@ def _debootstrap(tree: Tree, archives: Sequence[str]) -> None:
         done = subprocess.run(command, stdout=output, stderr=output, check=False)
     if done.returncode != 0:
         raise CannotMake(f"debootstrap ended with {done.returncode} (log: {log})")
-    made.rename(tree.root)
+    made.rename(tree.bare)
 
 
 def _run(command: Sequence[str], step: str) -> None:
