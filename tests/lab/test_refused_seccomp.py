@@ -1,0 +1,54 @@
+"""Where the host refuses seccomp(2), programs enter the guest's kernel by ptrace(2), and results are the same."""
+
+import subprocess
+
+import pytest
+
+from experiments.guest import kernel
+from tests.conftest import Lab
+from tests.refusing import refuse_seccomp
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_WORDS = ("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", "SIZE=100000", "RELOADS=0", "DELAY=50ms", "RATE=1mbit")
+
+
+def test_a_run_by_ptrace(lab: Lab) -> None:
+    """run.json says how, and the client saw what it sees otherwise."""
+    if kernel.entry() == "ptrace":
+        pytest.skip(f"nothing to compare with: {kernel.why_ptrace()}")
+    usual = lab.run(*_WORDS)
+    slower = lab.latest(
+        subprocess.run(
+            lab.command(*_WORDS),
+            env=lab.environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+            preexec_fn=refuse_seccomp,
+        )
+    )
+    events = []
+    for done, entry in ((usual, "seccomp"), (slower, "ptrace")):
+        assert done.code == 0, done.trouble
+        assert done.folder is not None
+        run = done.folder / "lowat-16384.1"
+        assert f'"entry": "{entry}"' in (run / "run.json").read_text()
+        events.append((run / "client/events.jsonl").read_bytes())
+    assert events[0] == events[1]
+
+
+def test_the_doctor_says_what_it_costs(lab: Lab) -> None:
+    """With the reason."""
+    done = subprocess.run(
+        [*lab.command()[:3], "doctor"],
+        env=lab.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=refuse_seccomp,
+    )
+    said = " ".join(done.stdout.split())
+    assert "entered by ptrace, so runs take about twice as long: this system refuses seccomp(2): EPERM" in said
