@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.studies.journals import JOURNALS, lines
 from tests.conftest import Lab
 from tests.lab.endings import nothing_is_left
-from tests.lab.journals import JOURNALS, lines
 from tests.server.cluster import Dask
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
+from experiments.studies.journals import JOURNALS, lines
 from tests.conftest import Lab
 from tests.lab.conftest import Runs
-from tests.lab.journals import JOURNALS, lines
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from experiments.programs import lack_of, server_version
+from experiments.studies.journals import JOURNALS, lines
 from proxy.server import catalogue
 from tests.conftest import Done, Lab, make_lab, needs
 from tests.lab.conftest import Runs
-from tests.lab.journals import JOURNALS, lines
 
 pytestmark = pytest.mark.usefixtures("guest")
 
