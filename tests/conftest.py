@@ -49,9 +49,11 @@ def pytest_report_header() -> list[str]:
 def pytest_sessionstart() -> None:
     """A machine that promises capabilities, as CI does, must have them: skips cannot grow unnoticed.
 
-    A shell without job control has what it starts in the background ignore Ctrl-C, and so would what tests interrupt.
+    A shell without job control has what it starts in the background ignore Ctrl-C, and nohup(1) has it ignore SIGHUP;
+    so would what tests interrupt.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     expected = os.environ.get(_EXPECT, "").split(",")
     missing = [name for name in expected if name and not (name in _FOUND and _FOUND[name].present)]
     if missing:
