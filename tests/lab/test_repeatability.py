@@ -13,6 +13,9 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 _RANDOM = ("LOSS=3%", "JITTER=10ms", "CC=bbr", "SERVER=h2o", "SIZE=102400", "RELOADS=0", "SAMPLE=100ms")
 
+_DIGITS = 14
+"""Of a time in the first run of a guest, and in the eightieth: the tenth had one more once, and was another run."""
+
 _TUNED = (*JOURNALS, "front/lowat.jsonl")
 
 
@@ -26,6 +29,9 @@ def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
         assert done.arm("lowat-16384")["observed"]["seeded"] is True
         folders += [done.folder / f"lowat-16384.{number}" for number in range(1, repeat + 1)]
     first, other, same = folders
+    for folder in folders:
+        times_ns = [json.loads(line)["t_ns"] for line in (folder / "client/events.jsonl").read_text().splitlines()]
+        assert {len(str(t_ns)) for t_ns in times_ns} == {_DIGITS}
     for journal in JOURNALS:
         assert (first / journal).read_bytes() == (same / journal).read_bytes(), journal
         assert list(lines(first / journal)) != list(lines(other / journal)), journal
