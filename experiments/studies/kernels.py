@@ -1,7 +1,7 @@
 """The same arms on guests of several Linux versions: do their figures agree, and does each repeat byte for byte?"""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,11 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
             report.say(f"{name}: {len(arms)} arms, {_REPEATS} times each")
             request = _request(f"linux-{source.words(version)}", arms, results)
             with report.progress(request) as progress:
-                folder = run_experiment(request, progress)
+                folders = [run_experiment(request, progress) for _ in range(_REPEATS)]
             lacking = f"; lacking: {', '.join(record.lacking)}" if record.lacking else ""
             made.append(f"- {name}, by {kernel.entry()}: {'; '.join(record.changes)}{lacking}")
-            summary = summarize(load_experiment(folder))
-            kept = [arm for arm in summary["arms"] if arm["name"] in {each.name for each in arms}]
-            summaries[name] = {**summary, "arms": kept}
-            identical[name] = all(len(set(_journals(folder, arm.name))) == 1 for arm in arms)
+            summaries[name] = summarize(load_experiment(folders[0]))
+            identical[name] = all(len({_journals(folder, arm.name) for folder in folders}) == 1 for arm in arms)
     rows = compare(summaries, fraction=0.0)
     repeats = ", ".join(f"{name} {'yes' if same else '**no**'}" for name, same in identical.items())
     told = [
@@ -57,25 +55,19 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
         "does the like by itself.",
         "",
         markdown(rows),
-        f"{_REPEATS} repeats with the same seed are identical byte for byte, with times counted from the beginning of",
-        f"the run ({', '.join(JOURNALS)}): {repeats}.",
+        f"{_REPEATS} repeats in fresh guests with the same seed are identical byte for byte, with times counted",
+        f"from the beginning of the run ({', '.join(JOURNALS)}): {repeats}.",
         "",
         *made,
     ]
     return "\n".join(told) + "\n", all(row.agrees for row in rows) and all(identical.values())
 
 
-def _again(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}, again {number}"
-
-
 def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
-    """All repeats as arms of their own: repetitions of an arm would have seeds of their own."""
+    """One repeat, in fresh guests: repetitions of an arm would have seeds of their own."""
     return Request(
         name=name,
-        arms=tuple(
-            Arm(name=_again(arm.name, number), knobs=arm.knobs) for arm in arms for number in range(1, _REPEATS + 1)
-        ),
+        arms=tuple(arms),
         repeat=1,
         manner=Manner(
             fabric=FABRICS["virtual"],
@@ -87,9 +79,7 @@ def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
     )
 
 
-def _journals(folder: Path, arm: str) -> Iterator[str]:
-    """All that was noted down in each repeat."""
-    names = {_again(arm, number) for number in range(1, _REPEATS + 1)}
-    for run in load_experiment(folder).runs:
-        if run.document["arm"] in names:
-            yield "\n".join(json.dumps(line) for journal in JOURNALS for line in lines(run.path / journal))
+def _journals(folder: Path, arm: str) -> str:
+    """All that was noted down of that arm."""
+    (run,) = load_experiment(folder).arms()[arm]
+    return "\n".join(json.dumps(line) for journal in JOURNALS for line in lines(run.path / journal))
