@@ -4,7 +4,7 @@ Without a word of the scenario's, and without a name, it is the default sweep, w
 With words alone the grid is what they say; with a name or a file they replace what it says.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,16 +39,19 @@ class Asked:
         return (self.grid.combinations + self.grid.networks) * int(self.run["REPEAT"])
 
 
-def asked_from(words: Sequence[str], over: Sequence[str] = (), absent: Container[str] = ()) -> Asked:
+def asked_from(
+    words: Sequence[str], over: Sequence[str] = (), is_absent: Callable[[str], bool] = lambda _: False
+) -> Asked:
     """What these words ask for: NAME=VALUE,VALUE, or the name of a sweep. Raises ScenarioError, also for one twice.
 
-    over: words that come before the others, as make's do. absent: servers that the default sweep does without.
+    over: words that come before the others, as make's do. is_absent: tells of a server whether the default sweep
+    has to do without it; nobody else asks.
     """
     given = _once(words) | dict(map(_split, over))
     scenario = {name: tuple(map(str.strip, given[name].split(","))) for name in given if name in KNOBS}
     sweep = file.named(given[_SWEEP]) if _SWEEP in given else None
     if not sweep and _SCENARIO not in given and not scenario:
-        sweep = _without(absent, file.named(file.DEFAULT))
+        sweep = _without(is_absent, file.named(file.DEFAULT))
     entry = entry_of(given[_SCENARIO]) if _SCENARIO in given else None
     base = {name: (value,) for name, value in entry.knobs.items()} if entry else {}
     grid = grid_from(base | dict(sweep.values if sweep else {}) | scenario)
@@ -61,9 +64,9 @@ def asked_from(words: Sequence[str], over: Sequence[str] = (), absent: Container
     )
 
 
-def _without(servers: Container[str], sweep: SweepFile) -> SweepFile:
-    """The sweep and its title without these; unchanged if that would leave none."""
-    here = tuple(name for name in sweep.values[_SERVER] if name not in servers)
+def _without(is_absent: Callable[[str], bool], sweep: SweepFile) -> SweepFile:
+    """The sweep and its title without servers that are absent; unchanged if that would leave none."""
+    here = tuple(name for name in sweep.values[_SERVER] if not is_absent(name))
     if not here or here == sweep.values[_SERVER]:
         return sweep
     left_out = ", ".join(name for name in sweep.values[_SERVER] if name not in here)

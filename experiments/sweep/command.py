@@ -48,7 +48,8 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 def sweep(options: argparse.Namespace, report: Report) -> int:
     """Run it, or go on with it; the exit code."""
     words = words_of_make() if options.from_make else []
-    asked = asked_from(options.words, over=words, absent=_absent([*options.words, *words]))
+    in_images = "FABRIC=compose" in [*options.words, *words]
+    asked = asked_from(options.words, over=words, is_absent=partial(_is_absent, in_images=in_images))
     wanted = sweep_from(asked, yes=options.yes)
     with _executor(wanted, options.scheduler) as executor:
         try:
@@ -64,11 +65,10 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
     return present(folder, report)
 
 
-def _absent(words: Sequence[str]) -> list[str]:
-    """Servers that nothing of the sweep could be run with; images have theirs."""
-    if "FABRIC=compose" in words:
-        return [server.name for server in catalogue().values() if not server.in_images]
-    return [server.name for server in catalogue().values() if lack_of(server)]
+def _is_absent(name: str, *, in_images: bool) -> bool:
+    """Whether nothing could be run with that server: here, or in images."""
+    server = catalogue()[name]
+    return not server.in_images if in_images else lack_of(server) is not None
 
 
 def make(asked: Asked, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:

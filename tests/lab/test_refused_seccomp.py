@@ -1,6 +1,7 @@
 """Where the host refuses seccomp(2), programs enter the guest's kernel by ptrace(2), and results are the same."""
 
 import subprocess
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,22 +14,25 @@ pytestmark = pytest.mark.usefixtures("guest")
 _WORDS = ("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", "SIZE=100000", "RELOADS=0", "DELAY=50ms", "RATE=1mbit")
 
 
+def _refused(lab: Lab, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """The command, run to its end where seccomp(2) is refused."""
+    return subprocess.run(
+        command,
+        env=lab.environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        preexec_fn=refuse_seccomp,
+    )
+
+
 def test_a_run_by_ptrace(lab: Lab) -> None:
     """run.json says how, and the client saw what it sees otherwise."""
     if kernel.entry() == "ptrace":
         pytest.skip(f"nothing to compare with: {kernel.why_ptrace()}")
     usual = lab.run(*_WORDS)
-    slower = lab.latest(
-        subprocess.run(
-            lab.command(*_WORDS),
-            env=lab.environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-            preexec_fn=refuse_seccomp,
-        )
-    )
+    slower = lab.latest(_refused(lab, lab.command(*_WORDS)))
     events = []
     for done, entry in ((usual, "seccomp"), (slower, "ptrace")):
         assert done.code == 0, done.trouble
@@ -41,14 +45,6 @@ def test_a_run_by_ptrace(lab: Lab) -> None:
 
 def test_the_doctor_says_what_it_costs(lab: Lab) -> None:
     """With the reason."""
-    done = subprocess.run(
-        [*lab.command()[:3], "doctor"],
-        env=lab.environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        preexec_fn=refuse_seccomp,
-    )
+    done = _refused(lab, [*lab.command()[:3], "doctor"])
     said = " ".join(done.stdout.split())
     assert "entered by ptrace, so runs take about twice as long: this system refuses seccomp(2): EPERM" in said
