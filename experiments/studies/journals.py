@@ -28,11 +28,11 @@ def _since_its_beginning(value: Any, begin_ns: int) -> Any:
 
 def lines(journal: Path) -> Iterator[Any]:
     """Of one of them, with times counted from the beginning of the run: a guest may have carried out others before."""
-    lines = journal.read_text().splitlines()
+    texts = journal.read_text().splitlines()
     if journal.suffix != ".jsonl":
-        yield from lines
+        yield from texts
         return
-    documents = [json.loads(line) for line in lines]
-    times_ns = [time_ns for each in documents for time_ns in (each.get("t_ns", each.get("received_ns")),)]
+    documents = [json.loads(text) for text in texts]
+    times_ns = [each.get("t_ns", each.get("received_ns")) for each in documents]
     begin_ns = min(times_ns, default=0) // _BEGIN_NS * _BEGIN_NS
     yield from (_since_its_beginning(each, begin_ns) for each in documents)

@@ -94,7 +94,7 @@ def test_what_the_link_does_is_not_lateness(made: tuple[Evidence, Layers]) -> No
     ],
 )
 def test_what_is_too_late(first_ms: int, late_ms: int, waited_ms: float | None, line: str | None) -> None:
-    """More than a round trip may be off, and a larger part of the time than a rate may be."""
+    """More than two round trips may be off, and a larger part of the time than a rate may be."""
     waited_ns = None if waited_ms is None else round(waited_ms * MS)
     seen = {FIRST: {"late_ns": late_ms * MS, "first_byte_ns": first_ms * MS}, "waited_p50_ns": waited_ns}
     if line is None:
