@@ -12,6 +12,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 
+from analysis.files import MOST_JOURNAL_BYTES, content
+
 T = TypeVar("T")
 
 _MOST = 2**63 - 1
@@ -140,15 +142,17 @@ def latest(samples: Sequence[S], t_ns: int) -> S | None:
 def read_lines(file: Path, kind: type[T]) -> list[T]:
     """Every line of a file as a value of that kind."""
     try:
-        content = file.read_bytes()
+        text = content(file, MOST_JOURNAL_BYTES)
     except OSError as error:
         raise FolderError(f"{file}: {error.strerror}") from error
+    except ValueError as error:
+        raise FolderError(f"{file}: {error}") from error
     rules = _rules(kind)
     made: list[T] = []
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         try:
             made.append(kind(**_checked(json.loads(line), rules)))
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise FolderError(f"{file}:{number}: not an event: {error}") from error
     return made
 

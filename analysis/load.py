@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import shape
+from analysis.files import MOST_DOCUMENT_BYTES, content, parsed
 from analysis.journals import (
     Arrival,
     ClientEvent,
@@ -120,7 +121,11 @@ class Experiment:
 
 def load_experiment(path: Path) -> Experiment:
     """The experiment in a folder. Raises FolderError."""
-    document = load_document(path / "experiment.json", shape.EXPERIMENT)
+    file = path / "experiment.json"
+    document = load_document(file, shape.EXPERIMENT)
+    for name in document["runs"]:
+        if Path(name).name != name:
+            raise FolderError(f"{file}: runs: {name!r} is no name of a folder in it")
     return Experiment(path=path, document=document, runs=tuple(load_run(path / name) for name in document["runs"]))
 
 
@@ -172,7 +177,7 @@ def load_document(file: Path, schema: Mapping[str, Any], formats: Sequence[int] 
 
 def _json(file: Path) -> Any:
     try:
-        return json.loads(file.read_text())
+        return parsed(json.loads, content(file, MOST_DOCUMENT_BYTES))
     except FileNotFoundError:
         raise FolderError(f"{file}: missing; not a results folder, or an unfinished one") from None
     except (ValueError, OSError) as error:

@@ -49,6 +49,10 @@ class Rate:
         """The rate at an instant."""
         return self.pieces[max(0, bisect_right(self.pieces, t_ns, key=lambda piece: piece[0]) - 1)][1]
 
+    def changes(self, from_ns: float, until_ns: float) -> bool:
+        """Whether it becomes another between two instants."""
+        return any(from_ns < at_ns <= until_ns for at_ns, _ in self.pieces)
+
     def carried_bytes(self, from_ns: float, until_ns: float) -> float:
         """What it carries between two instants."""
         edges = [*self.pieces, (_EVER_NS, 0)]

@@ -7,7 +7,7 @@ from typing import Any
 from experiments.errors import InvalidRun
 from experiments.order import Tools
 from experiments.programs import BROWSER
-from experiments.record import RunFolder, read_json
+from experiments.record import RunFolder, last_line, read_json
 from experiments.scenario import ClientKind, Scenario
 from proxy.certificates import certificates_in
 
@@ -17,8 +17,8 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
     plan, certificates = str(folder.client / "plan.json"), certificates_in(folder.asked)
     if scenario.client is ClientKind.CHROMIUM:
         words = (plan, str(certificates.chain), str(folder.client), tools.programs[BROWSER])
-        return (python, "-m", "client.chromium", *words)
-    return (python, "-m", "client", plan, str(certificates.ca), str(folder.client))
+        return (python, "-P", "-m", "client.chromium", *words)
+    return (python, "-P", "-m", "client", plan, str(certificates.ca), str(folder.client))
 
 
 def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, Any]:
@@ -52,8 +52,7 @@ def check_browser(browser: Mapping[str, Any], favoured: str | None) -> None:
 
 def last_event_ns(folder: RunFolder) -> int:
     """When the browser last saw something: it is read from its net log some time after it has ended."""
-    *_, last = (folder.client / "events.jsonl").read_text().splitlines()
-    t_ns: int = json.loads(last)["t_ns"]
+    t_ns: int = last_line(folder.client / "events.jsonl")["t_ns"]
     return t_ns
 
 

@@ -24,7 +24,7 @@ from experiments.export import export
 from experiments.first_run import First, build_afterwards, first_run
 from experiments.guest import kernel
 from experiments.interruption import Interrupted, raise_interrupted
-from experiments.invocation import RUN_KNOBS, RunKnob, request_from, split_words, words_of_make
+from experiments.invocation import RUN_KNOBS, RunKnob, ignored, request_from, split_words, words_of_make
 from experiments.knobs import KNOBS, Knob
 from experiments.programs import absences
 from experiments.record import wrecks
@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.kept = None  # once there is something: says what
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
-    raise_interrupted()
     try:
+        raise_interrupted()
         code = int(options.do(options, report))
         sys.stdout.flush()
         return code
@@ -58,10 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LabError as error:
         report.complain(str(error))
         return 1
+    except OSError as error:  # a full disk, for one
+        report.complain(f"{error.filename or 'writing'}: {error.strerror or error}; {_kept(options)}")
+        return 1
     except Interrupted as interruption:
-        kept = options.kept() if options.kept else "nothing was kept"
-        report.complain(f"interrupted by {interruption.name}; {kept}")
+        report.complain(f"interrupted by {interruption.name}; {_kept(options)}")
         return interruption.code
+
+
+def _kept(options: argparse.Namespace) -> str:
+    """What there is, although it did not come to its end."""
+    return str(options.kept()) if options.kept else "nothing was kept"
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -176,16 +183,20 @@ def _all_knobs() -> list[Knob | RunKnob]:
     return [*KNOBS.values(), *RUN_KNOBS.values()]
 
 
-def _words(options: argparse.Namespace) -> dict[str, str]:
+def _words(options: argparse.Namespace, report: Report) -> dict[str, str]:
     words = list(options.words)
     if options.from_make:
         words += words_of_make()
-    given = {knob.name: value for knob in _all_knobs() if (value := getattr(options, knob.name, None)) is not None}
-    return split_words(words) | given
+    for knob in _all_knobs():
+        if (value := getattr(options, knob.name, None)) is not None:
+            words.append(f"{knob.name}={value}")
+    for sentence in ignored(words):
+        report.note(sentence)
+    return split_words(words)
 
 
 def _run(options: argparse.Namespace, report: Report) -> int:
-    words = _words(options)
+    words = _words(options, report)
 
     def build() -> None:
         _build_kernel(report)
@@ -232,7 +243,7 @@ def _present(folder: Path, report: Report) -> int:
 def _reproduce(options: argparse.Namespace, report: Report) -> int:
     from experiments.studies.reproduce import reproduce  # figures, which take half a second to import
 
-    return 0 if reproduce(_words(options), options.out, report) else 1
+    return 0 if reproduce(_words(options, report), options.out, report) else 1
 
 
 def _figures(options: argparse.Namespace, report: Report) -> int:
@@ -301,24 +312,24 @@ def _agreement(options: argparse.Namespace, report: Report) -> int:
 def _auto(options: argparse.Namespace, report: Report) -> int:
     from experiments.studies import auto  # figures, which take half a second to import
 
-    return 0 if auto.write(options, _words(options), report) else 1
+    return 0 if auto.write(options, _words(options, report), report) else 1
 
 
 def _matrix(options: argparse.Namespace, report: Report) -> int:
     from experiments.studies import matrix  # figures, which take half a second to import
 
-    return 0 if matrix.write(options, _words(options), report) else 1
+    return 0 if matrix.write(options, _words(options, report), report) else 1
 
 
 def _demo(options: argparse.Namespace, report: Report) -> int:
-    demo.serve(options, _words(options), report)
+    demo.serve(options, _words(options, report), report)
     return 0
 
 
 def _slides(options: argparse.Namespace, report: Report) -> int:
     from experiments.demo import slides  # figures, which take half a second to import
 
-    report.exported(slides.export(_words(options), options.out, report), [])
+    report.exported(slides.export(_words(options, report), options.out, report), [])
     return 0
 
 

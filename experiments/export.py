@@ -1,13 +1,13 @@
 """`priolab export`: an experiment's results into the files of a format, whole or not at all."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from analysis.exports.formats import FORMATS, File, lacking
 from analysis.exports.recording import album
+from analysis.files import write_all
 from analysis.journals import FolderError
 from analysis.load import load_experiment
 from experiments.errors import ScenarioError, StepFailed, Unavailable
@@ -41,7 +41,10 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
         raise StepFailed(_STEP, str(error)) from error
     if not recorded.recordings:
         raise StepFailed(_STEP, f"{folder}: no run is ok: {', '.join(recorded.left_out)}")
-    paths = _places(files, folder / "exports" if out is None else out)
+    own = folder / "exports"
+    if out is None and own.is_symlink():
+        raise StepFailed(_STEP, f"{own} is a symlink, and leads elsewhere; name the place with --out")
+    paths = _places(files, own if out is None else out)
     _write(files, paths)
     notes = [f"left out: {name}" for name in recorded.left_out]
     if chosen.samples:
@@ -63,16 +66,9 @@ def _places(files: Sequence[File], out: Path) -> list[Path]:
 
 def _write(files: Sequence[File], paths: Sequence[Path]) -> None:
     """Each appears whole, and none before all have been written."""
-    new = [path.with_name(f".{path.name}.new") for path in paths]
     try:
-        for file, temporary in zip(files, new, strict=True):
-            temporary.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(file.content)
-        for temporary, path in zip(new, paths, strict=True):
-            temporary.replace(path)
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_all({path: file.content for file, path in zip(files, paths, strict=True)})
     except OSError as error:
         raise StepFailed(_STEP, f"{error.filename or paths[0]} cannot be written: {error.strerror}") from error
-    finally:
-        for temporary in new:
-            with suppress(OSError):
-                temporary.unlink()

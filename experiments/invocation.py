@@ -3,7 +3,7 @@
 import difflib
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,11 @@ from proxy.tuner.tuner import TunerKind
 
 _MOST_REPETITIONS = 1000
 _LARGEST_SEED = 2**32 - 1
+_SHORTEST_DEADLINE_NS = 10**8
+_LONGEST_DEADLINE_NS = 86_400 * 10**9
+_LONGEST_NAME_BYTES = 200
+"""A file system takes 255; an experiment's own name, and more, is put behind it."""
+
 _MAKE_VARIABLE = "PRIOLAB_KNOBS"
 
 
@@ -45,7 +50,7 @@ def _deadline(text: str) -> int | None:
     if text == "auto":
         return None
     deadline_ns = units.parse_time_ns(text)
-    if deadline_ns <= 0:
+    if not _SHORTEST_DEADLINE_NS <= deadline_ns <= _LONGEST_DEADLINE_NS:
         raise ValueError("out of range")
     return deadline_ns
 
@@ -59,8 +64,10 @@ def _tuner(text: str) -> TunerKind | None:
 
 
 def _path(text: str) -> Path:
-    if not text:
-        raise ValueError("empty")
+    if not text or not text.isprintable():
+        raise ValueError("empty, or not to be printed")
+    if any(len(part.encode()) > _LONGEST_NAME_BYTES for part in Path(text).parts):
+        raise ValueError("longer than a name may be")
     return Path(text).expanduser()
 
 
@@ -147,14 +154,14 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 name="DEADLINE",
                 default="auto",
                 parse=_deadline,
-                allowed="a time such as 90s, or auto",
+                allowed="a time such as 90s, from 100ms to 86400s, or auto",
                 meaning="longest page load in link time; auto follows from the link",
             ),
             RunKnob(
                 name="RESULTS",
                 default="results",
                 parse=_path,
-                allowed="a folder that can be written",
+                allowed=f"a folder that can be written; printable, no name above {_LONGEST_NAME_BYTES} bytes",
                 meaning="where the folders with results go",
             ),
         )
@@ -172,6 +179,17 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
         check_name(name)
         knobs[name] = value
     return knobs
+
+
+def ignored(words: Sequence[str]) -> Iterator[str]:
+    """A sentence for each knob that changes nothing: given before by other words, or by the environment alone."""
+    counts = split_words(words)
+    for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
+        if counts[name] != value:
+            yield f"{name}={value} changes nothing: {name}={counts[name]} comes after it"
+    for name in (*KNOBS, *RUN_KNOBS):
+        if name in os.environ and name not in counts:
+            yield f"{name}={os.environ[name]} of the environment changes nothing: a knob is a word of the command line"
 
 
 def check_name(name: str) -> None:

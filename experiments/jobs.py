@@ -2,7 +2,8 @@
 
 Rules:
 1. One thread. Whatever interrupts it (Ctrl-C, SIGTERM, an error) ends every job on the way out.
-2. A job is the keeper's child: even if the lab is killed outright, the keeper ends it.
+2. A job is the keeper's child: even if the lab is killed outright, the keeper ends it. If the keeper is killed, the lab
+   ends it: all of a job's processes have its scratch folder in their environment.
 3. A job's lines that begin with "@ " are its progress; all its lines go to its log.
 4. What cannot begin now, because others have what it needs, begins when one of those has ended.
 """
@@ -10,12 +11,13 @@ Rules:
 import os
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +30,9 @@ from experiments.processes import last_lines, program_environment
 _PROGRESS = "@ "
 _STOP_S = 90.0
 _SAID_BYTES = 4096
+_DESERTED_S = 1.0
+_GONE_S = 5.0
+_MARK = "PRIOLAB_JOB"
 
 
 def make_scratch() -> Path:
@@ -77,6 +82,7 @@ class _Job:
         self._rest = b""
         self._said = b""
         self._log = task.log.open("wb")
+        self._deserted_s: float | None = None
         self._claim = processors.claim() if task.one_cpu else None
         try:
             command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self._scratch)]
@@ -88,7 +94,7 @@ class _Job:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 bufsize=0,
-                env=program_environment(),
+                env=program_environment() | {_MARK: str(self._scratch)},
             )
         except BaseException:
             self._log.close()
@@ -108,7 +114,17 @@ class _Job:
 
     @property
     def overdue(self) -> str | None:
-        return self.task.overdue(self.wall_s)
+        return self._deserted() or self.task.overdue(self.wall_s)
+
+    def _deserted(self) -> str | None:
+        """That the keeper has ended for a while, and yet somebody holds the end of its pipe."""
+        if self._process.poll() is None:
+            return None
+        now_s = time.monotonic()
+        self._deserted_s = self._deserted_s or now_s
+        if now_s - self._deserted_s < _DESERTED_S:
+            return None
+        return str(StepFailed(self.task.name, f"its keeper ended with {self._process.returncode}", self.task.log))
 
     @property
     def wall_s(self) -> float:
@@ -140,6 +156,8 @@ class _Job:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._process.returncode < 0:
+            _kill_marked(self._scratch)
         self._give_up_processor()
         self._log.close()
         if self._process.stdout is not None:
@@ -149,6 +167,25 @@ class _Job:
     def _give_up_processor(self) -> None:
         if self._claim:
             self._claim.give_up()
+
+
+def _kill_marked(scratch: Path) -> None:
+    """Kill what a keeper that was killed itself has left behind."""
+    mark = f"{_MARK}={scratch}".encode()
+    end_s = time.monotonic() + _GONE_S
+    while (left := list(_marked(mark))) and time.monotonic() < end_s:
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_GONE_S / 100)
+
+
+def _marked(mark: bytes) -> Iterator[int]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    yield int(entry.name)
 
 
 def run_all(

@@ -13,7 +13,7 @@ from experiments.scenario import ClientKind, Scenario, as_document
 from netem.calibration import Tolerance
 
 _WHAT = {FIRST: "how late the first packet of a resource came", SCRIPT: "how late the origin had the script"}
-_ROUND_TRIPS = 2
+ROUND_TRIPS = 2
 """Before a first byte: the page's and the resource's."""
 _WAITED = "how long packets lay in the kernel before the client read them (median)"
 
@@ -41,7 +41,7 @@ def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
         if name in observed:
             late = Late(**observed[name])
             of_rate_ns = round(tolerance.rate * (late.first_byte_ns - late.late_ns))
-            most_ns = max(_ROUND_TRIPS * tolerance.round_trip_ns, of_rate_ns)
+            most_ns = max(ROUND_TRIPS * tolerance.round_trip_ns, of_rate_ns)
             _at_most(_WHAT[name], most_ns, late.late_ns)
     if observed["waited_p50_ns"] is not None:
         _at_most(_WAITED, tolerance.round_trip_ns, observed["waited_p50_ns"])

@@ -17,6 +17,7 @@ from experiments.rate_steps import Span
 from experiments.record import RunFolder
 from experiments.scenario import ClientKind, Scenario
 from netem.calibration import Tolerance
+from netem.carried import Received
 from netem.shaper import Shaper
 from proxy.sampler import read_process_samples
 from proxy.server import catalogue
@@ -52,8 +53,8 @@ def load_pages(
     at_work: tuple[ActiveLink, ActiveTuner | None],
     conditions: Conditions,
     tools: Tools,
-) -> Span:
-    """When the measured load was."""
+) -> tuple[Span, Received]:
+    """When the measured load was, and what the link carried from the front during all of them."""
     link, tuner = at_work
     plan = _plan(places, scenario, conditions)
     plan_file = folder.client / "plan.json"
@@ -75,6 +76,7 @@ def load_pages(
                 link.begin(t_ns)
 
     over_tcp = catalogue()[scenario.server].over_tcp
+    before = link.carried()
     with (
         places.sampling(servers[0], folder.front, conditions.sample_ns) if over_tcp else _nothing(folder) as look,
         Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
@@ -92,14 +94,15 @@ def load_pages(
             look(time.monotonic_ns())
         client.check_success()
         ended_ns = time.monotonic_ns() if scenario.client is ClientKind.H2 else last_event_ns(folder)
+    span, came = Span(began_ns=began_ns, ended_ns=ended_ns), link.carried().since(before)
     if not over_tcp:
-        return Span(began_ns=began_ns, ended_ns=ended_ns)
+        return span, came
     last_ns = max((sample.t_ns for sample in read_process_samples(folder.front / "process.jsonl")), default=ended_ns)
     if ended_ns - last_ns > _UNSEEN_NS:
         raise InvalidRun(
             "time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", ended_ns - last_ns
         )
-    return Span(began_ns=began_ns, ended_ns=ended_ns)
+    return span, came
 
 
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:

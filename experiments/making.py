@@ -4,11 +4,12 @@ Experiments and sweeps differ in which runs they want and where the folders go; 
 """
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.contradictions import Allowance, Contradiction, contradictions, outside
 from analysis.findings import NOTHING, findings
 from analysis.journals import FolderError
 from analysis.load import load_evidence, load_layers
@@ -16,7 +17,7 @@ from experiments import capture
 from experiments.errors import InvalidRun, LabError, StepFailed
 from experiments.fabrics.fabric import Fabric
 from experiments.instruments import instruments
-from experiments.lateness import check_lateness, observed_lateness
+from experiments.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from experiments.loading import SERVER_NAME
 from experiments.order import Order, Tools
 from experiments.processes import tail
@@ -24,8 +25,12 @@ from experiments.programs import BROWSER, DRIVER
 from experiments.record import RUN_FORMAT, RunFolder, read_json, write_json
 from experiments.request import Arm, Manner
 from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario, as_document
+from netem.calibration import Tolerance
 from proxy.certificates import issue
 from proxy.server import catalogue
+
+_MOMENT_NS = 10**6
+"""By which moments of one clock may be off between two logs: stamps of packets are another clock's."""
 
 _WALL_LIMIT_S = 300.0
 _SLOWEST_BYTES_PER_S = 200_000
@@ -217,6 +222,7 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     expected_loads = scenario.reloads + 1
     traits = catalogue()[scenario.server].traits
     evidence, layers = load_evidence(folder.path), load_layers(folder.path)
+    _none_of(outside(evidence))
     found = findings(evidence, layers, as_document(scenario), traits)
     if len(found["loads"]) != expected_loads:
         raise StepFailed("the client", f"{len(found['loads'])} of {expected_loads} loads are complete", folder.client)
@@ -224,4 +230,20 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
         observed["lateness"] = late = observed_lateness(folder, evidence, layers, scenario)
         if late:
             check_lateness(late, manner.fabric.tolerance)
+    allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
+    _none_of(contradictions(evidence, layers, as_document(scenario), allowance))
     return found
+
+
+def _none_of(found: Iterable[Contradiction]) -> None:
+    """Raises InvalidRun with the first, if there is one."""
+    for each in found:
+        raise InvalidRun(each.what, each.asked, each.seen)
+
+
+def _allowance(tolerance: Tolerance, resolution_ns: int | None) -> Allowance:
+    return Allowance(
+        rate=tolerance.rate,
+        moment_ns=_MOMENT_NS + (resolution_ns or 0),
+        late_ns=ROUND_TRIPS * tolerance.round_trip_ns,
+    )

@@ -13,7 +13,6 @@ import argparse
 import re
 import socket
 import ssl
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -32,7 +31,7 @@ from client.priorities import IMAGE, SCRIPT, First, Priorities
 from client.valve import MOST_STEPS
 from experiments.errors import ScenarioError, StepFailed
 from experiments.knobs import KNOBS
-from experiments.processes import Process
+from experiments.processes import Process, module
 from experiments.report import Report
 from netem import units
 
@@ -222,8 +221,7 @@ def _probe(question: _Question, target: _Target, folder: Path) -> Probe:
     folder.mkdir()
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
-    # -P: whatever stands in the folder where somebody asks is none of the lab's modules.
-    command = (sys.executable, "-P", "-m", "client", str(plan), str(target.ca), str(folder))
+    command = (*module("client"), str(plan), str(target.ca), str(folder))
     with Process(_STEP, command, folder / "output.log") as client:
         while not client.wait(_LOOK_S):
             pass

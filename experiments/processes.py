@@ -48,6 +48,11 @@ def program_environment(environment: Mapping[str, str] | None = None) -> dict[st
     return variables | {"PATH": search_path(environment), "TZ": "UTC"}
 
 
+def module(name: str) -> tuple[str, ...]:
+    """Begins the argument list of a module of the lab's. Nothing is imported from the folder it is started in."""
+    return (sys.executable, "-P", "-m", name)
+
+
 def die_with_parent() -> None:
     """In a child: be killed when the parent's thread ends, so that kill -9 of the lab leaves nothing running."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -89,8 +94,12 @@ def run(
     timeout_s: float = 30.0,
     environment: Mapping[str, str] | None = None,
     if_too_slow: str = CALMER,
+    folder: Path | None = None,
 ) -> str:
-    """Run a short command; its standard output. Raises StepFailed; TimedOut, with what can be done, if it is slow."""
+    """Run a short command; its standard output. Raises StepFailed; TimedOut, with what can be done, if it is slow.
+
+    folder: where it is started; None is where this process was.
+    """
     try:
         done = subprocess.run(
             command,
@@ -100,6 +109,7 @@ def run(
             timeout=timeout_s,
             check=False,
             env=program_environment(environment),
+            cwd=folder,
         )
     except FileNotFoundError:
         raise StepFailed(step, f"{command[0]} is not installed") from None

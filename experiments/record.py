@@ -59,6 +59,12 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
+def last_line(journal: Path) -> Any:
+    """The last line of a journal. Raises ValueError if there is none."""
+    *_, last = journal.read_text().splitlines()
+    return json.loads(last)
+
+
 class RunFolder:
     """Paths inside one run folder."""
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +18,7 @@ from analysis import ledger
 from experiments.doctor import Finding, Way
 from experiments.entries import LAYERS, Entry
 from experiments.experiment import Progress
+from experiments.printable import printable, shown
 from experiments.request import Request
 from experiments.scenario import as_document
 from netem import units, words
@@ -35,18 +35,22 @@ class Report:
     """
 
     def __init__(self, *, aside: bool = False) -> None:
-        self._console = Console(stderr=aside, highlight=False, soft_wrap=True)
+        self._console = Console(stderr=aside, highlight=False, soft_wrap=True, emoji=False)
         if not self._console.is_terminal:
             self._console.width = _WIDTH_OF_A_FILE
-        self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
     def say(self, text: str, style: str = "") -> None:
         """One line."""
-        self._console.print(escape(text), style=style)
+        self._console.print(shown(text), style=style)
 
     def complain(self, text: str) -> None:
         """One line on standard error."""
-        self._errors.print(f"[bold red]priolab:[/] {escape(text)}")
+        self._errors.print(f"[bold red]priolab:[/] {shown(text)}")
+
+    def note(self, text: str) -> None:
+        """Something that is good to know, on one line."""
+        self._console.print(f"[yellow]note:[/] {shown(text)}")
 
     def made_table(self, table: Table) -> None:
         """A table made elsewhere."""
@@ -111,7 +115,7 @@ class Report:
                 lines = [f"{name:<20} {text}" for name, text in steps.items() if text not in ("waiting", "ok")]
                 lines += [] if name in steps else [f"{name}: {step}"]
                 head = f"{done} of {len(steps)} runs done, {time.monotonic() - started:.0f} s"
-                live.update(Text("\n".join([head, *lines])))
+                live.update(Text(printable("\n".join([head, *lines]))))
 
             yield Progress(step=show, ended=lambda name, status, _: show(name, status), reused=self.reused)
 
@@ -162,27 +166,25 @@ class Report:
         for arm in summary["arms"]:
             word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
             cells = [column.cell(arm) for column in columns]
-            table.add_row(escape(arm["name"]), f"[{_STYLES.get(word, 'bold')}]{word}[/]", *cells)
+            table.add_row(shown(arm["name"]), f"[{_STYLES.get(word, 'bold')}]{word}[/]", *cells)
         self._console.print(table)
         for arm in summary["arms"]:
             if arm["verdict_reason"]:
                 verdict = f"[{_STYLES.get(arm['verdict'], 'bold')}]{arm['verdict']}[/]"
-                self._console.print(f"{escape(arm['name'])}: {verdict} - {escape(arm['verdict_reason'])}")
+                self._console.print(f"{shown(arm['name'])}: {verdict} - {shown(arm['verdict_reason'])}")
             if arm["status"] != "ok":
-                self._console.print(
-                    f"{escape(arm['name'])}: [bold red]{arm['status']}[/] - {escape(str(arm['reason']))}"
-                )
+                self._console.print(f"{shown(arm['name'])}: [bold red]{arm['status']}[/] - {shown(str(arm['reason']))}")
         self._loads(summary["arms"])
         self._ledgers(summary["arms"])
         for sentence in dict.fromkeys(sentence for arm in summary["arms"] for sentence in arm["warnings"]):
-            self._console.print(f"[yellow]note:[/] {escape(sentence)}")
+            self.note(sentence)
 
     def _ledgers(self, arms: Sequence[Mapping[str, Any]]) -> None:
         for arm in arms:
             if arm["ledger"]:
-                self._console.print(f"{escape(arm['name'])}: {escape(ledger.sentence(arm['ledger']))}")
+                self._console.print(f"{shown(arm['name'])}: {shown(ledger.sentence(arm['ledger']))}")
             elif arm["ledger_reason"]:
-                self._console.print(f"{escape(arm['name'])}: no ledger: {escape(arm['ledger_reason'])}")
+                self._console.print(f"{shown(arm['name'])}: no ledger: {shown(arm['ledger_reason'])}")
 
     def _loads(self, arms: Sequence[Mapping[str, Any]]) -> None:
         if not any(len(arm["loads"]) > 1 for arm in arms):
@@ -193,7 +195,7 @@ class Report:
         for number in range(1, most + 1):
             table.add_column(f"load {number}", justify="right")
         for arm in arms:
-            table.add_row(escape(arm["name"]), *(_seconds(load["script"]["first_byte_ms"]) for load in arm["loads"]))
+            table.add_row(shown(arm["name"]), *(_seconds(load["script"]["first_byte_ms"]) for load in arm["loads"]))
         self._console.print(table)
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -202,7 +204,7 @@ class Report:
         for heading in head:
             table.add_column(heading)
         for row in rows:
-            table.add_row(*map(escape, row))
+            table.add_row(*map(shown, row))
         self._console.print(table, soft_wrap=False)
 
     def figures(self, paths: Sequence[Path], folder: Path) -> None:
@@ -216,7 +218,7 @@ class Report:
         for path in paths:
             self.say(f"wrote {_short(path)}")
         for note in notes:
-            self._console.print(f"[yellow]note:[/] {escape(note)}")
+            self.note(note)
 
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
         """The named scenarios; then those that spoil the effect."""
@@ -235,7 +237,7 @@ class Report:
 
     def _entry(self, entry: Entry) -> None:
         knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
-        self._console.print(f"[bold]{escape(entry.name)}[/]  {escape(knobs)}")
+        self._console.print(f"[bold]{shown(entry.name)}[/]  {shown(knobs)}")
         self.say(f"    {entry.title}.")
         self.say(f"    Expect: {entry.expect}.")
 
@@ -246,7 +248,7 @@ class Report:
             table.add_column(heading)
         for finding in findings:
             usable = "[green]yes[/]" if finding.present else "[red]no[/]"
-            table.add_row(escape(finding.name), usable, escape(finding.detail), escape(finding.remedy))
+            table.add_row(shown(finding.name), usable, shown(finding.detail), shown(finding.remedy))
         self._console.print(table, soft_wrap=False)
 
     def ways(self, ways: Sequence[Way]) -> None:
@@ -256,7 +258,7 @@ class Report:
             table.add_column(heading)
         for way in ways:
             usable = "[green]yes[/]" if way.usable else "[red]no[/]"
-            table.add_row(way.fabric, way.shaper, usable, escape(way.reason), escape(way.remedy))
+            table.add_row(way.fabric, way.shaper, usable, shown(way.reason), shown(way.remedy))
         self._console.print(table, soft_wrap=False)
 
     def document(self, document: object) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.browsing import check_browser, observed_browser, payload_span
 from experiments.capture import capturing
+from experiments.carried import check_carried
 from experiments.environment import Environment
 from experiments.errors import InvalidRun
 from experiments.loading import SERVER_NAME, Conditions, load_pages
@@ -17,6 +18,7 @@ from experiments.places.egress import check_at, observed_at
 from experiments.places.places import (
     FRONT_PORT,
     ORIGIN_PORT,
+    ActiveLink,
     ActiveTuner,
     OriginSettings,
     Places,
@@ -24,15 +26,17 @@ from experiments.places.places import (
 from experiments.processes import Process
 from experiments.rate_steps import check_steps, observed_steps
 from experiments.record import RunFolder, read_json, write_json
-from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario
+from experiments.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
 from experiments.tuning import (
     NO_SOCKET,
     check_connection,
     check_ferry,
+    check_kept,
     check_live_socket,
     check_record,
     check_settings,
     check_tuned,
+    check_unchanged,
     live_socket_state,
 )
 from netem import calibration
@@ -86,13 +90,14 @@ def run_arm(
         link = stack.enter_context(starting)
         write_json(folder.asked / "link.json", link.commands)
         observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
-        observed |= _calibrate(places, scenario, conditions.tolerance, folder)
+        observed |= _calibrate(places, scenario, conditions.tolerance, folder, link)
 
         with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
             servers = (server, origin.process, *taps)
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
-                span = load_pages(places, scenario, folder, servers, (link, tuner), conditions, tools)
+                span, came = load_pages(places, scenario, folder, servers, (link, tuner), conditions, tools)
+        check_unchanged(observed, places.settings())
         if scenario.client is ClientKind.CHROMIUM:
             observed |= observed_browser(folder, environment.resolution_ns)
             check_browser(observed["browser"], scenario.priorities.favoured)
@@ -101,6 +106,7 @@ def run_arm(
         if front.settings.server.over_tcp:
             observed |= live_socket_state(sockets, processes)
             check_live_socket(scenario, observed)
+            check_carried(came, folder, scenario.client, sockets)
             check_connection(read_json(folder.client / "socket.json")["port"], processes, payload_span(folder))
             observed |= {"record_bytes": _largest_record(folder.client / "socket.json")}
             check_record(scenario, observed)
@@ -114,6 +120,8 @@ def run_arm(
         write_json(folder.link / "counters.json", counters)
         observed |= {"shaper_at": observed_at(counters)}
         check_at(scenario, counters)
+        if link.shaper is Shaper.NETEM and scenario.shaper_at is ShaperAt.LINK:
+            check_kept(scenario, counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
     # The link's record of them is complete when it has ended.
@@ -167,8 +175,12 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
     )
 
 
-def _calibrate(places: Places, scenario: Scenario, tolerance: Tolerance, folder: RunFolder) -> dict[str, Any]:
-    measured, attempts = places.calibrate(scenario.link, tolerance)
+def _calibrate(
+    places: Places, scenario: Scenario, tolerance: Tolerance, folder: RunFolder, link: ActiveLink
+) -> dict[str, Any]:
+    link.check_alive()
+    measured, attempts = places.calibrate(scenario.link, tolerance, link.pid)
+    link.check_alive()
     found = asdict(measured)
     write_json(folder.link / "calibration.json", found | {"attempts": attempts, "tolerance": asdict(tolerance)})
     for what, asked, seen in calibration.disagreements(scenario.link, measured, tolerance):

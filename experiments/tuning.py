@@ -6,6 +6,7 @@ from typing import Any
 
 from experiments.errors import QUIETER, InvalidRun
 from experiments.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario
+from netem import kept
 from netem.calibration import Tolerance
 from proxy.sampler import ProcessSample
 from proxy.socket_diag import SocketSample
@@ -38,6 +39,12 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
         _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
 
 
+def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Compare `Places.settings` after the loads with what they were before. Raises InvalidRun."""
+    for name, value in after.items():
+        _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
+
+
 def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:
     """What was seen of the live connection of the front. Raises InvalidRun if nothing was."""
     if not (sockets and processes):
@@ -47,7 +54,7 @@ def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[Proce
         "sndbuf_bytes": sockets[0].sndbuf_bytes,
         "sndbuf_most_bytes": max(sample.sndbuf_bytes for sample in sockets),
         "notsent_most_bytes": max(sample.notsent_bytes for sample in sockets),
-        "congestion_control": sockets[-1].congestion_control,
+        "congestion_control": ",".join(sorted({sample.congestion_control for sample in sockets})),
     }
 
 
@@ -106,6 +113,12 @@ def check_tuned(
         values += [decision.new_bytes for decision in made if sample.t_ns <= decision.t_ns <= next_ns]
         if sample.lowat_bytes not in values:
             raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", values, sample.lowat_bytes)
+
+
+def check_kept(scenario: Scenario, counters: Mapping[str, Any]) -> None:
+    """See to it that the kernel's qdiscs are at the end what the link was asked to be. Raises InvalidRun."""
+    for what, asked, seen in kept.changes(scenario.link, counters):
+        raise InvalidRun(f"the link after the loads, {what}", asked, seen)
 
 
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:

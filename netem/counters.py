@@ -35,7 +35,12 @@ def read(
 def _read_here() -> dict[str, Any]:
     state = router.State.read()
     found = read(state.shaper, devices=state.devices, ferry=router.FERRY, run=router.run)
-    told = {"shaper": state.shaper, "instead_of_netem": state.instead_of_netem, "commands": state.commands}
+    told = {
+        "shaper": state.shaper,
+        "instead_of_netem": state.instead_of_netem,
+        "commands": state.commands,
+        "to_front": state.to_front,
+    }
     return {**told, "counters": found}
 
 

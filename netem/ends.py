@@ -88,16 +88,19 @@ class _Bottleneck:
 class NearEnd:
     """Measures a link that is otherwise idle.
 
-    near is a UDP socket of the client's place; far the address where `respond` listens. A context: at its end the far
-    end is told that it is done.
+    near is a UDP socket of the client's place; far the address where `respond` listens. over: a descriptor that becomes
+    readable when nothing comes any more, such as a pidfd of who shapes the link. A context: at its end the far end is
+    told that it is done.
     """
 
-    def __init__(self, near: socket.socket, far: Address, link: Link) -> None:
+    def __init__(self, near: socket.socket, far: Address, link: Link, over: int | None = None) -> None:
         stamp_arrivals(near)
         near.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
         with suppress(PermissionError):
             near.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
         self._near = near
+        self._waited_for: list[socket.socket | int] = [near] if over is None else [near, over]
+        self._over = over
         self._far = far
         self._link = link
         self._round = 0
@@ -140,9 +143,18 @@ class NearEnd:
         while (left_s := deadline_s - time.monotonic()) > 0:
             self._request(1, _SMALL_PAYLOAD_BYTES)
             # Any answer will do: on a link slower than it should be it is one to an earlier question.
-            if select.select([self._near], [], [], min(again_s, left_s))[0]:
-                return True
+            readable = self._comes(min(again_s, left_s))
+            if readable or self._is_over:
+                return readable
         return False
+
+    def _comes(self, patience_s: float) -> bool:
+        """Whether a datagram is there before so much time has passed, or all is over."""
+        return self._near in select.select(self._waited_for, [], [], patience_s)[0]
+
+    @property
+    def _is_over(self) -> bool:
+        return self._over is not None and bool(select.select([self._over], [], [], 0)[0])
 
     def _request(self, datagrams: int, size_bytes: int) -> None:
         self._round += 1
@@ -154,7 +166,7 @@ class NearEnd:
         arrivals: list[Arrival] = []
         while len(arrivals) < datagrams:
             patience_s = self._patience_s(1 if arrivals else datagrams)
-            if not select.select([self._near], [], [], patience_s)[0]:
+            if not self._comes(patience_s):
                 break
             answer, ancillary, _, _ = self._near.recvmsg(2048, ANCILLARY_BYTES)
             arrived_ns = arrival_ns(ancillary, _OLDEST_STAMP_NS)

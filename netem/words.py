@@ -8,6 +8,8 @@ from typing import Any
 from netem import tc, units
 from netem.link import Link, RateStep
 
+_SHORTEST_DELAY_NS = 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Word:
@@ -30,6 +32,8 @@ def _rate(text: str) -> int | None:
 def parse_delay_ns(text: str) -> int:
     """A time that a Link may have as its delay. Raises ValueError."""
     delay_ns = units.parse_time_ns(text)
+    if 0 < delay_ns < _SHORTEST_DELAY_NS:
+        raise ValueError("shorter than tc tells apart")
     Link(rate_bit_s=None, delay_ns=delay_ns)
     return delay_ns
 
@@ -85,13 +89,13 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             field="delay_ns",
             default="300ms",
             parse=parse_delay_ns,
-            allowed="a tc time such as 300ms or 0.3s, from 0ms to 60s",
+            allowed="a tc time such as 300ms or 0.3s: 0ms, or 1us to 60s",
         ),
         "DELAY_UP": Word(
             field="delay_up_ns",
             default="0ms",
             parse=parse_delay_ns,
-            allowed="a tc time such as 20ms, from 0ms to 60s",
+            allowed="a tc time such as 20ms: 0ms, or 1us to 60s",
         ),
         "QUEUE": Word(
             field="queue_packets",

@@ -16,6 +16,8 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from analysis.files import write, write_all
+
 _PNG_SCALE = 1.25
 _VEGA_LITE = alt.SCHEMA_VERSION.lstrip("v").rpartition(".")[0]
 
@@ -61,8 +63,7 @@ def save_declaration(declaration: Mapping[str, Any], folder: Path, name: str) ->
         folder / f"{name}.png": png(svg),
         folder / f"{name}.html": page(declaration, name).encode(),
     }
-    for path, content in files.items():
-        _write(path, content)
+    write_all(files)
     return list(files)
 
 
@@ -113,7 +114,7 @@ def _program() -> str:
     program: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_VEGA_LITE)
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        _write(kept, program.encode())
+        write(kept, program.encode())
     except OSError:  # a home that is not writable only costs time
         pass
     return program
@@ -121,12 +122,3 @@ def _program() -> str:
 
 def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "priolab"
-
-
-def _write(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

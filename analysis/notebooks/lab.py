@@ -40,7 +40,7 @@ def sweep(*words: str) -> Sweep:
 
 def _folder(command_name: str, words: Sequence[str]) -> Path:
     words = (*words, "REUSE=yes", f"RESULTS={_RESULTS}")
-    command = [sys.executable, "-m", "experiments.cli", command_name, *words, "--print-folder"]
+    command = [sys.executable, "-P", "-m", "experiments", command_name, *words, "--print-folder"]
     with subprocess.Popen(
         command, cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     ) as process:

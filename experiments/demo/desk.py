@@ -15,7 +15,6 @@ import contextlib
 import ctypes
 import itertools
 import signal
-import sys
 import traceback
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ from experiments.demo.showing import Shown
 from experiments.errors import LabError, ScenarioError
 from experiments.invocation import request_from
 from experiments.knobs import KNOBS, scenario_from
-from experiments.processes import program_environment
+from experiments.processes import module, program_environment
 from experiments.request import Request
 
 _PR_SET_PDEATHSIG = 1
@@ -167,7 +166,7 @@ class Desk:
     async def _run(self, job: Job) -> tuple[int, list[str], str]:
         """Exit code, last lines of what it said, and what it printed. Raises OSError if it cannot be started."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "experiments.cli", "run", "--print-folder", *job.words),
+            *(*module("experiments"), "run", "--print-folder", *job.words),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

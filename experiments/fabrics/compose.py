@@ -1,7 +1,6 @@
 """Containers: real time, the services of compose.yaml."""
 
 import platform
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,6 +13,7 @@ from experiments.order import Order, Tools
 from experiments.places import engine
 from experiments.places.containers import Containers, project_name
 from experiments.places.places import Places
+from experiments.processes import module
 from experiments.programs import unknown
 from experiments.record import RunFolder
 from experiments.scenario import ClientKind, Scenario, ShaperAt
@@ -98,7 +98,7 @@ class Compose:
         afterwards.write_text(engine.removal(project_name(folder)))
         afterwards.chmod(0o755)
         told = (f"TMPDIR={scratch}", f"{engine.ARM_TAG}={engine.tag()}")
-        return ["env", *told, sys.executable, "-m", "experiments.arm", str(folder.path)]
+        return ["env", *told, *module("experiments.arm"), str(folder.path)]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Containers of a project of their own."""

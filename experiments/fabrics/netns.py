@@ -2,7 +2,6 @@
 
 import os
 import platform
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -82,7 +81,7 @@ class Netns:
             afterwards = scratch / "afterwards"
             afterwards.write_text(cgroup.removal(cgroup.name_of(folder), scratch))
             afterwards.chmod(0o755)
-        arm = [sys.executable, "-m", "experiments.arm", str(folder.path)]
+        arm = [*processes.module("experiments.arm"), str(folder.path)]
         return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:

@@ -12,7 +12,7 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,9 @@ _TARBALL = re.compile(r"linux-(?:source-)?(\d+)\.(\d+)(?:\.\d+)*(?:-.*)?\.tar(?:
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _DISTRIBUTION = Path("/usr/src")
 _LISTS = Path("/etc/apt")
-_URI = re.compile(r"\S+://\S+/debian/?(?=\s|$)")
+_ARCHIVE = "debian"
+_SECURITY = "debian-security"  # has newer sources of a stable suite than the archive
+_WITHOUT_SECURITY = "sid"
 _NAME_IT = "name one: make kernel KERNEL=/path/linux-7.2.tar.xz"
 _DEADLINE_S = 1800.0
 _POLL_S = 0.5
@@ -127,8 +129,9 @@ def _tarballs(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.glob("linux-*.tar*")) if version_of(path) and path.is_file())
 
 
-def mirrors(folder: Path) -> list[str]:
-    """URIs of the Debian archive in this machine's package sources, each once."""
+def mirrors(folder: Path, archive: str = _ARCHIVE) -> list[str]:
+    """URIs of that archive in this machine's package sources, each once."""
+    uri_of_it = re.compile(rf"\S+://\S+/{archive}/?(?=\s|$)")
     texts = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
     lines = [
         line
@@ -137,22 +140,22 @@ def mirrors(folder: Path) -> list[str]:
         for line in file.read_text(errors="replace").splitlines()
         if not line.lstrip().startswith("#")
     ]
-    return list(dict.fromkeys(uri.rstrip("/") for line in lines for uri in _URI.findall(line)))
+    return list(dict.fromkeys(uri.rstrip("/") for line in lines for uri in uri_of_it.findall(line)))
 
 
 def _fetch(version: Version, tell: Callable[[str, float], None]) -> Path:
     """Debian's package of that source, from the suite that has it, with a configuration of apt's of our own."""
     what, package = f"fetching Linux {words(version)}", f"linux-source-{words(version)}"
-    found = mirrors(_LISTS)
     if version not in _SUITES:
         raise Unavailable(what, f"no suite is known that has {package}", _NAME_IT)
-    if not found or not _KEYRING.exists():
-        lack = "no Debian archive among this machine's package sources" if not found else f"no {_KEYRING}"
+    archives = list(_archives(_SUITES[version]))
+    if not archives or not _KEYRING.exists():
+        lack = "no Debian archive among this machine's package sources" if not archives else f"no {_KEYRING}"
         raise Unavailable(what, lack, _NAME_IT)
     _kept().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=_kept()) as scratch:
         root = Path(scratch)
-        environment = _private_apt(root, found[0], _SUITES[version])
+        environment = _private_apt(root, archives)
         tell("looking for the source", 0.0)
         _run(["apt-get", "update", "-q"], root, environment, what)
         sized = _run(["apt-get", "download", "--print-uris", package], root, environment, what).split()
@@ -172,11 +175,20 @@ def _upstream(archive: str) -> str:
     return archive.split("_")[1].partition("-")[0]
 
 
-def _private_apt(root: Path, uri: str, suite: str) -> dict[str, str]:
+def _archives(suite: str) -> Iterator[tuple[str, str]]:
+    """URI and suite of what this machine knows to have packages of that suite; none without the archive itself."""
+    archive = mirrors(_LISTS)[:1]
+    yield from ((uri, suite) for uri in archive)
+    if archive and suite != _WITHOUT_SECURITY:
+        yield from ((uri, f"{suite}-security") for uri in mirrors(_LISTS, _SECURITY)[:1])
+
+
+def _private_apt(root: Path, archives: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Write apt's configuration; the environment to start it with."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (root / folder).mkdir(parents=True)
-    (root / "sources.list").write_text(f"deb [signed-by={_KEYRING}] {uri} {suite} main\n")
+    lists = (f"deb [signed-by={_KEYRING}] {uri} {suite} main\n" for uri, suite in archives)
+    (root / "sources.list").write_text("".join(lists))
     settings = {
         "Dir::State": root / "state",
         "Dir::State::lists": root / "state" / "lists",

@@ -38,6 +38,7 @@ from experiments.processes import Process, tail
 from experiments.record import RunFolder, write_json
 from experiments.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
+from netem.carried import received
 from netem.link import Link
 from netem.shaper import Shaper
 from proxy.front import Front
@@ -195,16 +196,19 @@ class Containers:
             yield ActiveLink(
                 shaper=Shaper(state["shaper"]),
                 instead_of_netem=state["instead_of_netem"],
+                pid=None,
                 commands=state["commands"],
                 check_alive=process.check_alive,
                 counters=lambda: json.loads(self._services.run("link", ask))["counters"],
+                carried=lambda: received(self._services.run("link", ["cat", "/proc/net/dev"]), state["to_front"]),
                 look=no_look,
                 begin=lambda began_ns: self._services.run("link", ["python3", "-m", "netem.control", str(began_ns)]),
             )
         self._rooms.collect("link")
 
-    def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
+    def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
         """Each end is a program in its place."""
+        del pid
         name = "calibration.json"
         write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
         self._rooms.hand_in()

@@ -4,6 +4,7 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,11 @@ def shaping(
         yield ActiveLink(
             shaper=Shaper.NETEM,
             instead_of_netem=None,
+            pid=None,
             commands=gate + rest,
             check_alive=lambda: None,
             counters=counters,
+            carried=partial(middle.received, TO_FRONT),
             look=queues.look,
             begin=lambda _: None,
         )

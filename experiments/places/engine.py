@@ -128,10 +128,10 @@ class Project:
         """words: what compose.yaml takes from the environment; override: a second file laid over it."""
         self.name = name
         try:
-            file = home.image_folder(tag()) / "compose.yaml"
+            self._folder = home.image_folder(tag())
         except OSError as error:
             raise StepFailed("gathering what images are made of", str(error)) from error
-        self._files = ["-f", str(file), *(["-f", str(override)] if override else [])]
+        self._files = ["-f", str(self._folder / "compose.yaml"), *(["-f", str(override)] if override else [])]
         self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
 
     def build(self, service: str) -> None:
@@ -169,7 +169,14 @@ class Project:
         environment = dict(os.environ) | self._words
         command = [*compose_command(), "--project-name", self.name, *self._files, *words]
         try:
-            processes.run(command, step=step, timeout_s=timeout_s, environment=environment, if_too_slow=_IF_TOO_SLOW)
+            processes.run(
+                command,
+                step=step,
+                timeout_s=timeout_s,
+                environment=environment,
+                if_too_slow=_IF_TOO_SLOW,
+                folder=self._folder,  # compose takes variables from a file .env in the folder it is started in
+            )
         except StepFailed as error:
             # Before its reason compose tells all it did, and the argument list is long.
             reason = error.reason.strip().splitlines()[-1]

@@ -19,6 +19,7 @@ from typing import Self
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
 from experiments.processes import Process
+from netem.carried import Received, read_counts, received
 from netlink.conversation import Conversation
 
 _CLONE_NEWNET = 0x4000_0000
@@ -129,6 +130,11 @@ class Namespace:
         """Value of a sysctl of the place, words separated by single spaces."""
         with self.entered():
             return " ".join(_sysctl(name).read_text().split())
+
+    def received(self, device: str) -> Received:
+        """What has come into a device of the place."""
+        with self.entered():
+            return received(read_counts(), device)
 
 
 def _sysctl(name: str) -> Path:

@@ -56,7 +56,7 @@ _CC = "net.ipv4.tcp_congestion_control"
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
-_FORKED = ("-m", "client")
+_FORKED = ("-P", "-m", "client")
 _FAR_END_S = 5.0
 
 
@@ -191,13 +191,17 @@ class Namespaces:
         router = Router(self._link, self._usual, self._scratch / "ferry")
         return router.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
-    def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
+    def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
         """Both ends are sockets of this process; the far one is served by a thread. Raises Unavailable."""
         with self._client.entered():
             near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with self._front.entered():
             far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with near, far:
+        with near, far, ExitStack() as stack:
+            over = None
+            if pid is not None:
+                over = os.pidfd_open(pid)
+                stack.callback(os.close, over)
             near.bind((self.addresses.client, 0))
             far.bind((self.addresses.front, 0))
             if self._bottleneck_at is ShaperAt.FRONT:
@@ -205,7 +209,7 @@ class Namespaces:
             # A daemon: should the last datagram be lost, it must not keep the lab from ending.
             far_end = threading.Thread(target=respond, args=(far,), daemon=True)
             far_end.start()
-            with NearEnd(near, far.getsockname(), link) as end:
+            with NearEnd(near, far.getsockname(), link, over) as end:
                 result = end.until_within(tolerance)
             far_end.join(_FAR_END_S + link.round_trip_ns / 10**9)
         return result
@@ -261,7 +265,7 @@ class Namespaces:
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
         """In the client's namespace."""
-        if self._forks_client and tuple(command[1:3]) == _FORKED:
+        if self._forks_client and tuple(command[1:4]) == _FORKED:
             with self._client.entered():
                 return CopiedProcess("the client", partial(_become_client, command), log, stdout)
         return self._client.start("the client", command, log, stdout=stdout)
@@ -269,7 +273,7 @@ class Namespaces:
 
 def _become_client(command: Sequence[str]) -> int:
     """What `python -m client ...` does."""
-    sys.argv = ["client", *command[3:]]
+    sys.argv = ["client", *command[4:]]
     return client.main()
 
 

@@ -13,6 +13,7 @@ from experiments.processes import Process
 from experiments.record import RunFolder
 from experiments.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
+from netem.carried import Received
 from netem.link import Link
 from netem.shaper import Shaper
 from proxy.front import Front
@@ -63,21 +64,24 @@ Look = Callable[[int], int | None]
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveLink:
-    """The link at work. shaper is what it is made of; commands is what made it.
+    """The link at work. shaper is what it is made of; commands is what made it; pid, of who shapes it, if it is not the
+    kernel and can be seen from here.
 
     instead_of_netem: why SHAPER=auto did not take netem; None if it did, or if a shaper was asked for.
 
     check_alive raises StepFailed if it has ended; counters gives what went over it, by direction. look does what is due
     and nobody else does: notes down its queue, makes its rate steps; when it is the next time. begin tells it when the
     measured load began, from when these count; what was made is in changes.jsonl when the link has ended. Both raise
-    StepFailed if it cannot.
+    StepFailed if it cannot. carried is what has come from the front so far, shaped or not.
     """
 
     shaper: Shaper
     instead_of_netem: str | None
+    pid: int | None
     commands: Sequence[Sequence[str]]
     check_alive: Callable[[], None]
     counters: Callable[[], Mapping[str, Any]]
+    carried: Callable[[], Received]
     look: Look
     begin: Callable[[int], object]
 
@@ -146,8 +150,11 @@ class Places(Protocol):
         Its queue is noted down in the folder every so often, with None not at all.
         """
 
-    def calibrate(self, link: Link, tolerance: Tolerance) -> tuple[Calibration, int]:
-        """Measure the link until it is within tolerance, a few times at most: the result, and the attempts."""
+    def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+        """Measure the link until it is within tolerance, a few times at most: the result, and the attempts.
+
+        pid: of who shapes it; when that has ended, nobody waits for more.
+        """
 
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Look]:
         """Look at the front's side of the client's connection every so often, into the folder; with None, once."""

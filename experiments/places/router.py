@@ -1,6 +1,5 @@
 """The link's place as a network namespace that routes: who shapes it, and how the queue's journal is kept."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -11,7 +10,7 @@ from experiments.errors import StepFailed
 from experiments.places.namespace import Namespace
 from experiments.places.places import ActiveLink, Look, no_look
 from experiments.places.wiring import TO_CLIENT, TO_FRONT
-from experiments.processes import Process, wait_until
+from experiments.processes import Process, module, wait_until
 from netem import counters
 from netem.control import tell_begin
 from netem.ferry.process import Order
@@ -50,13 +49,15 @@ class Router:
             self._place.write_sysctl(name, value)
         journal = folder / "queue.jsonl"
         check_alive: Callable[[], None] = _nothing_to_check
+        pid = None
         look: Look = no_look
         begin: Callable[[int], object]
         with ExitStack() as stack:
             if shaper is Shaper.FERRY:
                 order = Order(link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self._ask)
                 begin = _as_step(partial(tell_begin, order.begin))
-                check_alive = stack.enter_context(self._start_ferry(order, folder)).check_alive
+                ferry = stack.enter_context(self._start_ferry(order, folder))
+                check_alive, pid = ferry.check_alive, ferry.pid
             else:
                 with self._place.entered():
                     queues = stack.enter_context(
@@ -67,11 +68,13 @@ class Router:
             yield ActiveLink(
                 shaper=shaper,
                 instead_of_netem=lack,
+                pid=pid,
                 commands=made,
                 check_alive=check_alive,
                 counters=lambda: counters.read(
                     shaper, devices=devices(link, TO_CLIENT, TO_FRONT), ferry=self._ask, run=self._place.run
                 ),
+                carried=partial(self._place.received, TO_FRONT),
                 look=look,
                 begin=begin,
             )
@@ -80,7 +83,7 @@ class Router:
     def _start_ferry(self, order: Order, folder: Path) -> Iterator[Process]:
         file = folder / "ferry.json"
         file.write_text(order.to_json())
-        command = (sys.executable, "-m", "netem.ferry", str(file))
+        command = (*module("netem.ferry"), str(file))
         with self._place.start(_FERRY, command, folder / "output.log") as ferry:
             wait_until(order.socket.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
             yield ferry

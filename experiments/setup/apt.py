@@ -2,7 +2,8 @@
 
 Rules:
 1. A package that brings a service does not start it: while packages are installed, policy-rc.d forbids that. One that
-   was there before is left as it is; ours has a line by which it is known again, if a set-up was killed.
+   was there before is left as it is. Ours forbids nothing any more when the set-up that made it has ended, even if it
+   was killed, and has a line by which the next knows it again.
 2. Set-ups side by side wait for each other, and for anybody else who installs packages.
 3. An interruption is handed on to apt-get alone, which ends in order, and waited for: dpkg is not torn out of its work.
 """
@@ -22,6 +23,9 @@ _LISTS = Path("/var/lib/apt/lists")
 _DPKG = Path("/var/lib/dpkg")
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _OURS = "# the priority lab's set-up made this, and removes it"
+_BEGAN = 19
+"""Of the fields in /proc/PID/stat after the name: when the process began."""
+
 _LOCKED = "Could not get lock"
 _PATIENCE_S = 300.0
 _RETRY_S = 2.0
@@ -83,7 +87,7 @@ class Installer:
             ours = not _POLICY.exists() or _OURS in _POLICY.read_text(errors="replace")
             try:
                 if ours:
-                    self._run(["tee", str(_POLICY)], text_in=f"#!/bin/sh\n{_OURS}\nexit 101\n")
+                    self._run(["tee", str(_POLICY)], text_in=_policy())
                     self._run(["chmod", "755", str(_POLICY)])
                 yield
             finally:
@@ -137,6 +141,17 @@ class Installer:
                 raise
         if process.returncode != 0:
             raise CannotInstall(complaint(said) or f"{command[0]} ended with {process.returncode}")
+
+
+def _policy() -> str:
+    """Forbids (101) while this process lives, known by its number and the moment it began; allows (0) afterwards."""
+    state = f"/proc/{os.getpid()}/stat"
+    began = Path(state).read_text().rpartition(")")[2].split()[_BEGAN]
+    return f"""#!/bin/sh
+{_OURS}
+set -- $(sed 's/.*)//' {state} 2>/dev/null)
+[ "${{{_BEGAN + 1}}}" != {began} ] || exit 101
+"""
 
 
 def complaint(said: str) -> str:

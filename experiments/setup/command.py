@@ -203,7 +203,7 @@ def _hint_at_npm() -> None:
 
 def _build_kernel(python: Path) -> None:
     """The one call at the end; a process of its own, because it draws with what the environment holds."""
-    command = [str(python), "-m", "experiments.cli", "kernel", "--quiet-if-present"]
+    command = [str(python), "-P", "-m", "experiments", "kernel", "--quiet-if-present"]
     with subprocess.Popen(command, cwd=ROOT) as building:
         try:
             code = building.wait()

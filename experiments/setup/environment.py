@@ -69,11 +69,11 @@ class Environment:
         is_new = not self._folder.exists()
         try:
             if not self._is_sound():
-                self._run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(self._folder)], "venv")
+                self._run([sys.executable, "-P", "-m", "venv", "--clear", "--without-pip", str(self._folder)], "venv")
                 # By itself, because venv keeps to itself what is wrong.
-                self._run([str(self.python), "-m", "ensurepip", "--upgrade", "--default-pip"], "ensurepip")
+                self._run([str(self.python), "-P", "-m", "ensurepip", "--upgrade", "--default-pip"], "ensurepip")
             what = f"{self._root}[{extra}]" if extra else str(self._root)
-            pip = [str(self.python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+            pip = [str(self.python), "-P", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
             self._run([*pip, "-c", str(self._root / "constraints.txt"), "-e", what], "pip")
             self.note_as_installed(extra)
         except OSError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from analysis.files import MOST_DOCUMENT_BYTES, content, parsed
 from experiments.errors import GridError, ScenarioError
 from experiments.invocation import unknown_knob
 from experiments.knobs import KNOBS
@@ -51,7 +52,7 @@ def named(text: str) -> SweepFile:
 def read(path: Path) -> SweepFile:
     """The file, its keys and types checked, its values not yet. Raises ScenarioError."""
     try:
-        document = tomllib.loads(path.read_text())
+        document = parsed(tomllib.loads, content(path, MOST_DOCUMENT_BYTES))
     except (OSError, ValueError) as error:
         raise ScenarioError("SWEEP", str(path), f"a readable TOML file ({error})") from error
     if unknown := set(document) - {"title", *_TABLES}:

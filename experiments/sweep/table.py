@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from rich.markup import escape
 from rich.table import Table
 
 from analysis.summary import arms
 from analysis.sweeps.networks import network_of
+from experiments.printable import shown
 from experiments.sweep import estimate
 from experiments.sweep.grid import Point
 
@@ -33,7 +33,7 @@ def expansion(points: Sequence[Point]) -> Table:
     table = _table("arm", "twin of", numbers=["link time"])
     for point in points:
         link_s = estimate.link_s(point.arm.scenario)
-        table.add_row(escape(point.arm.name), escape(point.twin_of or ""), f"{link_s:.1f} s")
+        table.add_row(shown(point.arm.name), shown(point.twin_of or ""), f"{link_s:.1f} s")
     return table
 
 
@@ -88,7 +88,7 @@ def results(sweep: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Table:
 def _add(table: Table, levels: Sequence[str], twin_of: str | None, outcome: Outcome) -> None:
     word = outcome.verdict if outcome.status == "ok" else outcome.status
     table.add_row(
-        *map(escape, levels),
+        *map(shown, levels),
         "twin" if twin_of else "",
         f"[{_STYLES.get(word or '', 'bold')}]{word}[/]",
         *map(_seconds, outcome.times_ms),

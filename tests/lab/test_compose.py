@@ -175,7 +175,7 @@ def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> No
 def test_a_killed_client_is_the_reason(lab: Lab) -> None:
     """The client is a program in its container; its end is seen from outside."""
     running = _until_loading(lab)
-    client = _process(lab, "client", "python3 -m client ")
+    client = _process(lab, "client", "python3 -P -m client ")
     assert b"TZ=UTC" in Path(f"/proc/{client}/environ").read_bytes().split(b"\0")
     os.kill(client, signal.SIGKILL)
     running.communicate(timeout=_END_S)

@@ -237,7 +237,7 @@ def test_one_arm_that_cannot_be_takes_the_other_with_it(demo: Demo, at: Visit) -
     with page.expect_response(re.compile("/cancel$")):
         _knob(page, "SERVER").select_option("h2o")
     expect(page.locator("#status.wrong #said")).to_contain_text("BUFFERING=off is not allowed")
-    _until(lambda: not any("experiments.cli run" in line for line in demo.lab.processes()))
+    _until(lambda: not any("experiments run" in line for line in demo.lab.processes()))
     assert not list(demo.lab.results.glob("*.partial"))
     assert demo.experiments() == before
 
@@ -259,11 +259,11 @@ def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
     before, arms = demo.experiments(), shown(page)
     _knob(page, "DELAY").select_option("20ms")
     expect(page.locator("#cancel")).to_be_visible(timeout=RUN_MS)
-    _until(lambda: any("priolab" in line or "experiments.cli run" in line for line in demo.lab.processes()))
+    _until(lambda: any("priolab" in line or "experiments run" in line for line in demo.lab.processes()))
     page.keyboard.press("Escape")
     expect(page.locator("#said")).to_have_text("Cancelled. What is shown was there before.")
     expect(page.locator("#cancel")).to_be_hidden()
-    _until(lambda: not any("experiments.cli run" in line for line in demo.lab.processes()))
+    _until(lambda: not any("experiments run" in line for line in demo.lab.processes()))
     _until(lambda: not list(demo.lab.results.glob("*.partial")))
     assert (page.locator("body").get_attribute("data-experiment") or "").split() == arms
     assert demo.experiments() == before

@@ -1,5 +1,6 @@
 """Near and far end back to back over loopback, and far ends that do what links do to datagrams."""
 
+import os
 import select
 import socket
 import struct
@@ -231,3 +232,21 @@ def test_a_process_that_wakes_late_does_not_make_the_link_slow(monkeypatch: pyte
         measured = near.calibrate(ANYTHING)
     assert measured.round_trip_ns is not None
     assert measured.round_trip_ns < 30 * MS
+
+
+def test_nobody_waits_for_a_link_that_has_ended() -> None:
+    """Whoever shapes it can be seen to end; nothing comes any more then."""
+    reading, writing = os.pipe()
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent,
+    ):
+        silent.bind(("127.0.0.1", 0))
+        slow = replace(UNLIMITED, delay_ns=60 * 10**9)
+        with NearEnd(near, silent.getsockname(), slow, over=reading) as end:
+            threading.Timer(0.2, os.close, [writing]).start()
+            began_s = time.monotonic()
+            measured, attempts = end.until_within(ANYTHING)
+            assert 0.1 < time.monotonic() - began_s < 10
+    os.close(reading)
+    assert (measured.round_trip_ns, attempts) == (None, 1)

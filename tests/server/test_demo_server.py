@@ -333,7 +333,7 @@ def test_a_job_that_there_is_not(demo: Demo, client: httpx.Client, number: str) 
 def _children(demo: Demo) -> list[str]:
     """Command lines of what the demo runs; a program that one of these is about to start has its words for a moment."""
     own = Path(f"/proc/{demo.process.pid}/task/{demo.process.pid}/children").read_text().split()
-    return [words for pid in own if "experiments.cli run" in (words := words_of(int(pid)))]
+    return [words for pid in own if "experiments run" in (words := words_of(int(pid)))]
 
 
 def _until(holds: Callable[[], bool], what: str) -> None:

@@ -38,10 +38,10 @@ def test_each_client_is_told_what_it_needs(folder: RunFolder) -> None:
     """The lab's own trusts the authority, the browser the front's key; and the browser is named."""
     plan, client, asked = folder.client / "plan.json", folder.client, folder.asked
     own = client_command(scenario_from({}), folder, "python3", Tools(programs={}, versions={}))
-    assert own == ("python3", "-m", "client", str(plan), str(asked / "ca.pem"), str(client))
+    assert own == ("python3", "-P", "-m", "client", str(plan), str(asked / "ca.pem"), str(client))
     chromium = client_command(scenario_from({"CLIENT": "chromium"}), folder, "python3", _TOOLS)
-    assert chromium[1:3] == ("-m", "client.chromium")
-    assert chromium[3:] == (str(plan), str(asked / "front.crt"), str(client), "/usr/bin/chromium")
+    assert chromium[1:4] == ("-P", "-m", "client.chromium")
+    assert chromium[4:] == (str(plan), str(asked / "front.crt"), str(client), "/usr/bin/chromium")
 
 
 @pytest.mark.parametrize(("name", "link_s"), [("maps", 3 * 12.5), ("modem", 3 * 97.0)])

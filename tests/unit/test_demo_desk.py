@@ -147,8 +147,8 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
     _run(scene())
     (line,) = child.begun()
     _, *words = line.split()
-    assert words[:4] == ["-m", "experiments.cli", "run", "--print-folder"]
-    knobs = {word.partition("=")[0] for word in words[4:]}
+    assert words[:5] == ["-P", "-m", "experiments", "run", "--print-folder"]
+    knobs = {word.partition("=")[0] for word in words[5:]}
     assert knobs == {*KNOBS, "FABRIC", "RESULTS", "CONTROL"}
     assert {"LOWAT=131072", "CONTROL=no", f"RESULTS={child.results}"} <= set(words)
 

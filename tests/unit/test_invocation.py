@@ -6,7 +6,7 @@ import pytest
 
 from experiments.entries import read_entry
 from experiments.errors import ScenarioError
-from experiments.invocation import request_from, split_words
+from experiments.invocation import ignored, request_from, split_words
 from experiments.request import arms_for
 
 
@@ -15,6 +15,17 @@ def test_split_words() -> None:
     words = ["swap", "LOWAT=16384", "CONTROL=no", "RESULTS=a=b", "LOWAT=none"]
     assert split_words(words) == {"SCENARIO": "swap", "LOWAT": "none", "CONTROL": "no", "RESULTS": "a=b"}
     assert split_words([]) == {}
+
+
+def test_knobs_that_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever gives one twice, or in the environment, is told."""
+    monkeypatch.setenv("LOWAT", "4096")
+    monkeypatch.setenv("CC", "bbr")
+    assert list(ignored(["swap", "LOWAT=16384", "CONTROL=no", "LOWAT=none", "LOWAT=none"])) == [
+        "LOWAT=16384 changes nothing: LOWAT=none comes after it",
+        "CC=bbr of the environment changes nothing: a knob is a word of the command line",
+    ]
+    assert list(ignored(["LOWAT=1", "CC=cubic"])) == []
 
 
 @pytest.mark.parametrize(
@@ -70,8 +81,12 @@ def test_how_to_run() -> None:
         ("CONTROL=maybe", "yes, no"),
         ("CAPTURE=maybe", "yes, no"),
         ("FABRIC=docker", "virtual"),
-        ("DEADLINE=0", "a time such as 90s, or auto"),
-        ("DEADLINE=90", "a time such as 90s, or auto"),
+        ("DEADLINE=0", "a time such as 90s, from 100ms to 86400s, or auto"),
+        ("DEADLINE=90", "a time such as 90s, from 100ms to 86400s, or auto"),
+        ("DEADLINE=1ns", "from 100ms to 86400s"),
+        ("DEADLINE=99999999999999999s", "from 100ms to 86400s"),
+        ("RESULTS=a\nb", "printable, no name above 200 bytes"),
+        (f"RESULTS=/tmp/{'a' * 300}", "no name above 200 bytes"),
         ("RESULTS=", "a folder that can be written"),
         ("SCENARIO=mops", "maps"),
         ("SCENARIO=/nowhere/mine.toml", "a readable TOML file"),

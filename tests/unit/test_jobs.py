@@ -1,5 +1,7 @@
 """Jobs, side by side: what waits for what, and when one is ended."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -69,3 +71,15 @@ def test_what_was_said_last(tmp_path: Path) -> None:
     job = replace(job, finished=lambda finish: said.append(finish.said))
     jobs.run_all([job], side_by_side=1, progress=lambda *_: None)
     assert said == ["@ so | long"]
+
+
+def test_a_killed_keeper_takes_the_job_with_it(tmp_path: Path) -> None:
+    """Also what does not end with it, and holds its output: the lab sees to that within seconds, and says why."""
+    ended: dict[str, str | None] = {}
+    stays = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(67.25)"
+    left = f"setsid {sys.executable} -c '{stays}' & kill -KILL $PPID; sleep 67.25"
+    patient = replace(task(tmp_path, "first", ended, lambda: ["sh", "-c", left]), overdue=lambda _: None)
+    jobs.run_all([patient], side_by_side=1, progress=lambda *_: None)
+    assert ended["first"] is not None
+    assert "its keeper ended with -9" in ended["first"]
+    assert "67.25" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.guest.build import options
 from experiments.guest.edits import CHANGES
 from experiments.guest.edits.edit import Change, Edit, Effect, Version
 
@@ -28,6 +29,21 @@ def test_a_change_is_made_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_change_is_for_some_versions(version: Version, *, needed: bool) -> None:
     """From the first it is needed for, and not from the one that does the like by itself."""
     assert _change(since=(6, 5), before=(6, 13)).is_needed(version) is needed
+
+
+@pytest.mark.parametrize(
+    ("version", "lines"),
+    [
+        ((6, 1), ["CONFIG_RANDOM_TRUST_CPU=y"]),
+        ((6, 12), []),
+        ((7, 2), ["CONFIG_STATIC_LINK=y", "CONFIG_UML_MAX_USERSPACE_ITERATIONS=0"]),
+    ],
+)
+def test_some_options_are_for_some_versions(version: Version, lines: list[str]) -> None:
+    """The lines that one version has and another does not."""
+    of_all = set.intersection(*(set(options(each)) for each in ((6, 1), (6, 12), (7, 2))))
+    assert sorted(set(options(version)) - of_all) == lines
+    assert "CONFIG_64BIT=y" in of_all
 
 
 def test_names_are_told_apart() -> None:

@@ -126,6 +126,28 @@ def test_mirrors(tmp_path: Path) -> None:
     (tmp_path / "sources.list.d/saved.bak").write_text("deb http://three.example/debian sid main\n")
     assert mirrors(tmp_path) == ["http://one.example/debian", "http://two.example/debian"]
     assert mirrors(tmp_path / "nowhere") == []
+    assert mirrors(tmp_path, "debian-security") == ["http://two.example/debian-security"]
+
+
+@pytest.mark.parametrize(
+    ("suite", "archives"),
+    [
+        (
+            "bookworm",
+            [("http://a.example/debian", "bookworm"), ("http://b.example/debian-security", "bookworm-security")],
+        ),
+        ("sid", [("http://a.example/debian", "sid")]),
+    ],
+)
+def test_a_stable_suite_has_newer_sources_in_its_security_archive(
+    suite: str, archives: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of Linux 6.1 was 6.1.192 there when the archive itself had 6.1.176."""
+    (tmp_path / "sources.list").write_text(
+        "deb http://a.example/debian trixie main\ndeb http://b.example/debian-security trixie-security main\n"
+    )
+    monkeypatch.setattr(source, "_LISTS", tmp_path)
+    assert list(source._archives(suite)) == archives
 
 
 def test_a_step_that_fails_is_told(folders: Path) -> None:

@@ -119,7 +119,7 @@ def test_the_target_is_autos() -> None:
         ({"QUEUE": "0"}, "QUEUE=0", "1 to 100000 packets"),
         ({"QUEUE": "100001"}, "QUEUE=100001", "1 to 100000 packets"),
         ({"DELAY": "300"}, "DELAY=300", "a tc time such as 300ms or 0.3s"),
-        ({"DELAY": "61s"}, "DELAY=61s", "from 0ms to 60s"),
+        ({"DELAY": "61s"}, "DELAY=61s", "0ms, or 1us to 60s"),
         ({"NATIVE": "on"}, "NATIVE=on", "off with SERVER=nginx"),
         ({"NATIVE": "maybe"}, "NATIVE=maybe", "on, off"),
         ({"BUFFERING": "maybe"}, "BUFFERING=maybe", "on, off"),

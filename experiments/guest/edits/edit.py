@@ -3,8 +3,8 @@
 Rules:
 1. A change says for which versions it is needed. Other versions are left alone: they do the like by themselves.
 2. Lines that are to be replaced stand once in their file. A wording is applied as a whole or not at all.
-3. A needed change that no wording fits is lacking. If it decides what a run comes to, nothing is built; otherwise runs
-   cost more, and the kernel's record names what it lacks.
+3. A needed change that no wording fits is lacking. If it decides what a run comes to, or keeps the host safe, nothing
+   is built; otherwise runs cost more, and the kernel's record names what it lacks.
 """
 
 from collections.abc import Mapping
@@ -20,6 +20,7 @@ class Effect(StrEnum):
     """What a change is made for."""
 
     RESULT = "result"
+    SAFETY = "safety"
     SPEED = "speed"
 
 

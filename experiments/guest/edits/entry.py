@@ -9,12 +9,18 @@ Rules:
    `fp_pid` is the process they are in, 0 when they are saved. tests/server/test_guest_kernel.py computes through all of
    that.
 2. A thread shares the address space its maker has; nothing of it has to be mapped again.
+3. A program is killed with its kernel. ptrace(2) would let go of it, and it would run on, its system calls the host's.
+   Newer kernels ask for a signal when their parent ends (stub_exe.c).
 """
 
 from experiments.guest.edits.edit import Change, Edit, Effect
 
 _HOST = "arch/um/os-Linux/skas/process.c"
 _PROCESS = "arch/um/kernel/process.c"
+
+_WITH_EXITKILL = "(void *)(PTRACE_O_TRACESYSGOOD | 1 << 20 /* PTRACE_O_EXITKILL */)"
+_STUB_IS_KILLED = Edit(_HOST, "(void *) PTRACE_O_TRACESYSGOOD", _WITH_EXITKILL)
+_COPY_IS_KILLED = Edit(_HOST, "(void *)PTRACE_O_TRACESYSGOOD", _WITH_EXITKILL)
 
 _KEEPS_FP = (  # rule 1
     Edit("arch/x86/um/shared/sysdep/ptrace.h", "	int is_user;\n};", "	int is_user;\n	int fp_pid;\n};"),
@@ -86,6 +92,12 @@ def _left_in_place(put: str, get: str) -> tuple[Edit, ...]:
 
 
 CHANGES = (
+    Change(  # rule 3
+        name="a program ends with its kernel",
+        effect=Effect.SAFETY,
+        before=(6, 16),
+        wordings=((_STUB_IS_KILLED, _COPY_IS_KILLED), (_STUB_IS_KILLED,)),
+    ),
     # A host with AMX has 11,008 bytes of floating-point state, and PTRACE_SETREGSET takes all of it or fails with
     # EFAULT; the kernel sets 2,696 aside. Kernels from 6.13 on ask the host for the size.
     Change(

@@ -1,0 +1,341 @@
+"""Where the logs of a run contradict each other, or what was asked of it: something was not what it says. Pure.
+
+All logs are of one kernel's clock, so an effect may not be noted before its cause, wherever the two were noted. What a
+busy machine makes late is an effect. Where it could be a cause that is noted late, much is allowed for: lateness has a
+check of its own (analysis/lateness.py).
+
+Four pairs of clocks are compared, each both ways:
+
+    client and origin   a request is received after it was sent, an answer arrives after it was there
+    client and front    bytes arrive after they were sent, and are acknowledged after they have arrived
+    front and link      the link holds no more than was sent and has not arrived
+    each with itself    times never run backwards
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from analysis.journals import Arrival, OriginRequest, QueueSample, latest
+from analysis.load import Evidence, Layers
+from analysis.metrics import IMAGE, PAGE, PATHS, SCRIPT, PageLoad, page_loads
+from analysis.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, framed
+from analysis.rate import Rate
+from analysis.shape import AUTO, PROBE
+
+_MS = 10**6
+_LATE = 5
+_TIMER_PART = 200
+"""A timer may be late by such a part of its time."""
+
+_ACKED_EARLY_BYTES = 2
+"""SYN and FIN are acknowledged like bytes."""
+
+_MOST_HEADERS_BYTES = 94
+"""Of a frame: Ethernet, IPv4, TCP with timestamps and three blocks of SACK."""
+
+_MOST_PAGE_PACKETS = 4
+"""The page's own, and what TLS and HTTP/2 say first on a connection."""
+
+_TRAIN_PACKETS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """What may differ without being a contradiction.
+
+    rate: fraction by which a rate may be off. moment_ns: by which times of two logs may be off. late_ns: by which a
+    busy machine may be late in noting something down.
+    """
+
+    rate: float
+    moment_ns: int
+    late_ns: int
+
+    @property
+    def too_late_ns(self) -> int:
+        """So much later is no lateness any more, but something else than was asked for."""
+        return _LATE * self.late_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """What does not agree: what was asked, or must be, and what was seen; in words."""
+
+    what: str
+    asked: str
+    seen: str
+
+
+def contradictions(
+    evidence: Evidence, layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
+) -> Iterator[Contradiction]:
+    """All that are found, those first that are easiest to understand. scenario: see run.json.
+
+    Raises FolderError if the record of a load is incomplete.
+    """
+    loads = page_loads(evidence)
+    yield from _payload(loads, scenario)
+    yield from _order(evidence, layers)
+    asked = list(_asked(loads, evidence.requests))
+    yield from _requests(loads, evidence.requests)
+    yield from _causes(asked, scenario, allowance)
+    yield from _origin(asked, scenario, allowance)
+    if scenario.get("client", "h2") == "h2":  # a browser takes its time, and makes connections to spare
+        yield from _delays(asked, layers, scenario, allowance)
+        yield from _transport(layers, scenario, allowance)
+        yield from _held(layers, allowance)
+    yield from _unsent(layers, scenario)
+    if loads and scenario.get("plan") != PROBE and scenario.get("shaper_at", "link") == "link":
+        yield from _rate(loads[-1], layers, scenario, allowance)
+
+
+def outside(evidence: Evidence) -> Iterator[Contradiction]:
+    """Requests that the origin noted down when no page was being loaded. Without them a load cannot be judged."""
+    times_ns = [event.t_ns for event in evidence.events if event.kind in ("load-started", "load-finished")]
+    for request in evidence.requests:
+        if times_ns and request.path == PATHS[SCRIPT] and not times_ns[0] <= request.received_ns <= times_ns[-1]:
+            seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first began"
+            yield Contradiction(
+                what="the origin's time of a request of the script", asked="within the loads", seen=seen
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """A request of a load at both ends. sent_ns, first_ns: when the client sent it, and had data of the answer."""
+
+    name: str
+    path: str
+    sent_ns: int
+    first_ns: int
+    request: OriginRequest
+
+    @property
+    def to_origin(self) -> tuple[str, int]:
+        """The request's way in words, and how long it took."""
+        return f"from the client's request of the {self.name} to the origin", self.request.received_ns - self.sent_ns
+
+    @property
+    def to_client(self) -> tuple[str, int | None]:
+        """The answer's, to its first byte; None if there was none to give."""
+        available_ns = self.request.available_ns
+        what = f"from the origin's answer, the {self.name}, to the client"
+        return what, None if available_ns is None else self.first_ns - available_ns
+
+
+def _payload(loads: Sequence[PageLoad], scenario: Mapping[str, Any]) -> Iterator[Contradiction]:
+    for load in loads:
+        for name, resource in ((IMAGE, load.image), (SCRIPT, load.script)):
+            if resource.size_bytes != scenario["size_bytes"]:
+                asked, seen = f"{scenario['size_bytes']} bytes", f"{resource.size_bytes} bytes"
+                yield Contradiction(what=f"payload of the {name} in load {load.number}", asked=asked, seen=seen)
+    if len(sizes := {load.page_bytes for load in loads}) > 1:
+        seen = " and ".join(map(str, sorted(sizes)))
+        yield Contradiction(what="payload of the page", asked="the same in each load", seen=f"{seen} bytes")
+
+
+def _order(evidence: Evidence, layers: Layers) -> Iterator[Contradiction]:
+    logs: dict[str, Iterable[int]] = {
+        "client's events": (event.t_ns for event in evidence.events),
+        "client's arrivals": (arrival.t_ns for arrival in layers.arrivals),
+        "looks at the front's socket": (sample.t_ns for sample in layers.sockets),
+        "looks at the link's queue": (line.t_ns for line in layers.queue),
+    }
+    for name, times_ns in logs.items():
+        for before_ns, after_ns in pairwise(times_ns):
+            if after_ns < before_ns:
+                yield _backwards(f"times of the {name}", after_ns - before_ns)
+                break
+    for request in evidence.requests:
+        stamps = [request.received_ns, request.available_ns, request.handed_over_ns]
+        for before_ns, after_ns in pairwise(stamp for stamp in stamps if stamp is not None):
+            if after_ns < before_ns:
+                yield _backwards(f"times of the origin for {request.path}", after_ns - before_ns)
+    for event in evidence.events:
+        if event.record_ns is not None and event.record_ns > event.t_ns:
+            yield _backwards("from a record's first byte to its last", event.t_ns - event.record_ns)
+            break
+
+
+def _backwards(what: str, step_ns: int) -> Contradiction:
+    return Contradiction(what=what, asked="forwards", seen=f"a step of {step_ns / _MS:.3f} ms")
+
+
+def _asked(loads: Sequence[PageLoad], requests: Sequence[OriginRequest]) -> Iterator[_Asked]:
+    """The last requests of each path are those of the loads: before them somebody saw whether the front answers."""
+    for name in (PAGE, IMAGE, SCRIPT):
+        served = [request for request in requests if request.path == PATHS[name]][-len(loads) :]
+        for load, request in zip(loads, served, strict=False):
+            resource = {IMAGE: load.image, SCRIPT: load.script}.get(name)
+            yield _Asked(
+                name=f"{name} in load {load.number}",
+                path=PATHS[name],
+                sent_ns=resource.requested_ns if resource else load.started_ns,
+                # The page is there when the client asks for what is in it.
+                first_ns=resource.first_byte_ns if resource else load.image.requested_ns,
+                request=request,
+            )
+
+
+def _requests(loads: Sequence[PageLoad], requests: Sequence[OriginRequest]) -> Iterator[Contradiction]:
+    for name in (IMAGE, SCRIPT):
+        served = sum(request.path == PATHS[name] for request in requests)
+        if served != len(loads):
+            what = f"requests of the {name} at the origin"
+            yield Contradiction(what=what, asked=str(len(loads)), seen=str(served))
+
+
+def _causes(asked: Iterable[_Asked], scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
+    up_ns, down_ns = scenario["delay_up_ns"], scenario["delay_ns"] - scenario["jitter_ns"]
+    for each in asked:
+        for (what, took_ns), least_ns in ((each.to_origin, up_ns), (each.to_client, down_ns)):
+            if took_ns is not None and took_ns < least_ns - allowance.moment_ns:
+                yield Contradiction(what=what, asked=f"at least {_ms(least_ns)}", seen=_ms(took_ns))
+
+
+def _delays(
+    asked: Iterable[_Asked], layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
+) -> Iterator[Contradiction]:
+    """What a request takes, and the page on an empty link that drops nothing: its delays, and its time at the rate."""
+    if scenario["loss"] or not layers.queue:
+        return
+    rate = Rate.of(scenario)
+    packets_ns = _MOST_PAGE_PACKETS * PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s if rate else 0
+    up_ns, down_ns = scenario["delay_up_ns"], scenario["delay_ns"]
+    for each in asked:
+        ways = [(each.to_origin, up_ns, 0)]
+        if each.path == PATHS[PAGE] and each.request.available_ns is not None:
+            before, after = layers.held(each.request.available_ns), layers.held(each.first_ns)
+            if not _holds_something(before) and _dropped(before) == _dropped(after):
+                ways.append((each.to_client, down_ns, scenario["jitter_ns"] + packets_ns))
+        for (what, took_ns), asked_ns, besides_ns in ways:
+            if took_ns is not None and took_ns > asked_ns + besides_ns + allowance.too_late_ns:
+                yield Contradiction(what=what, asked=_ms(asked_ns), seen=_ms(took_ns))
+
+
+def _dropped(held: QueueSample | None) -> int:
+    return held.dropped if held else 0
+
+
+def _holds_something(held: QueueSample | None) -> bool:
+    return held is not None and bool(held.packets or held.delay_line_packets)
+
+
+def _origin(asked: Iterable[_Asked], scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
+    for each in asked:
+        if each.request.available_ns is None:
+            continue
+        least_ns = scenario["script_delay_ns"] if each.path == PATHS[SCRIPT] else 0
+        took_ns = each.request.available_ns - each.request.received_ns
+        if not least_ns <= took_ns <= least_ns + max(allowance.too_late_ns, least_ns // _TIMER_PART):
+            yield Contradiction(
+                what=f"how long the origin held the {each.name} back", asked=_ms(least_ns), seen=_ms(took_ns)
+            )
+
+
+def _transport(layers: Layers, scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
+    """Positions in the TCP stream: at the client not before they were sent, acknowledged not before they were there."""
+    times_ns = [sample.t_ns for sample in layers.sockets]
+    delay_ns = scenario["delay_ns"] - scenario["jitter_ns"]
+    for arrival in layers.arrivals:
+        index = bisect_left(times_ns, arrival.t_ns - delay_ns + allowance.moment_ns)
+        if index < len(times_ns) and (sent_bytes := layers.sockets[index].sent_bytes) < arrival.tcp_bytes:
+            what = f"bytes the front had sent {_ms(delay_ns)} before the client had them"
+            yield Contradiction(what=what, asked=f"{arrival.tcp_bytes}", seen=f"{sent_bytes}")
+            break
+    for sample in layers.sockets:
+        # What TLS read for its handshake is not noted down.
+        arrived = latest(layers.arrivals, sample.t_ns - scenario["delay_up_ns"] + allowance.too_late_ns)
+        acked_bytes = sample.bytes_acked - _ACKED_EARLY_BYTES
+        if arrived and acked_bytes > (arrived_bytes := arrived.tcp_bytes):
+            what = f"bytes the client had {_ms(scenario['delay_up_ns'])} before they were acknowledged"
+            yield Contradiction(what=what, asked=f"{acked_bytes}", seen=f"{arrived_bytes}")
+            break
+
+
+def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
+    """What the link holds of the stream was sent, and has not arrived; what was sent twice counts twice."""
+    times_ns = [sample.t_ns for sample in layers.sockets]
+    for line in layers.queue if times_ns and layers.arrivals else ():
+        index = bisect_left(times_ns, line.t_ns + allowance.too_late_ns)
+        if index == len(times_ns):
+            return
+        if line.t_ns < times_ns[0]:
+            continue
+        arrived = latest(layers.arrivals, line.t_ns - allowance.too_late_ns)
+        most_bytes = layers.sockets[index].bytes_sent - (arrived.tcp_bytes if arrived else 0)
+        held_bytes = line.bytes + line.delay_line_bytes
+        held_bytes -= _MOST_HEADERS_BYTES * (line.packets + line.delay_line_packets)
+        if held_bytes > most_bytes:
+            what = "bytes of the stream that the link held"
+            yield Contradiction(what=what, asked=f"at most {most_bytes}, sent and not arrived", seen=f"{held_bytes}")
+            return
+
+
+def _unsent(layers: Layers, scenario: Mapping[str, Any]) -> Iterator[Contradiction]:
+    """The kernel takes no more than a packet buffer beyond LOWAT (tcp_stream_memory_free in net/ipv4/tcp.c)."""
+    lowat = scenario["lowat"]
+    if lowat in (None, AUTO):
+        return
+    most_bytes = lowat + PACKET_BUFFER_BYTES + RECORD_BYTES
+    found_bytes = max((sample.notsent_bytes for sample in layers.sockets), default=0)
+    if found_bytes > most_bytes:
+        asked = f"at most {most_bytes} bytes with LOWAT={lowat}"
+        yield Contradiction(what="bytes unsent in the front's kernel", asked=asked, seen=f"{found_bytes} bytes")
+
+
+def _rate(load: PageLoad, layers: Layers, scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
+    """While packets wait in the bottleneck, what arrives is its rate, unless something is sent again about then."""
+    rate = Rate.of(scenario, load.started_ns)
+    sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
+    if rate is None or not sockets:
+        return
+    packet_ns = PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s
+    around_ns = 1000 * max(sample.rtt_us for sample in sockets)
+    for first, last in _trains(load, layers, rate, allowance):
+        before, after = latest(sockets, first.t_ns - around_ns), latest(sockets, last.t_ns + around_ns)
+        if (before or sockets[0]).bytes_retrans != (after or sockets[0]).bytes_retrans:
+            continue
+        if rate.changes(first.t_ns - packet_ns, last.t_ns):  # what is being sent then is finished at the old rate
+            continue
+        carried_bytes = framed(last.tcp_bytes - first.tcp_bytes)
+        off = carried_bytes / rate.carried_bytes(first.t_ns, last.t_ns) - 1
+        if abs(off) > allowance.rate:
+            asked = f"that of the link, within {allowance.rate:.0%}"
+            yield Contradiction(what="rate of what arrived while packets waited", asked=asked, seen=f"{off:+.0%}")
+            return
+
+
+def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) -> Iterator[tuple[Arrival, Arrival]]:
+    """First and last of trains without a gap, so long that lateness does not count."""
+    arrivals = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
+    times_ns = [line.t_ns for line in layers.queue]
+    first: Arrival | None = None
+    for before, arrival in pairwise(arrivals):
+        begin, end = bisect_right(times_ns, before.t_ns), bisect_right(times_ns, arrival.t_ns)
+        if not begin or not _is_busy(layers.queue[begin - 1 : end], arrival.t_ns, rate):
+            first = None
+            continue
+        first = first or before
+        if (
+            arrival.t_ns - first.t_ns >= allowance.late_ns / allowance.rate
+            and framed(arrival.tcp_bytes - first.tcp_bytes) >= _TRAIN_PACKETS * PACKET_BYTES
+        ):
+            yield first, arrival
+            first = None
+
+
+def _is_busy(lines: Sequence[QueueSample], until_ns: int, rate: Rate) -> bool:
+    """Whether the bottleneck cannot have run empty between two looks, nor after the last."""
+    ends_ns = [*(line.t_ns for line in lines[1:]), until_ns]
+    return all(
+        rate.through_ns(line.t_ns, (line.packets - 1) * PACKET_BYTES) >= end_ns
+        for line, end_ns in zip(lines, ends_ns, strict=True)
+    )
+
+
+def _ms(time_ns: int) -> str:
+    return f"{time_ns / _MS:.1f} ms"

@@ -1,0 +1,19 @@
+"""Text of others on a terminal: results, file names and logs may come from anywhere."""
+
+from rich.markup import escape
+
+
+def printable(text: str) -> str:
+    r"""The text with nothing in it that a terminal obeys or that turns the direction of writing; line ends stay.
+
+    What cannot be shown stands as Python writes it, such as \x1b or \u202e.
+    """
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+def shown(text: str) -> str:
+    """The same for rich: it stands as it is, whatever rich would make of it."""
+    return escape(printable(text))

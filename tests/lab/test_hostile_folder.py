@@ -1,0 +1,98 @@
+"""Started in a folder that others have filled, no command imports or reads what stands there."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Lab
+
+_PATIENCE_S = 120.0
+_TINY = ("SIZE=20480", "RELOADS=0", "RATE=1mbit", "DELAY=20ms")
+_MODULES = (
+    *("analysis", "client", "clock", "experiments", "netem", "netlink", "proxy"),
+    *("altair", "cryptography", "h2", "jsonschema", "pyroute2", "rich"),
+    *("ctypes", "json", "socket", "ssl", "tomllib", "venv", "sitecustomize", "usercustomize"),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Modules of the lab's, of its libraries' and of Python's names, each of which tells that it was run."""
+    made = tmp_path / "hostile"
+    made.mkdir()
+    for name in _MODULES:
+        (made / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'a').write('{name} ')\n")
+    (made / ".env").write_text("COMPOSE_FILE=/nowhere/compose.yaml\nCOMPOSE_PROJECT_NAME=hostile\nRATE=1kbit\n")
+    for name in ("compose.yaml", "pyproject.toml", "package.json", "nginx.conf"):
+        (made / name).write_text("}{ this is no configuration\n")
+    return made
+
+
+def _priolab(lab: Lab, folder: Path, *words: str) -> str:
+    """What the installed command prints. It must succeed, and nothing of the folder may have been run."""
+    command = [str(Path(sys.executable).with_name("priolab")), *words]
+    done = subprocess.run(
+        command, cwd=folder, env=lab.environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    executed = folder.parent / "executed"
+    assert not executed.exists(), executed.read_text()
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("words", [("list",), ("doctor",), ("kernel", "--help"), ("tune", "--help")])
+def test_looking_around(lab: Lab, folder: Path, words: tuple[str, ...]) -> None:
+    """What runs nothing."""
+    assert _priolab(lab, folder, *words)
+
+
+@pytest.mark.usefixtures("guest")
+def test_from_a_sweep_to_its_figures(lab: Lab, folder: Path) -> None:
+    """All that is made of one in the guest."""
+    results = f"RESULTS={lab.results}"
+    _priolab(lab, folder, "sweep", results, "FABRIC=virtual", "LOWAT=none,16384", "REPEAT=1", *_TINY)
+    latest = str(lab.results / "latest")
+    for words in (("show",), ("figures",), ("knee",), ("export", "--to", "har")):
+        assert _priolab(lab, folder, *words, latest)
+
+
+@pytest.mark.usefixtures("netns")
+def test_in_namespaces(lab: Lab, folder: Path) -> None:
+    """On a real clock, where each place has programs of its own; with the ferry, which is one, too."""
+    words = (f"RESULTS={lab.results}", "FABRIC=netns", "SHAPER=ferry", "CONTROL=no", *_TINY)
+    assert "netns" in _priolab(lab, folder, "run", *words)
+
+
+@pytest.mark.usefixtures("compose")
+def test_in_containers(lab: Lab, folder: Path) -> None:
+    """Whatever compose would find there."""
+    words = (f"RESULTS={lab.results}", "FABRIC=compose", "SHAPER=ferry", "CONTROL=no", *_TINY)
+    assert "compose" in _priolab(lab, folder, "run", *words)
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_demo(lab: Lab, folder: Path) -> None:
+    """Its page is served, and its first experiment is run."""
+    command = [
+        str(Path(sys.executable).with_name("priolab")),
+        "demo",
+        "--port",
+        "0",
+        "--no-browser",
+        f"RESULTS={lab.results}",
+    ]
+    with subprocess.Popen(
+        command, cwd=folder, env=lab.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            end = time.monotonic() + _PATIENCE_S
+            while not list(lab.results.glob("*/run.json")) + list(lab.results.glob("*/*/run.json")):
+                assert process.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.2)
+        finally:
+            process.terminate()
+    assert not (folder.parent / "executed").exists()

@@ -1,0 +1,36 @@
+"""What others have written, on a terminal."""
+
+import pytest
+
+from experiments.printable import printable
+from experiments.report import Report
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("plain, and grün", "plain, and grün"),
+        ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+        ("a\u202eb", "a\\u202eb"),
+        ("two\nlines", "two\nlines"),
+        ("a\rb", "a\\rb"),
+    ],
+)
+def test_nothing_that_a_terminal_obeys(text: str, seen: str) -> None:
+    """Nor what turns the direction of writing; line ends stay."""
+    assert printable(text) == seen
+
+
+def test_a_path_stays_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither an emoji nor a style is made of it, on either stream."""
+    report = Report()
+    for text in ("/tmp/a:b:c:smile:", "/tmp/[bold]x[/bold]", "\x1b]0;title\x07"):
+        report.say(text)
+        report.complain(text)
+        report.note(text)
+        report.table(["file"], [[text]])
+    out, err = capsys.readouterr()
+    for said in (out, err):
+        assert ":smile:" in said
+        assert "[bold]x[/bold]" in said
+        assert "\\x1b]0;title\\x07" in said
