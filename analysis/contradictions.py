@@ -206,7 +206,7 @@ def _delays(
     packets_ns = _MOST_PAGE_PACKETS * PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s if rate else 0
     up_ns, down_ns = scenario["delay_up_ns"], scenario["delay_ns"]
     for each in asked:
-        ways = [(each.to_origin, up_ns, 0)]
+        ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, 0)]
         if each.path == PATHS[PAGE] and each.request.available_ns is not None:
             before, after = layers.held(each.request.available_ns), layers.held(each.first_ns)
             if not _holds_something(before) and _dropped(before) == _dropped(after):

@@ -6,6 +6,8 @@ Rules:
 2. Pushed streams are not wanted: the client announces that it allows none, as it does in HTTP/2, and one that is opened
    all the same has failed the load. What it would take of the link was not asked for.
 3. What came with the breach is told of, too.
+4. No window is opened for a stream that may have ended. A sender ignores such a WINDOW_UPDATE (SPDY draft 3.1, 2.6.8),
+   but spdy-transport resets the stream, and the reset overtakes DATA that waits.
 """
 
 from collections.abc import Sequence
@@ -47,6 +49,11 @@ class _Stream:
     is_answered: bool = False
     promised_bytes: int | None = None
     received_bytes: int = 0
+
+    @property
+    def may_have_ended(self) -> bool:
+        """The front may have sent everything: the window has room for the rest."""
+        return self.promised_bytes is not None and self.promised_bytes - self.received_bytes <= self.window.left_bytes
 
 
 class SpdyEngine:
@@ -197,7 +204,9 @@ class SpdyEngine:
         stream.received_bytes += size
         for window, number in ((self._session, 0), (stream.window, stream_id)):
             window.take(size)
-            if not self._valve and (delta := window.refill()):
+            if self._valve or (number and stream.may_have_ended):
+                continue
+            if delta := window.refill():
                 self._outgoing += frames.window_update(number, delta)
 
     def _read_block(self, block: frames.Block, now_ns: int, record: Record | None) -> list[Event]:

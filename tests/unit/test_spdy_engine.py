@@ -165,6 +165,19 @@ def test_window_is_given_back() -> None:
     assert pair.engine.unfinished == ["script"]
 
 
+@pytest.mark.parametrize(("promised_bytes", "opened"), [(65_535, [0]), (65_536, [IMAGE, 0])])
+def test_no_window_is_opened_for_a_stream_that_may_have_ended(promised_bytes: int, opened: list[int]) -> None:
+    """If the window has room for the rest, the front may have sent it and closed the stream; a front resets it then."""
+    pair = SpdyPair(window_bytes=65_535)
+    pair.begin_load()
+    pair.answer(PAGE)
+    pair.feed(pair.server.reply(IMAGE, {**OK, "content-length": str(promised_bytes)}))
+    for _ in range(4):
+        pair.feed(pair.server.data(IMAGE, bytes(16_000)))
+    updated = {int.from_bytes(body[:4]) for kind, body in pair.server.frames if kind == WINDOW_UPDATE}
+    assert updated == set(opened)
+
+
 def test_a_probe_opens_its_window_step_by_step() -> None:
     """Both streams are parked; then the server may send a step's bytes, of whichever it likes, and no more."""
     pair = SpdyPair(steps=Steps(size_bytes=8192, quiet_ns=1))
