@@ -2,35 +2,91 @@
 
     keeper.py SCRATCH CPU COMMAND...
 
-Standard input is a pipe from the lab. When it closes, because the lab is done with the job or was itself killed, the
-job's whole session is killed. CPU is the one processor the job may use, or `any`. At the end a program named
-`afterwards` in the scratch folder is run, for what is not the keeper's to kill, and the folder is removed.
+Rules:
+1. Standard input is a pipe from the lab. It closes when the lab is done with the job, or was killed. Then the keeper
+   kills the job's session, its cgroup if it could have one, and whatever has lost its parent and become the keeper's.
+2. If the keeper is killed, the lab empties the cgroup; without one, it looks for the job's mark (jobs.py).
+3. CPU is the one processor the job may use, or `any`.
+4. At the end a program named `afterwards` in the scratch folder is run, for what is not the keeper's to kill. Then the
+   folder is removed.
 
 Standalone on purpose: it starts in milliseconds and depends on nothing that could fail.
 """
 
 import contextlib
 import ctypes
+import functools
 import os
 import select
 import shutil
 import signal
 import subprocess
 import sys
+import time
 
 _AFTERWARDS_S = 60.0
+_EMPTY_S = 2.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None)
 
 
-def _die_with_keeper() -> None:
+def group_of(scratch: str) -> str | None:
+    """The folder of the job's cgroup, a child of this process's; None without a cgroup v2 (cgroups(7))."""
+    with contextlib.suppress(OSError, StopIteration), open("/proc/self/cgroup") as own:
+        path = next(line[len("0::") :].rstrip("\n") for line in own if line.startswith("0::"))
+        with open("/proc/self/mountinfo") as mounts:
+            root, point = next(line.split()[3:5] for line in mounts if " - cgroup2 " in line)
+        if path.startswith(root) and ".." not in path:
+            inner = path.removeprefix(root).strip("/")
+            return os.path.join(point, inner, os.path.basename(scratch))
+    return None
+
+
+def _enter(group: str | None) -> None:
+    """In the job, before it becomes its command."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if group:
+        with contextlib.suppress(OSError):
+            os.mkdir(group)
+            _write(f"{group}/cgroup.procs", b"0")
+
+
+def _write(path: str, data: bytes) -> None:
+    file = os.open(path, os.O_WRONLY)
+    try:
+        os.write(file, data)
+    finally:
+        os.close(file)
+
+
+def _empty(group: str) -> None:
+    """Kill whatever is in a cgroup, and remove it; does nothing if it is not there."""
+    with contextlib.suppress(OSError):
+        _write(f"{group}/cgroup.kill", b"1")
+    end_s = time.monotonic() + _EMPTY_S
+    while os.path.isdir(group) and time.monotonic() < end_s:
+        try:
+            os.rmdir(group)
+        except OSError:
+            time.sleep(_EMPTY_S / 100)
+
+
+def _end_orphans() -> None:
+    """Kill and await what the job has left: its subreaper, the keeper, is the parent of all that has lost its own."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as children:
+                for child in children.read().split():
+                    os.kill(int(child), signal.SIGKILL)
+            os.waitpid(-1, 0)
 
 
 def clean_up(scratch: str) -> None:
-    """Run what is to be run afterwards, and remove the folder. Does nothing if that has been done."""
-    afterwards = os.path.join(scratch, "afterwards")  # noqa: PTH118
+    """Empty the job's cgroup, run what is to be run afterwards, remove the folder. Again, it does nothing."""
+    if group := group_of(scratch):
+        _empty(group)
+    afterwards = os.path.join(scratch, "afterwards")
     if os.access(afterwards, os.X_OK):
         try:
             subprocess.run([afterwards], stdin=subprocess.DEVNULL, timeout=_AFTERWARDS_S, check=False)
@@ -53,17 +109,14 @@ def main() -> int:
             stdin=subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_die_with_keeper,
+            preexec_fn=functools.partial(_enter, group_of(scratch)),
         ) as job:
             ended = os.pidfd_open(job.pid)
             select.select([sys.stdin.fileno(), ended], [], [])
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.pid, signal.SIGKILL)
             code = job.wait()
-            # What the job leaves behind becomes the keeper's child: wait until all of it is gone.
-            with contextlib.suppress(ChildProcessError):
-                while True:
-                    os.waitpid(-1, 0)
+            _end_orphans()
     finally:
         clean_up(scratch)
     return code if code >= 0 else 128 - code

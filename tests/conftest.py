@@ -14,6 +14,7 @@ import pytest
 
 from analysis.load import load_experiment
 from analysis.summary import summarize
+from experiments import keeper
 from experiments.doctor import Finding, examine, ways
 from proxy.server import catalogue
 from tests.page import axe
@@ -35,6 +36,9 @@ def _capabilities() -> dict[str, Finding]:
     script = axe()
     detail = str(script) if script.exists() else "not installed"
     found["axe"] = Finding(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
+    group = keeper.group_of("/")
+    writable = group is not None and os.access(group, os.W_OK)
+    found["cgroup"] = Finding(name="cgroup", present=writable, detail=group or "no cgroup v2", remedy="")
     return found
 
 
@@ -101,6 +105,12 @@ def netns() -> None:
 def bpf() -> None:
     """Needs a kernel that takes programs from this user."""
     needs("bpf")
+
+
+@pytest.fixture
+def cgroup() -> None:
+    """Needs a cgroup v2 in which this user may make others."""
+    needs("cgroup")
 
 
 @pytest.fixture(scope="session")

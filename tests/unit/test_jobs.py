@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import jobs
+from experiments import jobs, keeper
 from experiments.errors import Unavailable
 
 
@@ -82,4 +82,35 @@ def test_a_killed_keeper_takes_the_job_with_it(tmp_path: Path) -> None:
     jobs.run_all([patient], side_by_side=1, progress=lambda *_: None)
     assert ended["first"] is not None
     assert "its keeper ended with -9" in ended["first"]
-    assert "67.25" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "67.25" not in _command_lines()
+
+
+def test_what_leaves_its_session_ends_with_the_job(tmp_path: Path) -> None:
+    """The keeper kills it, and does not wait for it."""
+    ended: dict[str, str | None] = {}
+    leaves = task(tmp_path, "first", ended, lambda: ["sh", "-c", "setsid sleep 67.625 >/dev/null 2>&1 &"])
+    jobs.run_all([leaves], side_by_side=1, progress=lambda *_: None)
+    assert ended == {"first": None}
+    assert "67.625" not in _command_lines()
+
+
+@pytest.mark.usefixtures("cgroup")
+def test_a_killed_keeper_takes_what_hides_with_it(tmp_path: Path) -> None:
+    """What has left its session and has no environment is still in the job's cgroup, which goes, too."""
+    seen: list[str] = []
+
+    def command(scratch: Path) -> list[str]:
+        group = keeper.group_of(str(scratch))
+        hides = f"test -d {group} && touch {tmp_path}/grouped; env -i setsid sleep 67.875 >/dev/null 2>&1 &"
+        seen.append(str(group))
+        return ["sh", "-c", f"{hides} sleep 0.2; kill -KILL $PPID; sleep 67.875"]
+
+    patient = replace(task(tmp_path, "first", {}, list), command=command, overdue=lambda _: None)
+    jobs.run_all([patient], side_by_side=1, progress=lambda *_: None)
+    assert "67.875" not in _command_lines()
+    assert (tmp_path / "grouped").exists()
+    assert not Path(*seen).exists()
+
+
+def _command_lines() -> str:
+    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
