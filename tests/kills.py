@@ -1,6 +1,6 @@
 """Kills processes of running labs, one in each, and looks what is left: `make kills`.
 
-    python -m tests.kills [KILLS] [FABRIC...]
+    python -m tests.kills [KILLS] [FABRIC...]      virtual, netns, compose: all unless some are named
 
 Which process, and when, follows from the trial's number and the time an undisturbed run takes. The fabrics are tried
 side by side. A trial is good if:
@@ -9,6 +9,7 @@ side by side. A trial is good if:
 Every 25th trial is followed by a run that nobody disturbs. The table is written into RELIABILITY.md.
 """
 
+import argparse
 import os
 import random
 import re
@@ -19,18 +20,19 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from experiments.keeper import group_of
 from tests.conftest import Done, Lab, done_in, make_lab
 from tests.lab.endings import Traces, descendants, words_of
 
 _DOCUMENT = Path(__file__).resolve().parents[1] / "RELIABILITY.md"
 _BEGIN, _END = "<!-- kills -->\n", "<!-- end of kills -->\n"
 _KILLS = 500
-_FABRICS = ("virtual", "netns", "compose")
+_SHARES = {"virtual": 3, "netns": 3, "compose": 1}
 _SMALL = ("LOWAT=16384", "SIZE=100K", "RELOADS=0", "CONTROL=no")
 _LONGEST_S = 120.0
 _SOON_S = 10.0
@@ -87,7 +89,7 @@ class Trials:
     folder: Path
     tallies: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
 
-    def carry_out(self, numbers: range, progress: "Progress") -> None:
+    def carry_out(self, numbers: Sequence[int], progress: "Progress") -> None:
         """Raises AssertionError if a run that nobody disturbs is not ok."""
         whole = self._undisturbed("before")
         for count, number in enumerate(numbers, 1):
@@ -123,6 +125,7 @@ class Trials:
         ) as running:
             time.sleep(chance.uniform(*_WINDOW) * whole.took_s)
             traces.look(running.pid)
+            groups = [group for path in lab.temporary.iterdir() if (group := group_of(path.name))]
             projects = [f"name=priolab-{experiment.stem}-" for experiment in lab.results.glob("*.partial")]
             kind = _kill_one(_processes(running.pid, projects), chance)
             killed_s = time.monotonic()
@@ -143,8 +146,7 @@ class Trials:
             traces.must_be_gone()
         except AssertionError as error:
             tally.left.append(str(error))
-        tally.left += [*lab.processes(), *(path.name for path in lab.temporary.iterdir())]
-        tally.left += _left_of(projects)
+        tally.left += _left_of(lab, groups, projects)
         if running.returncode == 0 and not whole.is_like(done_in(Path(said.strip()))):
             tally.falsely_ok.append(said.strip())
         return True
@@ -165,11 +167,15 @@ class Progress:
 
 def main() -> int:
     """Exit code 0 if all trials were good."""
-    kills = int(sys.argv[1]) if len(sys.argv) > 1 else _KILLS
-    fabrics = tuple(sys.argv[2:]) or _FABRICS
+    parser = argparse.ArgumentParser(prog="make kills", description=__doc__)
+    parser.add_argument("kills", nargs="?", type=int, default=_KILLS)
+    parser.add_argument("fabrics", nargs="*", choices=[*_SHARES, []], default=[])
+    words = parser.parse_args()
+    kills, fabrics = words.kills, words.fabrics or tuple(_SHARES)
     with tempfile.TemporaryDirectory(prefix="priolab-kills-") as folder, ThreadPoolExecutor(len(fabrics)) as threads:
         trials = [Trials(fabric=fabric, folder=Path(folder) / fabric) for fabric in fabrics]
-        numbers = [range(number, kills, len(fabrics)) for number in range(len(fabrics))]
+        turns = [fabric for fabric in fabrics for _ in range(_SHARES[fabric])]
+        numbers = [[number for number in range(kills) if turns[number % len(turns)] == each] for each in fabrics]
         list(threads.map(Trials.carry_out, trials, numbers, [Progress(kills)] * len(fabrics)))
     print(file=sys.stderr)
     table = _table(trials)
@@ -218,16 +224,18 @@ def _kill_one(processes: Iterator[int], chance: random.Random) -> str | None:
     return kind
 
 
-def _left_of(projects: Iterable[str]) -> list[str]:
-    """Containers and networks that are still there after a while."""
+def _left_of(lab: Lab, groups: Iterable[str], projects: Iterable[str]) -> list[str]:
+    """Processes, temporary files, cgroups, containers and networks that are still there after a while."""
     end_s = time.monotonic() + _SOON_S
     while True:
-        left = [
+        engine = [
             each
             for project in projects
             for what in (("ps", "--all"), ("network", "ls"))
             for each in _docker(*what, "--quiet", "--filter", project)
         ]
+        files = [path.name for path in lab.temporary.iterdir()]
+        left = [*lab.processes(), *files, *(group for group in groups if Path(group).exists()), *engine]
         if not left or time.monotonic() > end_s:
             return left
         time.sleep(0.2)
