@@ -28,9 +28,8 @@ from pathlib import Path
 from experiments.keeper import group_of
 from tests.conftest import Done, Lab, done_in, make_lab
 from tests.lab.endings import Traces, descendants, words_of
+from tests.reliability import write
 
-_DOCUMENT = Path(__file__).resolve().parents[1] / "RELIABILITY.md"
-_BEGIN, _END = "<!-- kills -->\n", "<!-- end of kills -->\n"
 _KILLS = 500
 _SHARES = {"virtual": 3, "netns": 3, "compose": 1}
 _SMALL = ("LOWAT=16384", "SIZE=100K", "RELOADS=0", "CONTROL=no")
@@ -179,8 +178,7 @@ def main() -> int:
         list(threads.map(Trials.carry_out, trials, numbers, [Progress(kills)] * len(fabrics)))
     print(file=sys.stderr)
     table = _table(trials)
-    before, _, rest = _DOCUMENT.read_text().partition(_BEGIN)
-    _DOCUMENT.write_text(before + _BEGIN + table + _END + rest.partition(_END)[2])
+    write("kills", table)
     print(table)
     tallies = [tally for each in trials for tally in each.tallies.values()]
     for what in (what for tally in tallies for what in tally.left + tally.falsely_ok):

@@ -1,0 +1,162 @@
+"""Makes runs in which everybody is honest, and looks whether one is called invalid: `make honest`.
+
+    python -m tests.honest [RUNS]
+
+Server, client, link, kernel's settings and what is asked follow from the run's number. Of 20 runs 15 are in the guest,
+as many side by side as there are processors; then come three in namespaces and two in containers, one at a time. What
+the lab refuses, as no server is asked for what it does not have, is drawn anew. On a real clock a machine that was late
+makes a run invalid, rightly; such a run goes again when the machine is calm, and is counted. The table is written into
+RELIABILITY.md.
+"""
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from proxy.server import catalogue
+from tests.conftest import Done, make_lab
+from tests.punctuality import any_late, until_punctual
+from tests.reliability import write
+
+_RUNS = 200
+_FABRICS = ("virtual",) * 15 + ("netns",) * 3 + ("compose",) * 2
+_REFUSED = 2
+_DRAWS = 100
+_IN_CONTAINERS = ("nginx", "h2o")  # an image of each is built, which takes a minute
+_KNOBS: dict[str, Sequence[str]] = {
+    "LOWAT": ("none", "1", "4096", "16384", "131072", "1000000", "auto", "none,16384"),
+    "RATE": ("128kbit", "64kbps", "128kbps", "128kbps", "1mbit", "5mbit", "20mbit", "100mbit", "unlimited"),
+    "DELAY": ("0ms", "1ms", "20ms", "100ms", "300ms", "300ms", "1s"),
+    "DELAY_UP": ("0ms", "0ms", "0ms", "5ms", "150ms"),
+    "QUEUE": ("25", "25", "25", "100", "1000", "64kb"),
+    "LOSS": ("0%", "0%", "0%", "0%", "0.5%", "2%"),
+    "JITTER": ("0ms", "0ms", "0ms", "0ms", "5ms", "30ms"),
+    "RATE_STEPS": ("none", "none", "none", "none", "2mbit@2s", "256kbit@1s+4mbit@3s"),
+    "SNDBUF": ("4M", "stock", "64M", "256K"),
+    "CC": ("cubic", "cubic", "bbr", "reno"),
+    "GSO": ("stock", "stock", "2"),
+    "RECORD": ("stock", "stock", "1400"),
+    "NATIVE": ("off", "off", "on"),
+    "BUFFERING": ("on", "on", "off"),
+    "SHAPER_AT": ("link", "link", "link", "front"),
+    "SIZE": ("60K", "200K", "716800", "2M"),
+    "JS_DELAY": ("0ms", "200ms", "200ms", "1s"),
+    "RELOADS": ("0", "1", "2"),
+    "FIRST": ("image", "image", "script"),
+    "PRIORITY": ("spdy", "spdy", "swap", "none"),
+    "DIALECT": ("plain", "plain", "chrome", "firefox", "safari", "header", "header+no7540", "reprioritize", "update"),
+    "WINDOW": ("16M", "1M", "256K"),
+    "SAMPLE": ("10ms", "10ms", "1ms", "none"),
+}
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """Of one fabric. late: runs that went again because the machine was late; arms: by what became of them."""
+
+    runs: int = 0
+    late: int = 0
+    arms: Counter[str] = field(default_factory=Counter)
+    drawn: dict[str, set[str]] = field(default_factory=dict)
+    trouble: list[str] = field(default_factory=list)
+
+
+def main() -> int:
+    """Exit code 0 if no run was invalid, and none failed."""
+    parser = argparse.ArgumentParser(prog="make honest", description=__doc__)
+    parser.add_argument("runs", nargs="?", type=int, default=_RUNS)
+    runs = parser.parse_args().runs
+    tallies = {fabric: Tally() for fabric in dict.fromkeys(_FABRICS)}
+    by_fabric = {fabric: [n for n in range(runs) if _FABRICS[n % len(_FABRICS)] == fabric] for fabric in tallies}
+    done, lock = iter(range(1, runs + 1)), threading.Lock()
+
+    with tempfile.TemporaryDirectory(prefix="priolab-honest-") as folder:
+
+        def carry_out(number: int) -> None:
+            fabric = _FABRICS[number % len(_FABRICS)]
+            words, finished, late = _run(number, fabric, Path(folder) / str(number))
+            with lock:
+                _note(tallies[fabric], words, finished, late)
+                print(f"\r{next(done)} of {runs}", end="", file=sys.stderr, flush=True)
+
+        for fabric, numbers in by_fabric.items():
+            with ThreadPoolExecutor((os.cpu_count() or 1) if fabric == "virtual" else 1) as threads:
+                list(threads.map(carry_out, numbers))
+    print(file=sys.stderr)
+    table = _table(tallies)
+    write("honest", table)
+    print(table)
+    trouble = [line for tally in tallies.values() for line in tally.trouble]
+    print("\n".join(trouble), file=sys.stderr)
+    return 1 if trouble else 0
+
+
+def _run(number: int, fabric: str, root: Path) -> tuple[dict[str, str], Done, int]:
+    """What was asked, what came of it, and how often it had to go again."""
+    chance = random.Random(number)
+    for draw in range(_DRAWS):
+        root.joinpath(str(draw)).mkdir(parents=True)
+        lab = make_lab(root / str(draw))
+        words = _draw(chance, fabric)
+        attempts = 0
+
+        def go() -> Done:
+            nonlocal attempts
+            attempts += 1
+            return lab.run_unseen(f"FABRIC={fabric}", *(f"{name}={value}" for name, value in words.items()))  # noqa: B023
+
+        done = until_punctual(go, lambda done: any_late(done.summary)) if fabric != "virtual" else go()
+        if done.code != _REFUSED:
+            return words, done, attempts - 1
+    raise AssertionError(f"run {number}: the lab refused {_DRAWS} in a row, the last: {done.err}")
+
+
+def _draw(chance: random.Random, fabric: str) -> dict[str, str]:
+    """Half of the knobs as they are, so that what is asked is not always odd in every way."""
+    servers = _IN_CONTAINERS if fabric == "compose" else tuple(catalogue())
+    words = {name: chance.choice(values) for name, values in _KNOBS.items() if chance.random() < 0.5}
+    words |= {"SERVER": chance.choice(servers), "SEED": str(chance.randrange(1, 1000))}
+    if fabric == "virtual" and chance.random() < 0.1:
+        words["CLIENT"] = "chromium"
+    return {"CONTROL": "no"} | words
+
+
+def _note(tally: Tally, words: dict[str, str], done: Done, late: int) -> None:
+    tally.runs += 1
+    tally.late += late
+    for name, value in words.items():
+        tally.drawn.setdefault(name, set()).add(value)
+    if done.summary is None:
+        tally.arms["failed"] += 1
+        tally.trouble.append(f"{words}: {done.err}")
+        return
+    for arm in done.summary["arms"]:
+        tally.arms[arm["status"]] += 1
+        if arm["status"] != "ok":
+            tally.trouble.append(f"{words}: {arm['status']}: {arm['reason']}")
+
+
+def _table(tallies: dict[str, Tally]) -> str:
+    lines = [
+        f"{sum(each.runs for each in tallies.values())} runs by `make honest`; what is asked follows from the number.",
+        "",
+        "| fabric | runs | servers | values of knobs | arms ok | invalid | failed | again, as the machine was late |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for fabric, tally in tallies.items():
+        servers, values = len(tally.drawn.get("SERVER", ())), sum(map(len, tally.drawn.values()))
+        ends = " | ".join(str(tally.arms[end]) for end in ("ok", "invalid", "failed"))
+        lines.append(f"| {fabric} | {tally.runs} | {servers} | {values} | {ends} | {tally.late} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
