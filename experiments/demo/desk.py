@@ -194,6 +194,9 @@ class Desk:
             job.shown = Shown(folder=folder, arm=job.request.arms[0].name)
             job.say(State.DONE, "done")
             return
+        if code < 0:
+            job.say(State.FAILED, f"the lab was killed ({_name_of(-code)})")
+            return
         reason = said[-1].removeprefix("priolab: ") if said else "it said nothing"
         job.say(State.FAILED, f"{reason}" if code else "it named no folder")
 
@@ -201,6 +204,10 @@ class Desk:
 def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
     """With defaults, and with what is no knob at all, for the scenario to refuse; values as the scenario reads them."""
     return {name: knob.default for name, knob in KNOBS.items()} | {name: text.strip() for name, text in knobs.items()}
+
+
+def _name_of(number: int) -> str:
+    return signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
 
 
 def _die_with_parent() -> None:

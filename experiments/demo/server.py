@@ -7,6 +7,7 @@ Rules:
    browser sends that anywhere. It travels in a header of its own, which no other site's page can set.
 3. What is asked for is knobs of a scenario, or the number of a job. No request names a file; the page's files are read
    once, when the server starts.
+4. Nobody holds others up: see connection.py.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -35,6 +36,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from analysis.journals import FolderError
 from experiments.demo.choices import offers
 from experiments.demo.command import HOST
+from experiments.demo.connection import Connection
 from experiments.demo.desk import Busy, Desk
 from experiments.demo.job import Job, News, State
 from experiments.demo.showing import Shown, document
@@ -79,7 +81,12 @@ class Server(uvicorn.Server):
         self._desk = desk
         self._idle = idle
         config = uvicorn.Config(
-            application(desk, token), log_level="warning", lifespan="on", timeout_graceful_shutdown=_LAST_WORDS_S
+            application(desk, token),
+            http=Connection,
+            ws="none",
+            log_level="warning",
+            lifespan="on",
+            timeout_graceful_shutdown=_LAST_WORDS_S,
         )
         super().__init__(config)
 
@@ -165,6 +172,7 @@ def application(desk: Desk, token: str) -> Starlette:
             ScenarioError: _in_words(400),
             LabError: _in_words(409),
             FolderError: _in_words(500),
+            ClientDisconnect: _in_words(400),  # nobody reads it
             Exception: _broken,
         },
         lifespan=lifespan,

@@ -270,7 +270,9 @@ def test_there_is_an_end_to_waiting(child: Child) -> None:
         ("echo /; exit 0", "it named no folder"),
         ("echo $PWD/results/../fake; exit 0", "it named no folder"),
         ("echo $PWD/results/nowhere; exit 0", "it named no folder"),
-        ("kill -9 $$", "1.5 s lowat-131072.1: load 1 of 3"),
+        ("kill -9 $$", "the lab was killed (SIGKILL)"),
+        ("kill -SEGV $$", "the lab was killed (SIGSEGV)"),
+        ("kill -40 $$", "the lab was killed (signal 40)"),
     ],
 )
 def test_a_job_that_fails(child: Child, script: str, text: str) -> None:

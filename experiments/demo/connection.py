@@ -1,0 +1,71 @@
+"""A connection to the demo, closed when a request takes too long to arrive. uvicorn has no time-out for that.
+
+Rules:
+1. A client has ten seconds to send a request, header and body; then its connection is closed. uvicorn closes an idle
+   connection after five.
+2. The number of connections is bounded. A new one replaces the one that has waited longest for a request. If every
+   other connection is being answered, the new one is closed.
+3. A client that reads an answer slowly, or not at all, occupies its own connection only.
+"""
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MOST = 100
+"""A browser opens six to a server, and a process may often have no more than 1024 files open."""
+_REQUEST_S = 10.0
+
+
+class Connection(H11Protocol):
+    """One client's connection. request_began_s: when its latest request could begin, on the event loop's clock."""
+
+    request_began_s = 0.0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The client may send its first request."""
+        super().connection_made(transport)
+        self._time_request()
+        if len(self.connections) > MOST:
+            self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """Part of a request has arrived, or several requests."""
+        super().data_received(data)
+        self._time_request()
+
+    def on_response_complete(self) -> None:
+        """The client may send the next request."""
+        super().on_response_complete()
+        self._time_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        self._stop_timing()
+        super().connection_lost(exc)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the rest of a request is still to come."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def _time_request(self) -> None:
+        if not self.is_awaited or self.transport.is_closing():
+            self._stop_timing()
+        elif self._deadline is None:
+            self.request_began_s = self.loop.time()
+            self._deadline = self.loop.call_later(_REQUEST_S, self.transport.close)
+
+    def _stop_timing(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _make_room(self) -> None:
+        others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
+        awaited = [each for each in others if each.is_awaited]
+        first = min(awaited, key=lambda each: each.request_began_s, default=self)
+        self.connections.discard(first)  # so that it is not chosen again before it is closed
+        first.transport.abort()

@@ -1,0 +1,217 @@
+"""The demo's connections: clients that are slow, or many, and who else is served meanwhile."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.demo import connection
+from experiments.demo.connection import MOST, Connection
+from experiments.demo.desk import Desk
+from experiments.demo.job import Job, News
+from experiments.demo.server import PAGE, TOKEN_HEADER, Server
+from experiments.request import Request
+
+_SOON_S = 30.0
+_SHORT_S = 0.3
+_TOKEN = "t0ken"
+_GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+_POST = f"POST /api/arms HTTP/1.1\r\nHost: localhost\r\n{TOKEN_HEADER}: {_TOKEN}\r\nContent-Length: 90\r\n\r\n".encode()
+_REFUSED = _POST.replace(TOKEN_HEADER.encode(), b"x-other")
+_NEWS = f"GET /api/jobs/1/news HTTP/1.1\r\nHost: localhost\r\n{TOKEN_HEADER}: {_TOKEN}\r\n\r\n".encode()
+_PIECE = "x" * 2**15
+_PIECES = 400
+_FRONT_PAGE = (PAGE / "index.html").read_bytes()
+
+Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class _Telling(Desk):
+    """Has one job, of which it tells what the test says."""
+
+    def __init__(self, tell: Callable[[], AsyncGenerator[str, None]]) -> None:
+        super().__init__(Path("nowhere"), {}, 1)
+        self._tell = tell
+
+    def job(self, number: str) -> Job:
+        """The only one."""
+        return Job(id=number, request=Request.__new__(Request), words=())
+
+    async def news(self, job: Job) -> AsyncGenerator[News, None]:
+        """Each text as one piece of news."""
+        async for text in self._tell():
+            yield News(state=job.state, text=text, wall_s=0.0, shown=None)
+
+
+async def _long() -> AsyncGenerator[str, None]:
+    for _ in range(_PIECES):
+        yield _PIECE
+
+
+@asynccontextmanager
+async def _served(desk: Desk | None = None) -> AsyncIterator[tuple[Server, Callable[[], Coroutine[Any, Any, Client]]]]:
+    """A server, and a function that opens a connection to it."""
+    server = Server(desk or Desk(Path("nowhere"), {}, 1), _TOKEN, idle=True)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        opened: list[asyncio.StreamWriter] = []
+
+        async def opening() -> Client:
+            client = await asyncio.open_connection("127.0.0.1", port)
+            opened.append(client[1])
+            return client
+
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield server, opening
+        finally:
+            for writer in opened:
+                writer.transport.abort()
+            server.should_exit = True
+            await serving
+
+
+def _run(scene: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(scene, _SOON_S))
+
+
+async def _head(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readuntil(b"\r\n\r\n")
+
+
+async def _is_closed(reader: asyncio.StreamReader) -> None:
+    try:
+        while await reader.read(2**16):
+            pass
+    except ConnectionResetError:
+        pass
+
+
+async def _page_is_there(opening: Callable[[], Coroutine[Any, Any, Client]]) -> None:
+    reader, writer = await opening()
+    writer.write(_GET)
+    assert (await _head(reader)).startswith(b"HTTP/1.1 200 ")
+    assert await reader.readexactly(len(_FRONT_PAGE)) == _FRONT_PAGE
+
+
+@pytest.mark.parametrize(
+    ("sent", "statuses"),
+    [
+        (b"", []),
+        (_GET[:-2], []),
+        (_GET, [b"200"]),
+        (_GET + _GET[:-2], [b"200"]),
+        (_POST + b'{"knobs"', []),
+        (_REFUSED, [b"403"]),
+    ],
+    ids=["nothing", "half a header", "one request", "one and a half", "half a body", "no body, refused"],
+)
+def test_a_request_that_does_not_come(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], sent: bytes, statuses: list[bytes]
+) -> None:
+    """Its connection is closed, even if bytes keep trickling in; what was complete is answered first."""
+    monkeypatch.setattr(connection, "_REQUEST_S", _SHORT_S)
+
+    async def trickle(writer: asyncio.StreamWriter) -> None:
+        while sent and sent != _GET:  # a byte more keeps uvicorn's own time-out away
+            await asyncio.sleep(_SHORT_S / 10)
+            writer.write(b"x")
+
+    async def scene() -> None:
+        async with _served() as (_, opening):
+            reader, writer = await opening()
+            writer.write(sent)
+            trickling = asyncio.create_task(trickle(writer))
+            for status in statuses:
+                head = await _head(reader)
+                assert head.startswith(b"HTTP/1.1 " + status)
+            await _is_closed(reader)
+            trickling.cancel()
+
+    _run(scene())
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_many_slow_clients() -> None:
+    """There are only so many connections, and whoever asks for the page has it."""
+
+    async def scene() -> None:
+        async with _served() as (server, opening):
+            slow = [await opening() for _ in range(3 * MOST)]
+            for _, writer in slow:
+                writer.write(_GET[:-2])
+            await _page_is_there(opening)
+            assert len(server.server_state.connections) <= MOST
+            await _is_closed(slow[0][0])
+            assert not slow[-1][0].at_eof()
+
+    _run(scene())
+
+
+def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is being answered is not closed for another; that one is."""
+    monkeypatch.setattr(connection, "MOST", 1)
+    done = asyncio.Event()
+
+    async def waiting() -> AsyncGenerator[str, None]:
+        yield "first"
+        await done.wait()
+        yield "last"
+
+    async def scene() -> None:
+        async with _served(_Telling(waiting)) as (_, opening):
+            reader, writer = await opening()
+            writer.write(_NEWS)
+            await reader.readuntil(b'"first"')
+            other, _ = await opening()
+            await _is_closed(other)
+            done.set()
+            await reader.readuntil(b'"last"')
+
+    _run(scene())
+
+
+def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that began later is over its time, and news still come."""
+    monkeypatch.setattr(connection, "_REQUEST_S", _SHORT_S)
+    late = asyncio.Event()
+
+    async def waiting() -> AsyncGenerator[str, None]:
+        yield "first"
+        await late.wait()
+        yield "last"
+
+    async def scene() -> None:
+        async with _served(_Telling(waiting)) as (_, opening):
+            reader, writer = await opening()
+            writer.write(_NEWS)
+            await reader.readuntil(b'"first"')
+            slow, _ = await opening()
+            await _is_closed(slow)
+            late.set()
+            await reader.readuntil(b'"last"')
+
+    _run(scene())
+
+
+def test_a_slow_reader_holds_nobody_up() -> None:
+    """Of the same news: another has all of it, and the page is served, while one reads nothing."""
+
+    async def scene() -> None:
+        async with _served(_Telling(_long)) as (server, opening):
+            slow, its_writer = await opening()
+            slow._transport.pause_reading()  # type: ignore[attr-defined]
+            its_writer.write(_NEWS)
+            quick, writer = await opening()
+            writer.write(_NEWS)
+            for _ in range(_PIECES):
+                await quick.readuntil(b'"shown": null}\n')
+            await _page_is_there(opening)
+            connections = [each for each in server.server_state.connections if isinstance(each, Connection)]
+            assert any(each.flow.write_paused for each in connections)
+
+    _run(scene())
