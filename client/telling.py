@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from client.journal import Journal
+from client.limits import Limits
 from client.loads import LoadFailed
 from client.plan import Plan
 from client.transport import Deadline, TransportFailed
@@ -31,13 +32,17 @@ def connecting_deadline(plan: Plan) -> Deadline:
 def told(number: int, plan: Plan, engine: Loading, journal: Journal) -> Iterator[None]:
     """Within, a load is carried out: its beginning is told, and if it comes to nothing, which and what was left of it.
 
+    The journal keeps to the load's limits.
+
     Raises LoadFailed.
     """
     print(f"@ load {number} of {plan.loads}", flush=True)
+    journal.limits = Limits(plan)
     try:
         yield
     except (LoadFailed, TransportFailed) as error:
         if isinstance(error, LoadFailed):
+            journal.limits = None  # one reason is enough
             journal.add(error.events)
         waiting = ", ".join(engine.unfinished)
         raise LoadFailed(f"load {number} of {plan.loads}: {error}; unfinished: {waiting}") from error

@@ -7,15 +7,23 @@ Rules:
 3. Connections are made one after another, to one address, and no more than are announced, but for one that measures
    the round trip. Each is left as soon as the order has been seen.
 4. A dialect in which the server breaks off is an answer, too.
+5. One deadline holds for the whole command. When it comes, what was seen is shown, what was not seen is named, and the
+   command fails.
+6. What a client notes down is removed once it has been read, and when the command ends, be it by kill -9.
 """
 
 import argparse
 import re
 import socket
 import ssl
+import subprocess
+import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +36,12 @@ from client import dialects
 from client.dialects import Dialect
 from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Steps, maps_plan
 from client.priorities import IMAGE, SCRIPT, First, Priorities
+from client.transport import Deadline, TransportFailed
 from client.valve import MOST_STEPS
-from experiments.errors import ScenarioError, StepFailed
+from experiments import keeper
+from experiments.errors import ScenarioError, StepFailed, TimedOut
 from experiments.knobs import KNOBS
-from experiments.processes import Process, module
+from experiments.processes import Process, module, program_environment
 from experiments.report import Report
 from netem import units
 
@@ -39,9 +49,10 @@ _STEP = "probing"
 _CONNECT_S = 20.0
 _SLACK_NS = 60 * 10**9
 _LONGEST_PAUSE_NS = 10**10
+_DEADLINE = "30s"
+_MORE_TIME = "--deadline gives more time"
 _DOUBT_STEPS = 1.5
 """A share may be off by so many steps: on a real clock a server may have nothing ready when the window is opened."""
-_LOOK_S = 1.0
 _MS_NS = 10**6
 _HTTPS = 443
 _FORMAT = 1
@@ -67,6 +78,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--connect", metavar="HOST[:PORT]", help="where to connect to, whatever the URL says")
     parser.add_argument("--ca", type=Path, metavar="FILE", help="trust this authority alone (the system's)")
     parser.add_argument("--pause", metavar="TIME", help="quiet before the window is opened further (by the round trip)")
+    parser.add_argument(
+        "--deadline", metavar="TIME", default=_DEADLINE, help=f"longest time for the whole command ({_DEADLINE})"
+    )
     parser.add_argument("--json", action="store_true", help="print a document instead of a table")
     parser.set_defaults(do=probe)
 
@@ -116,7 +130,7 @@ _UNASKED = (_Question(), _Question(first=First.SCRIPT))
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
     """In one dialect. shares: the second's part of the window, if it is asked for and if the first is; doubt: what
-    they may be off by. refusal: why there is none.
+    they may be off by. refusal: why there is none; without both, it was not seen before the deadline.
     """
 
     shares: tuple[float, float] | None = None
@@ -124,9 +138,16 @@ class _Answer:
     refusal: str | None = None
 
     @property
+    def is_seen(self) -> bool:
+        """Whether there was time for it."""
+        return self.shares is not None or self.refusal is not None
+
+    @property
     def word(self) -> str:
         """What it is called."""
-        return str(reading(*self.shares, doubt=self.doubt)) if self.shares else "refused"
+        if self.shares:
+            return str(reading(*self.shares, doubt=self.doubt))
+        return "refused" if self.is_seen else "not seen"
 
     def document(self) -> dict[str, Any]:
         """For programs."""
@@ -137,47 +158,77 @@ class _Answer:
     def row(self, dialect: str) -> tuple[str, ...]:
         """For people."""
         if self.shares is None:
-            return dialect, self.word, str(self.refusal), ""
+            return dialect, self.word, self.refusal or "", ""
         return dialect, self.word, f"{self.shares[0]:.0%}", f"{1 - self.shares[1]:.0%}"
 
 
 def probe(options: argparse.Namespace, report: Report) -> int:
     """Ask, and tell. Raises ScenarioError, StepFailed."""
+    limit_ns = _time_ns("--deadline", options.deadline, "100ms", "86400s")
+    deadline = Deadline(time.monotonic_ns() + limit_ns, "a probe")
     named = _dialects(options.dialect)
-    target = _target(options)
+    try:
+        target = _target(options, deadline)
+    except TransportFailed:
+        where = options.connect or urlsplit(options.url).netloc
+        raise TimedOut(_STEP, f"reaching {where}", limit_ns / 10**9, _MORE_TIME) from None
     beside = Report(aside=True) if options.json else report
     number, done = 2 + 2 * len(named), 0
     beside.say(
         f"{number} probes of {target.host} ({target.address}), one after another: {STEPS.size_bytes // 1024} KiB more"
-        f" of the window after {units.format_time(target.steps.quiet_ns)} of quiet"
+        f" of the window after {units.format_time(target.steps.quiet_ns)} of quiet; all within {limit_ns / 10**9:g} s"
     )
-    answers: dict[str, _Answer] = {}
-    with (
-        beside.ticking(lambda: f"{done} of {number} probes") as tick,
-        tempfile.TemporaryDirectory(prefix="priolab-probe-") as room,
-    ):
+    unasked: tuple[float, float] | None = None
+    answers = {str(dialect): _Answer() for dialect in named}
+    with beside.ticking(lambda: f"{done} of {number} probes") as tick, _kept_room() as room:
 
         def seen(question: _Question) -> Probe:
             nonlocal done
-            found = _probe(question, target, Path(room) / str(done))
+            with tempfile.TemporaryDirectory(dir=room) as folder:
+                found = _probe(question, target, Path(folder), deadline)
             done += 1
             tick()
             return found
 
-        unasked, turned = (seen(question).script_share for question in _UNASKED)
-        for dialect in named:
-            answers[str(dialect)] = _answer(dialect, seen)
+        with suppress(TransportFailed):  # the deadline has come
+            one, other = (seen(question).script_share for question in _UNASKED)
+            unasked = one, other
+            for dialect in named:
+                answers[str(dialect)] = _answer(dialect, seen)
+    missing = [] if unasked else ["the server's own order"]
+    missing += [dialect for dialect, answer in answers.items() if not answer.is_seen]
     if options.json:
-        report.document(_document(target, (unasked, turned), answers))
-        return 0
+        report.document(_document(target, unasked, answers))
+    else:
+        _show(report, unasked, answers)
+    if missing:
+        raise TimedOut(_STEP, f"{number} probes", limit_ns / 10**9, f"not seen: {', '.join(missing)}; {_MORE_TIME}")
+    return 0
+
+
+@contextmanager
+def _kept_room() -> Iterator[Path]:
+    """A folder. Its keeper removes it when the pipe to this process closes, however this process ends."""
+    with tempfile.TemporaryDirectory(prefix="priolab-probe-") as room:
+        command = [sys.executable, "-I", "-S", str(keeper.__file__), room, "any", "sleep", "infinity"]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
+        ):
+            yield Path(room)
+
+
+def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:
+    """For people."""
     head = ("dialect", "", "the second's part if asked for", "the first's part if asked for")
     report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
-    report.say(
-        f"Nothing asked: {_own_order(unasked, turned)}; what is requested second has {unasked:.0%} of the window,"
-        f" {1 - turned:.0%} if the two are requested the other way round."
-    )
+    if unasked:
+        report.say(
+            f"Nothing asked: {_own_order(*unasked)}; what is requested second has {unasked[0]:.0%} of the window,"
+            f" {1 - unasked[1]:.0%} if the two are requested the other way round."
+        )
+    else:
+        report.say("Nothing asked: not seen.")
     report.say(_MEANING)
-    return 0
 
 
 def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
@@ -200,7 +251,7 @@ def _own_order(unasked: float, turned: float) -> str:
     return found
 
 
-def _document(target: _Target, unasked: tuple[float, float], answers: Mapping[str, _Answer]) -> Any:
+def _document(target: _Target, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> Any:
     """docs/results.md describes it."""
     return {
         "format": _FORMAT,
@@ -208,7 +259,8 @@ def _document(target: _Target, unasked: tuple[float, float], answers: Mapping[st
         "address": target.address,
         "port": target.port,
         "paths": target.paths,
-        "unasked": {
+        "unasked": unasked
+        and {
             "own_order": _own_order(*unasked),
             "second_share": {"requested_second": round(unasked[0], 4), "requested_first": round(unasked[1], 4)},
         },
@@ -216,14 +268,13 @@ def _document(target: _Target, unasked: tuple[float, float], answers: Mapping[st
     }
 
 
-def _probe(question: _Question, target: _Target, folder: Path) -> Probe:
-    """What one connection saw. Raises StepFailed."""
-    folder.mkdir()
+def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline) -> Probe:
+    """What one connection saw. Raises StepFailed, and TransportFailed when the deadline has come."""
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
     command = (*module("client"), str(plan), str(target.ca), str(folder))
     with Process(_STEP, command, folder / "output.log") as client:
-        while not client.wait(_LOOK_S):
+        while not client.wait(deadline.remaining_s()):
             pass
         try:
             client.check_success()
@@ -259,8 +310,11 @@ def _dialects(text: str | None) -> list[Dialect]:
         ) from None
 
 
-def _target(options: argparse.Namespace) -> _Target:
-    """What the words mean; a connection is made, for the round trip. Raises ScenarioError, StepFailed."""
+def _target(options: argparse.Namespace, deadline: Deadline) -> _Target:
+    """What the words mean; a connection is made, for the round trip.
+
+    Raises ScenarioError, StepFailed, and TransportFailed when the deadline has come.
+    """
     one = _url("url", options.url)
     two = _url("second", options.second) if options.second else one
     if one[:2] != two[:2]:
@@ -268,8 +322,8 @@ def _target(options: argparse.Namespace) -> _Target:
     host, port, path = one
     to_host, to_port = _address(options.connect) if options.connect else (host, None)
     ca = _authorities(options.ca)
-    given_pause_ns = _pause_ns(options.pause) if options.pause else None
-    address, round_trip_ns = _reached(to_host, to_port or port)
+    given_pause_ns = _time_ns("--pause", options.pause, "1ms", "10s") if options.pause else None
+    address, round_trip_ns = _reached(to_host, to_port or port, deadline)
     pause_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * (round_trip_ns // _MS_NS) * _MS_NS)
     return _Target(
         host=host,
@@ -282,23 +336,46 @@ def _target(options: argparse.Namespace) -> _Target:
     )
 
 
-def _reached(host: str, port: int) -> tuple[str, int]:
-    """The first of its addresses that answers, and how long the handshake took in ns. Raises StepFailed."""
+def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
+    """As getaddrinfo gives them. It cannot be interrupted: a thread waits for it, and is left behind.
+
+    Raises OSError, UnicodeError, and TransportFailed when the deadline has come.
+    """
+    found: Future[Sequence[Any]] = Future()
+
+    def look_up() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.set_exception(error)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    wait([found], deadline.remaining_s())
+    deadline.remaining_s()
+    return found.result()
+
+
+def _reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
+    """The first of its addresses that answers, and how long the handshake took in ns.
+
+    Raises StepFailed, and TransportFailed when the deadline has come.
+    """
     trouble: Exception = OSError("it has no address")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = _addresses(host, port, deadline)
     except (OSError, UnicodeError) as error:
         found, trouble = [], error
     for family, kind, _, _, address in found:
         began_ns = time.monotonic_ns()
         try:
             with socket.socket(family, kind) as connection:
-                connection.settimeout(_CONNECT_S)
+                connection.settimeout(min(_CONNECT_S, deadline.remaining_s()))
                 connection.connect(address)
         except OSError as error:
             trouble = error
         else:
             return str(address[0]), time.monotonic_ns() - began_ns
+    deadline.remaining_s()
     raise StepFailed(_STEP, f"cannot connect to {host}:{port}: {trouble}") from trouble
 
 
@@ -328,14 +405,15 @@ def _address(text: str) -> tuple[str, int | None]:
     return host, port
 
 
-def _pause_ns(text: str) -> int:
+def _time_ns(where: str, text: str, least: str, most: str) -> int:
+    """A time between these. Raises ScenarioError."""
     try:
-        pause_ns = units.parse_time_ns(text)
+        time_ns = units.parse_time_ns(text)
+        if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):
+            return time_ns
     except ValueError:
-        pause_ns = 0
-    if not _MS_NS <= pause_ns <= _LONGEST_PAUSE_NS:
-        raise ScenarioError("--pause", text, "a time from 1ms to 10s")
-    return pause_ns
+        pass
+    raise ScenarioError(where, text, f"a time from {least} to {most}")
 
 
 def _authorities(given: Path | None) -> Path:

@@ -65,6 +65,8 @@ class _Pump:
                 events = self._engine.receive(datagram, received_ns)
                 self._journal.add(events)
                 self._journal.cost.add(len(events), time.monotonic_ns() - began_ns)
+                if self._journal.limits:
+                    self._journal.limits.read(len(datagram))
             elif self._is_due():
                 self._journal.add(self._engine.wake(time.monotonic_ns()))
             self.flush()

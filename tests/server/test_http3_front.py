@@ -1,13 +1,21 @@
 """A front that speaks HTTP/3, on loopback, and the client against it."""
 
+import asyncio
 import json
 import socket
 import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aioquic.asyncio.protocol import QuicConnectionProtocol
+from aioquic.asyncio.server import serve
+from aioquic.h3.connection import H3Connection
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.events import ProtocolNegotiated, QuicEvent, StreamDataReceived
 
 from client.__main__ import run as run_client
 from client.dialects import PLAIN
@@ -106,3 +114,53 @@ def test_somebody_who_answers_with_anything(tmp_path: Path) -> None:
         finally:
             over.set()
             thread.join()
+
+
+@contextmanager
+def _flooding(folder: Path, frames: bytes) -> Iterator[int]:
+    """A front that answers the first request with headers and these bytes; its port."""
+    certificates = issue(folder, NAME)
+    configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"])
+    configuration.load_cert_chain(certificates.chain, certificates.key)
+    port, loop, ready = free_port(), asyncio.new_event_loop(), threading.Event()
+
+    class Front(QuicConnectionProtocol):
+        def quic_event_received(self, event: QuicEvent) -> None:
+            if isinstance(event, ProtocolNegotiated):
+                self._http = H3Connection(self._quic)
+            elif isinstance(event, StreamDataReceived) and event.stream_id == 0 and event.end_stream:
+                self._http.send_headers(0, [(b":status", b"200")])
+                self._quic.send_stream_data(0, frames)
+
+    def run() -> None:
+        server = loop.run_until_complete(serve("127.0.0.1", port, configuration=configuration, create_protocol=Front))
+        ready.set()
+        loop.run_forever()
+        server.close()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield port
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+
+
+@pytest.mark.parametrize(
+    ("frames", "reason"),
+    [
+        (b"\0\1x" * 12_000, "bytes of DATA in more than"),
+        (b"\0\0" * 2**21, "the front sent more than 2097152 bytes beside 0 bytes of DATA"),
+        (b"\1\x80\x40\0\0" + bytes(2**22), "the front sent more than 2097152 bytes beside 0 bytes of DATA"),
+    ],
+    ids=["a-byte", "empty", "headers"],
+)
+def test_a_flood(tmp_path: Path, frames: bytes, reason: str) -> None:
+    """Of tiny DATA frames, of empty ones, of headers without end: it is ended, and what is kept of it is small."""
+    with _flooding(tmp_path, frames) as port, pytest.raises(LoadFailed, match=reason):
+        run_client(_plan(port, load_deadline_ns=60 * 10**9), tmp_path / "ca.pem", tmp_path)
+    assert (tmp_path / "events.jsonl").stat().st_size < 8 * 2**20

@@ -1,10 +1,17 @@
 """`priolab probe` without a server: what a URL means, and what an answer is called."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from analysis.probe import Probe
 from client.dialects import PLAIN
+from client.plan import STEPS
+from client.transport import TransportFailed
 from experiments import probing
+from experiments.cli import main
 from experiments.errors import StepFailed
 
 
@@ -64,3 +71,38 @@ def test_a_refusal_is_an_answer() -> None:
 def test_own_order(unasked: float, turned: float, told: str) -> None:
     """In words of URLs."""
     assert probing._own_order(unasked, turned) == told
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]], ids=["table", "json"])
+def test_the_deadline_comes_between_dialects(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was seen until then is shown, what was not is named, and the command has failed."""
+    target = probing._Target(
+        host="a.test", authority="a.test", address="::1", port=443, paths=("/", "/"), ca=Path("ca.pem"), steps=STEPS
+    )
+    probes = [seen(100, 50), seen(100, 50), seen(100, 98), seen(100, 2)]
+
+    def probe_in_time(*_: Any) -> Probe:
+        if probes:
+            return probes.pop(0)
+        raise TransportFailed("a probe took longer than its deadline")
+
+    monkeypatch.setattr(probing, "_target", lambda *_: target)
+    monkeypatch.setattr(probing, "_probe", probe_in_time)
+    assert main(["probe", "https://a.test/", "--dialect", "plain,chrome,header", *words]) == 1
+    said = capsys.readouterr()
+    assert said.err.splitlines()[-1] == (
+        "priolab: probing: 8 probes took more than 30 s; not seen: chrome, header; --deadline gives more time"
+    )
+    if words:
+        found = json.loads(said.out)
+        assert found["unasked"]["own_order"] == "shared"
+        assert [found["dialects"][name]["reading"] for name in ("plain", "chrome", "header")] == ["strict", None, None]
+        assert found["dialects"]["chrome"] == {"reading": None, "refusal": None}
+    else:
+        rows = [line.split() for line in said.out.splitlines()]
+        assert ["plain", "strict", "98%", "98%"] in rows
+        assert ["chrome", "not", "seen"] in rows
+        assert ["header", "not", "seen"] in rows
+        assert "Nothing asked: shared" in said.out

@@ -1,0 +1,62 @@
+"""How much a front can make the client note down in a page load. Pure.
+
+Rules:
+1. A limit is generous. The smallest pieces of an honest front are TLS records of 512 bytes; beside its payload come
+   headers of a few kilobytes.
+2. A front that goes beyond a limit has failed the load, in any protocol.
+"""
+
+from collections.abc import Sequence
+
+from client.events import Event, Kind
+from client.loads import LoadFailed
+from client.plan import Plan, Protocol
+
+MOST_RESOURCE_BYTES = 2**27
+"""Of payload, for each request: twice the largest resource of the lab's origin."""
+
+FREE_PIECES = 10_000
+"""Events, and reads of the socket, whatever their size."""
+
+PIECE_BYTES = 64
+"""Each further event, or read, stands for so many bytes."""
+
+FREE_BYTES = 2**20
+"""Beside payload, of which as much again may come: headers, frames that carry no payload, padding, TLS."""
+
+
+class Limits:
+    """Of one page load."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._most_bytes = MOST_RESOURCE_BYTES * (len(plan.resources) + (plan.page is not None))
+        # QUIC holds back what came before its turn: a window of it, until the gap is filled.
+        held_bytes = min(plan.window_bytes, self._most_bytes) if plan.protocol is Protocol.HTTP3 else 0
+        self._free_bytes = FREE_BYTES + held_bytes
+        self._payload_bytes = 0
+        self._bytes = 0
+        self._events = 0
+        self._reads = 0
+
+    def noted(self, events: Sequence[Event]) -> None:
+        """Those events were noted. Raises LoadFailed."""
+        self._payload_bytes += sum(event.size_bytes or 0 for event in events if event.kind is Kind.DATA)
+        self._events += len(events)
+        if self._payload_bytes > self._most_bytes:
+            raise LoadFailed(f"the front sent more than {self._most_bytes} bytes of DATA")
+        most = FREE_PIECES + self._payload_bytes // PIECE_BYTES
+        if self._events > most:
+            raise LoadFailed(
+                f"the front sent {self._payload_bytes} bytes of DATA in more than {most} frames and pieces"
+            )
+
+    def read(self, size_bytes: int) -> None:
+        """A read of the socket gave so many bytes. Raises LoadFailed."""
+        self._bytes += size_bytes
+        self._reads += 1
+        most_bytes = self._free_bytes + self._payload_bytes
+        if self._bytes - self._payload_bytes > most_bytes:
+            raise LoadFailed(f"the front sent more than {most_bytes} bytes beside {self._payload_bytes} bytes of DATA")
+        most = FREE_PIECES + self._bytes // PIECE_BYTES
+        if self._reads > most:
+            raise LoadFailed(f"the front sent {self._bytes} bytes in more than {most} packets")

@@ -1,0 +1,198 @@
+"""`priolab probe` against servers that stall: it ends at its deadline, and says in one line what was not seen."""
+
+import contextlib
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from hyperframe.frame import DataFrame
+
+from client.plan import PROBE_LEAST_BYTES
+from experiments.cli import main
+from proxy.certificates import issue
+from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pour, say_nothing, session
+
+_DEADLINE_S = 1.5
+_UNSEEN = "not seen: the server's own order, plain, chrome; --deadline gives more time"
+
+
+def _command(folder: Path, port: int, *more: str) -> list[str]:
+    url = f"https://{NAME}:{port}"
+    words = ["probe", f"{url}/one", f"{url}/two", "--connect", "127.0.0.1", "--ca", str(folder / "ca.pem")]
+    return [*words, "--dialect", "plain,chrome", *more]
+
+
+def _stall_in_the_handshake(plain: socket.socket) -> None:
+    """The beginning of a ServerHello."""
+    plain.recv(65_536)
+    plain.sendall(b"\x16\x03\x03\x00\x7a\x02\x00\x00\x76\x03\x03")
+    say_nothing(plain)
+
+
+def _stall_after_settings(tls: ssl.SSLSocket) -> None:
+    connection = H2Connection(H2Configuration(client_side=False))
+    connection.initiate_connection()
+    tls.sendall(connection.data_to_send())
+    say_nothing(tls)
+
+
+def _stall_after_headers(tls: ssl.SSLSocket) -> None:
+    connection = session(tls, requests=2)
+    for stream_id in (1, 3):
+        connection.send_headers(stream_id, [(":status", "200")])
+    tls.sendall(connection.data_to_send())
+    say_nothing(tls)
+
+
+def _stall_one_url(tls: ssl.SSLSocket) -> None:
+    """The other's is answered as far as its window allows."""
+    connection = session(tls, requests=2)
+    connection.send_headers(1, [(":status", "200")])
+    connection.send_data(1, bytes(1024))
+    tls.sendall(connection.data_to_send())
+    say_nothing(tls)
+
+
+def _drip(tls: ssl.SSLSocket) -> None:
+    """A byte each second."""
+    connection = session(tls, requests=2)
+    for stream_id in (1, 3):
+        connection.send_headers(stream_id, [(":status", "200")])
+    connection.send_data(1, bytes(1024))
+    for byte in connection.data_to_send():
+        tls.sendall(bytes([byte]))
+        time.sleep(1)
+
+
+@pytest.mark.parametrize("behave", [say_nothing, _stall_in_the_handshake])
+def test_a_server_that_stalls_before_tls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], behave: Callable[[socket.socket], None]
+) -> None:
+    """Or within its handshake."""
+    issue(tmp_path, NAME)
+    _ends_in_time(tmp_path, capsys, behave)
+
+
+@pytest.mark.parametrize("behave", [_stall_after_settings, _stall_after_headers, _stall_one_url, _drip])
+def test_a_server_that_stalls(tmp_path: Path, capsys: pytest.CaptureFixture[str], behave: Behaviour) -> None:
+    """Wherever it does."""
+    _ends_in_time(tmp_path, capsys, over_tls(tmp_path, behave))
+
+
+def _ends_in_time(folder: Path, capsys: pytest.CaptureFixture[str], behave: Callable[[socket.socket], None]) -> None:
+    began_s = time.monotonic()
+    with listening(behave) as port:
+        assert main(_command(folder, port, "--deadline", f"{_DEADLINE_S}s", "--pause", "1s")) == 1
+    assert time.monotonic() - began_s < _DEADLINE_S + SOON_S
+    said = capsys.readouterr()
+    assert said.err == f"priolab: probing: 6 probes took more than {_DEADLINE_S} s; {_UNSEEN}\n"
+    for dialect in ("plain", "chrome"):
+        assert [dialect, "not", "seen"] in [line.split() for line in said.out.splitlines()]
+    assert "Nothing asked: not seen." in said.out
+
+
+def test_a_name_that_is_not_resolved(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever is asked for the address says nothing."""
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(SOON_S) and [])
+    began_s = time.monotonic()
+    assert main(["probe", f"https://{NAME}/", "--deadline", "100ms"]) == 1
+    over.set()
+    assert time.monotonic() - began_s < SOON_S
+    assert capsys.readouterr().err == (
+        f"priolab: probing: reaching {NAME} took more than 0.1 s; --deadline gives more time\n"
+    )
+
+
+def test_a_port_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its queue of connections is full."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as waiting:
+        address = listener.getsockname()
+        for _ in range(4):
+            connection = waiting.enter_context(socket.socket())
+            connection.settimeout(0)
+            connection.connect_ex(address)
+        began_s = time.monotonic()
+        where = f"127.0.0.1:{address[1]}"
+        assert main(["probe", f"https://{where}/", "--deadline", "300ms"]) == 1
+        assert time.monotonic() - began_s < SOON_S
+    assert f"probing: reaching {where} took more than 0.3 s; " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["30", "99ms", "86401s", "soon", ""])
+def test_deadlines_that_are_not_allowed(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A time with its unit, in a range."""
+    assert main(["probe", "https://127.0.0.1:1/", "--deadline", text]) == 2
+    said = capsys.readouterr().err
+    assert said == f"priolab: --deadline={text} is not allowed; allowed: a time from 100ms to 86400s\n"
+
+
+def _flood(tls: ssl.SSLSocket) -> None:
+    connection = session(tls, requests=2)
+    connection.send_headers(1, [(":status", "200")])
+    tls.sendall(connection.data_to_send())
+    pour(tls, DataFrame(1).serialize())
+
+
+def test_a_flood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Is told in the same words as in a run."""
+    with listening(over_tls(tmp_path, _flood)) as port:
+        assert main(_command(tmp_path, port)) == 1
+    assert "probing: the front sent 0 bytes of DATA in more than 10000 frames and pieces" in capsys.readouterr().err
+
+
+def _in_turn(connection: H2Connection, tls: ssl.SSLSocket) -> None:
+    """An honest server: a kilobyte of each resource in turn, as far as windows allow, until the client goes."""
+    left = dict.fromkeys((1, 3), PROBE_LEAST_BYTES)
+    for stream_id in left:
+        connection.send_headers(stream_id, [(":status", "200")])
+    data = b"all"
+    while data:
+        sent = True
+        while sent:
+            sent = False
+            for stream_id in left:
+                if size := min(1024, left[stream_id], connection.local_flow_control_window(stream_id)):
+                    left[stream_id] -= size
+                    connection.send_data(stream_id, bytes(size), end_stream=not left[stream_id])
+                    sent = True
+        tls.sendall(connection.data_to_send())
+        data = tls.recv(65_536)
+        connection.receive_data(data)
+
+
+def test_no_journal_is_left(tmp_path: Path) -> None:
+    """There is that of one connection at most, and none when the probe has been killed."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    journals: list[int] = []
+    stalled = threading.Event()
+
+    def behave(tls: ssl.SSLSocket) -> None:
+        connection = session(tls, requests=2)
+        journals.append(len(list(temporary.rglob("events.jsonl"))))
+        if len(journals) < 3:
+            _in_turn(connection, tls)
+        else:
+            stalled.set()
+            say_nothing(tls)
+
+    with listening(over_tls(tmp_path, behave)) as port:
+        command = [sys.executable, "-m", "experiments.cli", *_command(tmp_path, port, "--deadline", "60s")]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(temporary)}) as probe:
+            assert stalled.wait(60)
+            probe.kill()
+    assert journals == [1, 1, 1]
+    end_s = time.monotonic() + SOON_S
+    while list(temporary.iterdir()) and time.monotonic() < end_s:
+        time.sleep(0.05)
+    assert list(temporary.iterdir()) == []

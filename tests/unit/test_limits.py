@@ -1,0 +1,102 @@
+"""How much a front can make the client note down: far more than an honest one sends, and not more than that."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from client.dialects import PLAIN
+from client.events import Event, Kind
+from client.journal import Journal
+from client.limits import FREE_BYTES, FREE_PIECES, MOST_RESOURCE_BYTES, Limits
+from client.loads import LoadFailed
+from client.plan import Plan, Protocol, maps_plan
+from client.priorities import Priorities
+
+_RECORD_LEAST = 512
+_LARGEST = 2 * 64 * 2**20
+
+
+def plan(protocol: Protocol = Protocol.HTTP2, window_bytes: int = 2**24) -> Plan:
+    return maps_plan(
+        address="198.18.1.2",
+        port=443,
+        server_name="maps.test",
+        priorities=Priorities.SPDY,
+        dialect=PLAIN,
+        protocol=protocol,
+        reloads=0,
+        window_bytes=window_bytes,
+        load_deadline_ns=1,
+    )
+
+
+def data(size_bytes: int, kind: Kind = Kind.DATA) -> Event:
+    return Event(t_ns=0, kind=kind, load=1, stream_id=1, size_bytes=size_bytes)
+
+
+def test_the_smallest_records_of_the_largest_resources() -> None:
+    """Each in a frame and a packet of its own."""
+    limits = Limits(plan())
+    payload_bytes = _RECORD_LEAST - 32
+    events = [data(payload_bytes, Kind.DATA_HEADER), data(payload_bytes)]
+    for _ in range(_LARGEST // payload_bytes):
+        limits.noted(events)
+        limits.read(_RECORD_LEAST)
+
+
+def test_frames_without_bytes() -> None:
+    """So many and no more."""
+    limits = Limits(plan())
+    limits.noted([data(0, Kind.DATA_HEADER)] * FREE_PIECES)
+    with pytest.raises(LoadFailed, match=r"^the front sent 0 bytes of DATA in more than 10000 frames and pieces$"):
+        limits.noted([data(0, Kind.DATA_HEADER)])
+
+
+def test_frames_of_a_byte() -> None:
+    """A few more, for the bytes there are."""
+    limits = Limits(plan())
+    for _ in range(10_158):
+        limits.noted([data(1)])
+    with pytest.raises(LoadFailed, match=r"^the front sent 10159 bytes of DATA in more than 10158 frames and pieces$"):
+        limits.noted([data(1)])
+
+
+def test_payload() -> None:
+    """Not more than what is asked for could have."""
+    limits = Limits(plan())
+    limits.noted([data(MOST_RESOURCE_BYTES)] * 3)
+    with pytest.raises(LoadFailed, match=r"^the front sent more than 402653184 bytes of DATA$"):
+        limits.noted([data(1)])
+
+
+@pytest.mark.parametrize(
+    ("limited", "held_bytes"),
+    [
+        (plan(), 0),
+        (plan(Protocol.SPDY), 0),
+        (plan(Protocol.HTTP3), 2**24),
+        (plan(Protocol.HTTP3, 2**31 - 1), 3 * MOST_RESOURCE_BYTES),
+        (replace(plan(Protocol.HTTP3, 2**31 - 1), page=None), 2 * MOST_RESOURCE_BYTES),
+    ],
+)
+def test_what_is_no_payload(limited: Plan, held_bytes: int) -> None:
+    """As much as payload, and some more; QUIC may hold a window besides."""
+    limits = Limits(limited)
+    limits.noted([data(1000)])
+    most_bytes = FREE_BYTES + held_bytes + 1000
+    limits.read(1000 + most_bytes)
+    with pytest.raises(LoadFailed, match=f"^the front sent more than {most_bytes} bytes beside 1000 bytes of DATA$"):
+        limits.read(1)
+
+
+def test_packets_of_a_byte(tmp_path: Path) -> None:
+    """The journal of arrivals has a line for each; the next load has as many."""
+    with Journal.writing(tmp_path) as journal:
+        for before in (0, 10_159):
+            journal.limits = Limits(plan())
+            for number in range(1, 10_159):
+                journal.arrived(0, before + number)
+            with pytest.raises(LoadFailed, match=r"^the front sent 10159 bytes in more than 10158 packets$"):
+                journal.arrived(0, before + 10_159)
+    assert (tmp_path / "arrivals.jsonl").read_text().count("\n") == 2 * 10_159
