@@ -8,9 +8,9 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel; they are not knobs. make exports
-# what is given.
-export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% KILLS=%,$(MAKEOVERRIDES))
+# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel, UPGRADE about packages; they
+# are not knobs. make exports what is given.
+export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% KILLS=% UPGRADE=%,$(MAKEOVERRIDES))
 export PYTHON
 ifdef KERNEL
 export PRIOLAB_KERNEL := $(KERNEL)
@@ -100,6 +100,16 @@ lint: setup-lint ## ruff, mypy, the import contract, the types of the demo's pag
 format: setup-lint ## rewrite the Python files in the house format
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
+
+# The set-up fails while a list lacks a package, so it is run only where there is no uv yet.
+.PHONY: constraints
+compile := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-config \
+    --custom-compile-command "make constraints" $(if $(filter yes,$(UPGRADE)),--upgrade)
+constraints: export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+constraints: ## pin what pyproject.toml asks for, by digests: constraints.txt, build-requirements.txt (UPGRADE=yes: newest versions)
+	@[ -x .venv/bin/uv ] || experiments/setup.sh lint
+	@$(compile) --group build --output-file build-requirements.txt
+	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
 
 bench: setup-compared ## how long things take on this machine
 	@.venv/bin/python -m experiments.benches
