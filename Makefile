@@ -140,6 +140,10 @@ scaling: setup-test ## what a million arms cost, measured here; writes its table
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
 	@experiments/base-image.sh
 
+.PHONY: sbom
+sbom: setup-lint ## a bill of materials for each container image: sbom/IMAGE.cdx.json (Docker; SERVER=nginx,h2o: other fronts)
+	@.venv/bin/python -m experiments.studies.bill sbom $(SERVER)
+
 clean-images: ## remove the lab's container images, but for those that containers use
 	@docker version --format '{{.Server.Version}}' >/dev/null
 	@docker image ls --filter 'reference=priolab-*' --filter dangling=false --format '{{.Repository}}:{{.Tag}}' | \
