@@ -8,9 +8,9 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel; they are not knobs. make exports
-# what is given.
-export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% KILLS=% RUNS=%,$(MAKEOVERRIDES))
+# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel, UPGRADE about packages, KILLS
+# and RUNS about how many; they are not knobs. make exports what is given.
+export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% KILLS=% RUNS=% UPGRADE=%,$(MAKEOVERRIDES))
 export PYTHON
 ifdef KERNEL
 export PRIOLAB_KERNEL := $(KERNEL)
@@ -104,6 +104,16 @@ format: setup-lint ## rewrite the Python files in the house format
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 
+# The set-up fails while a list lacks a package, so it is run only where there is no uv yet.
+.PHONY: constraints
+compile := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-config \
+    --custom-compile-command "make constraints" $(if $(filter yes,$(UPGRADE)),--upgrade)
+constraints: export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+constraints: ## pin what pyproject.toml asks for, by digests: constraints.txt, build-requirements.txt (UPGRADE=yes: newest versions)
+	@[ -x .venv/bin/uv ] || experiments/setup.sh lint
+	@$(compile) --group build --output-file build-requirements.txt
+	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
+
 bench: setup-compared ## how long things take on this machine
 	@.venv/bin/python -m experiments.benches
 
@@ -132,6 +142,10 @@ scaling: setup-test ## what a million arms cost, measured here; writes its table
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
 	@experiments/base-image.sh
+
+.PHONY: sbom
+sbom: setup-lint ## a bill of materials for each container image: sbom/IMAGE.cdx.json (Docker; SERVER=nginx,h2o: other fronts)
+	@.venv/bin/python -m experiments.studies.bill sbom $(SERVER)
 
 clean-images: ## remove the lab's container images, but for those that containers use
 	@docker version --format '{{.Server.Version}}' >/dev/null

@@ -32,7 +32,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM HUP
 say "making $base with debootstrap, about half a minute"
-debootstrap --variant=minbase "$suite" "$scratch/root" $mirror >"$scratch/log" 2>&1 ||
+debootstrap --force-check-gpg --variant=minbase "$suite" "$scratch/root" $mirror >"$scratch/log" 2>&1 ||
     fail "debootstrap failed: $(tail -n 1 "$scratch/log")"
 # Builds fetch packages the way this machine does; but an image is no place for a password, as in http://user:word@proxy.
 password='://[^/"[:space:]]*@'

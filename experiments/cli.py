@@ -23,6 +23,7 @@ from experiments.experiment import run_experiment
 from experiments.export import export
 from experiments.first_run import First, build_afterwards, first_run
 from experiments.guest import kernel
+from experiments.home import in_checkout
 from experiments.interruption import Interrupted, raise_interrupted
 from experiments.invocation import RUN_KNOBS, RunKnob, ignored, request_from, split_words, words_of_make
 from experiments.knobs import KNOBS, Knob
@@ -348,7 +349,7 @@ def _setup(options: argparse.Namespace, _: Report) -> int:
     if strangers := [name for name in knobs.get("SERVER", "").split(",") if name and name.strip() not in servers()]:
         raise ScenarioError("SERVER", strangers[0], ", ".join(servers()))
     options.kept = lambda: "what was complete is kept"
-    return setting_up.set_up(options.words, makes_environment=setting_up.in_checkout())
+    return setting_up.set_up(options.words, makes_environment=in_checkout())
 
 
 def _kernel(options: argparse.Namespace, report: Report) -> int:

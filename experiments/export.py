@@ -11,6 +11,7 @@ from analysis.files import write_all
 from analysis.journals import FolderError
 from analysis.load import load_experiment
 from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.home import pip_install
 
 _STEP = "exporting results"
 
@@ -32,7 +33,7 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
         raise ScenarioError("--to", to, ", ".join(FORMATS))
     chosen = FORMATS[to]
     if chosen.library and find_spec(chosen.library) is None:
-        remedy = f"install it with: pip install {chosen.library}"
+        remedy = f"run {pip_install(chosen.library)}"
         raise Unavailable(f"--to {to}", f"{chosen.library} is not installed", remedy)
     try:
         recorded = album(load_experiment(folder))

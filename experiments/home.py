@@ -1,6 +1,7 @@
 """Where the lab's own files are: a clone, or a place where it was installed; and what is different there."""
 
 import shutil
+import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -24,6 +25,17 @@ def is_clone(root: Path = ROOT) -> bool:
 def setup_command(words: str = "") -> str:
     """How one has something of this machine's installed, for messages."""
     return f"`{'make' if is_clone() else 'priolab'} setup{f' {words}' if words else ''}`"
+
+
+def in_checkout() -> bool:
+    """Whether this process is in the environment of the checkout that its code is in, and not installed elsewhere."""
+    return is_clone() and Path(sys.prefix) == ROOT / ".venv"
+
+
+def pip_install(package: str) -> str:
+    """How a package is added to this Python environment, for messages; in that of a clone its digest is checked."""
+    checked = f"--require-hashes -c {ROOT / 'constraints.txt'} " if in_checkout() else ""
+    return f"`{Path(sys.prefix) / 'bin' / 'pip'} install {checked}{package}`"
 
 
 def shared(name: str) -> Path:

@@ -86,11 +86,6 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
     return 0
 
 
-def in_checkout() -> bool:
-    """Whether this process is in the environment of the checkout that its code is in, and not installed elsewhere."""
-    return is_clone() and Path(sys.prefix) == ROOT / ".venv"
-
-
 def _carry_out(asked: Asked, environment: Environment | None) -> None:
     """Packages, Python's environment, packages of npm, the guest kernel: each builds on those before it."""
     needs_kernel = asked.in_guests and _lacks_kernel()

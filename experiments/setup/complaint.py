@@ -18,12 +18,24 @@ _BUILDING = re.compile(
 )
 _CAUSE = re.compile(r"\b(?:fatal error|error|ERROR|Error|[A-Z]\w*Error|[A-Z]\w*Exception|fatal)\b.*: *\S")
 _FRAME = re.compile(r"^[\s\u2502\u2570\u2500>\u00d7]+")  # what pip draws around the output of others
+_DIGEST = re.compile(
+    r"DO NOT MATCH THE HASHES .*? from (\S+?)(?: \(.*\))?:$.*?^ *Got +([0-9a-f]+)$", re.DOTALL | re.MULTILINE
+)
+_UNLISTED = re.compile(r"[Ii]n --require-hashes mode, .*?$\s+(\S+)", re.DOTALL | re.MULTILINE)
 _VERSIONS = re.compile(r" \(from versions: [^)]*\)")
 _LONGEST = 300
 
 
 def cause_of(said: str) -> str:
     """The cause, with the package that is concerned where that is told; empty if nothing was said."""
+    if found := _DIGEST.search(said):
+        file = found[1].partition("#")[0].rpartition("/")[2]
+        return (
+            f"{file} has the digest sha256:{found[2]}, which is not one of the lab's (constraints.txt,"
+            " build-requirements.txt); try PIP_NO_CACHE_DIR=1, then another package index (PIP_INDEX_URL)"
+        )
+    if found := _UNLISTED.search(said):
+        return f"constraints.txt has no digest for {found[1]}; run `make constraints`"
     lines = [_FRAME.sub("", line).strip() for line in said.splitlines()]
     lines = [line for line in lines if line]
     if full := next((line for line in lines if _NO_ROOM.search(line)), None):

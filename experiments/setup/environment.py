@@ -1,4 +1,12 @@
-"""The Python environment of a checkout, in .venv: made once, and again when what it is made of has changed."""
+"""The Python environment of a checkout, in .venv: made once, and again when what it is made of has changed.
+
+Rules:
+1. Every package is checked against the digests in build-requirements.txt (pip itself, setuptools) and constraints.txt
+   (all others). `make constraints` writes both files.
+2. Packages are installed from wheels: a source package would fetch tools to build it, whose digests nobody knows.
+   PIP_ONLY_BINARY=:none: allows it.
+3. The lab itself is installed last, by setuptools of that environment, and nothing is fetched for it.
+"""
 
 import hashlib
 import os
@@ -6,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +24,10 @@ from experiments.setup.asked import Asked, Part
 from experiments.setup.complaint import cause_of
 from experiments.setup.packages import wants_browser
 
-_MADE_OF = ("pyproject.toml", "constraints.txt")
+_PROJECT = "pyproject.toml"
+_PINNED = "constraints.txt"
+_BUILD_TOOLS = "build-requirements.txt"
+MADE_OF = (_PROJECT, _PINNED, _BUILD_TOOLS)
 _EXTRAS = {
     Part.TEST: ("dev", "what tests and checks need"),
     Part.LINT: ("dev", "what tests and checks need"),
@@ -46,7 +58,7 @@ class Environment:
         self._root = root
         self._folder = root / ".venv"
         self.python = self._folder / "bin" / "python"
-        content = b"".join((root / name).read_bytes() for name in _MADE_OF)
+        content = b"".join((root / name).read_bytes() for name in MADE_OF)
         self._wanted = f"{hashlib.sha256(content).hexdigest()} {root}"
 
     def lacks(self, extra: str) -> bool:
@@ -62,9 +74,9 @@ class Environment:
         return not self._is_sound()
 
     def install(self, extra: str) -> None:
-        """Have the environment made, if need be, and the lab installed in it. Raises CannotMake.
+        """Have the environment made, if need be, and the lab installed in it; with an extra, what that adds.
 
-        A new one that cannot be completed does not stay.
+        Raises CannotMake. A new environment that cannot be completed does not stay.
         """
         is_new = not self._folder.exists()
         try:
@@ -72,9 +84,11 @@ class Environment:
                 self._run([sys.executable, "-P", "-m", "venv", "--clear", "--without-pip", str(self._folder)], "venv")
                 # By itself, because venv keeps to itself what is wrong.
                 self._run([str(self.python), "-P", "-m", "ensurepip", "--upgrade", "--default-pip"], "ensurepip")
-            what = f"{self._root}[{extra}]" if extra else str(self._root)
-            pip = [str(self.python), "-P", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-            self._run([*pip, "-c", str(self._root / "constraints.txt"), "-e", what], "pip")
+            if not extra:
+                self._install("--require-hashes", "-r", _BUILD_TOOLS)
+            self._install("--require-hashes", "-c", _PINNED, *self._packages(extra))
+            if not extra:
+                self._install("--no-deps", "--no-build-isolation", "-e", ".")
             self.note_as_installed(extra)
         except OSError as error:
             self._forget(is_new=is_new)
@@ -82,6 +96,16 @@ class Environment:
         except BaseException:
             self._forget(is_new=is_new)
             raise
+
+    def _packages(self, extra: str) -> list[str]:
+        """Packages that the lab needs, or that this extra adds, with the versions that pyproject.toml allows."""
+        project = tomllib.loads((self._root / _PROJECT).read_text())["project"]
+        packages: list[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
+        return packages
+
+    def _install(self, *words: str) -> None:
+        pip = [str(self.python), "-P", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        self._run([*pip, *words], "pip")
 
     def note_as_installed(self, extra: str) -> None:
         """The lab with that extra is there from now on."""
@@ -111,6 +135,7 @@ class Environment:
         process = subprocess.Popen(
             command,
             cwd=self._root,
+            env={"PIP_ONLY_BINARY": ":all:", **os.environ},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

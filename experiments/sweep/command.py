@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +12,7 @@ from typing import Any
 from experiments.errors import LabError, Unavailable
 from experiments.execution.executor import Executor
 from experiments.execution.local import Local, bearable
+from experiments.home import pip_install
 from experiments.invocation import words_of_make
 from experiments.making import Ending, Run
 from experiments.plural import counted
@@ -102,7 +102,7 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
     try:
         from experiments.execution.cluster import Cluster  # a quarter of a second of imports, and an extra
     except ModuleNotFoundError as error:
-        remedy = f"run `{Path(sys.prefix) / 'bin' / 'pip'} install 'priority-lab[cluster]'`"
+        remedy = f"run {pip_install('distributed')}"
         raise Unavailable("--scheduler", f"{error.name} is not installed", remedy) from error
     return Cluster.connect(wanted.manner, scheduler)
 

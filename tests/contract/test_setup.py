@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.setup.environment import Environment
+from experiments.setup.environment import MADE_OF, Environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = "experiments/setup.sh"
@@ -61,7 +61,14 @@ def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
 def test_what_is_no_knob() -> None:
     """Words about Python and images are not handed to the lab as knobs; anything else is, known or not."""
     made = _make(
-        "experiment", "BASE=other:1", "SUITE=trixie", "MIRROR=http://m/", "PYTHON=python3", "LOWAT=1", "RTAE=2"
+        "experiment",
+        "BASE=other:1",
+        "SUITE=trixie",
+        "MIRROR=http://m/",
+        "PYTHON=python3",
+        "UPGRADE=yes",
+        "LOWAT=1",
+        "RTAE=2",
     )
     (knobs,) = re.findall(r"^PRIOLAB_KNOBS := (.*)$", made, re.MULTILINE)
     assert set(knobs.split()) == {"LOWAT=1", "RTAE=2"}
@@ -92,7 +99,7 @@ def bare(tmp_path: Path) -> Path:
         (programs / name).symlink_to(found)
     for folder in ("experiments", "proxy"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "constraints.txt"):
+    for file in MADE_OF:
         shutil.copy(ROOT / file, tmp_path / file)
     for entry in tmp_path.glob("proxy/servers/*/server.toml"):  # the set-up looks into this machine's /usr/sbin, too
         entry.write_text(re.sub("^program = .*$", 'program = "not-there"', entry.read_text(), flags=re.MULTILINE))

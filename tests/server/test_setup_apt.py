@@ -1,16 +1,19 @@
 """The set-up's way with apt-get and pip, which are scripts here: what they are asked, and what is left behind."""
 
+import hashlib
 import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from experiments.setup import apt, environment
-from experiments.setup.environment import CannotMake, Environment
+from experiments.setup.environment import MADE_OF, CannotMake, Environment
 from experiments.setup.machine import Rights
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -124,7 +127,7 @@ def test_an_ordinary_user_asks_sudo(programs: Path, tmp_path: Path) -> None:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Enough of one for an environment."""
-    for name in ("pyproject.toml", "constraints.txt"):
+    for name in MADE_OF:
         (tmp_path / name).write_text("")
     return tmp_path
 
@@ -146,6 +149,51 @@ def test_an_environment_that_cannot_be_completed_does_not_stay(
     (log,) = logs.glob("priolab-setup-*.log")
     assert str(caught.value) == f"pip failed: ERROR: No matching distribution found for h2 (log: {log})"
     assert not (checkout / ".venv").exists()
+
+
+def _wheel(folder: Path, name: str) -> str:
+    """Make a wheel of nothing; its digest."""
+    file = folder / f"{name}-1-py3-none-any.whl"
+    about = f"{name}-1.dist-info"
+    with zipfile.ZipFile(file, "w") as wheel:
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("altered", ["tool", "library"])
+def test_a_package_that_was_altered(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, altered: str
+) -> None:
+    """pip refuses it: the line names the file, its digest and what can be done, and no environment stays."""
+    logs, wheels = tmp_path / "logs", tmp_path / "wheels"
+    for folder in (logs, wheels):
+        folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(logs))
+    pinned = tmp_path / "pip"  # the tests' own; that of ensurepip knows no digests of constraints
+    pinned.mkdir()
+    for part in Path(sysconfig.get_path("purelib")).glob("pip*"):
+        (pinned / part.name).symlink_to(part)
+    index = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": "/dev/null"}
+    for name, value in {**index, "PYTHONPATH": str(pinned)}.items():
+        monkeypatch.setenv(name, value)
+    (checkout / "pyproject.toml").write_text('[project]\ndependencies = ["library==1"]\n')
+    for name, file in {"tool": "build-requirements.txt", "library": "constraints.txt"}.items():
+        digest = _wheel(wheels, name)
+        listed = digest[::-1] if name == altered else digest
+        (checkout / file).write_text(f"{name}==1 \\\n    --hash=sha256:{listed}\n")
+    before = {path for path in checkout.rglob("*") if not path.is_relative_to(logs)}
+    with pytest.raises(CannotMake) as caught:
+        Environment(checkout).install("")
+    (log,) = logs.glob("priolab-setup-*.log")
+    digest = hashlib.sha256((wheels / f"{altered}-1-py3-none-any.whl").read_bytes()).hexdigest()
+    assert str(caught.value) == (
+        f"pip failed: {altered}-1-py3-none-any.whl has the digest sha256:{digest}, which is not one of the lab's"
+        " (constraints.txt, build-requirements.txt); try PIP_NO_CACHE_DIR=1, then another package index"
+        f" (PIP_INDEX_URL) (log: {log})"
+    )
+    assert {path for path in checkout.rglob("*") if not path.is_relative_to(logs)} == before
 
 
 def test_an_environment_that_was_there_stays(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ def _debootstrap(tree: Tree, archives: Sequence[str]) -> None:
     made.mkdir(parents=True, mode=0o755)
     log = tree.folder / "debootstrap.log"
     include = f"--include={','.join(PACKAGES)}"
-    command = ["debootstrap", "--variant=minbase", include, tree.suite, str(made), _main(archives)]
+    command = ["debootstrap", "--force-check-gpg", "--variant=minbase", include, tree.suite, str(made), _main(archives)]
     with log.open("w") as output:
         done = subprocess.run(command, stdout=output, stderr=output, check=False)
     if done.returncode != 0:

@@ -14,6 +14,15 @@ _LOGS = Path(__file__).parent / "pip"
     ("log", "cause"),
     [
         ("compiler", "broken: broken.c:1:10: fatal error: no/such/header.h: No such file or directory"),
+        (
+            "digest",
+            (
+                "h2-4.4.1-py3-none-any.whl has the digest"
+                " sha256:0e25f1462b23c9cb82d9eb02e28bc706dac2a68cb457c6a0d74d63c8a2a5d0e6, which is not one of the"
+                " lab's (constraints.txt, build-requirements.txt); try PIP_NO_CACHE_DIR=1, then another package index"
+                " (PIP_INDEX_URL)"
+            ),
+        ),
         ("exception", "RuntimeError: needs a rusty compiler"),
         ("tool", "error: invalid command 'bdist_wheel'"),
         (
@@ -24,6 +33,7 @@ _LOGS = Path(__file__).parent / "pip"
             "unreachable-within",
             "the package index cannot be reached (Connection refused); ERROR: No matching distribution found for wheel",
         ),
+        ("unlisted", "constraints.txt has no digest for hpack<5,>=4.2; run `make constraints`"),
         ("version", "ERROR: Could not find a version that satisfies the requirement h2==99"),
     ],
 )

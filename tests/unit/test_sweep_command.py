@@ -119,7 +119,8 @@ def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(Unavailable, match=r"distributed is not installed; run `/.*/bin/pip install ") as caught:
         swept(*WORDS, scheduler="tcp://127.0.0.1:8786")
-    assert f"`{sys.prefix}/bin/pip install 'priority-lab[cluster]'`" in str(caught.value)
+    assert f"`{sys.prefix}/bin/pip install " in str(caught.value)
+    assert str(caught.value).endswith(" distributed`")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,42 @@
+"""The bills of materials of the images that experiments use."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from experiments.places import engine
+from experiments.studies.bill import main
+
+pytestmark = pytest.mark.usefixtures("compose")
+
+
+def test_what_the_images_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One valid file for each image, with the packages that the lab uses in it."""
+    assert main([str(tmp_path), "nginx"]) == 0
+    images = {name.partition(":")[0]: name for name in engine.images("nginx").values()}
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.cdx.json" for name in images}
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(f"sbom: {path}" for path in tmp_path.iterdir())
+    packages = {
+        "priolab-origin": "nodejs",
+        "priolab-front-nginx": "nginx",
+        "priolab-link": "python3-pyroute2",
+        "priolab-client": "python3-h2",
+    }
+    for image, package in packages.items():
+        text = (tmp_path / f"{image}.cdx.json").read_text()
+        assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+        bill = json.loads(text)
+        run = ("run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", images[image])
+        version = engine.docker(*run, "--show", "--showformat", "${Version}", package)
+        assert version in [each["version"] for each in bill["components"] if each["name"] == package]
+        assert bill["metadata"]["component"]["version"] == engine.tag()
+
+
+def test_a_server_that_there_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, and nothing is written."""
+    assert main([str(tmp_path / "sbom"), "ngnix"]) == 2
+    assert capsys.readouterr().err.startswith("sbom: SERVER=ngnix is not allowed; allowed: ")
+    assert not (tmp_path / "sbom").exists()

@@ -1,0 +1,50 @@
+"""The bill of materials of an image, of what its programs printed."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from experiments.studies.bill import Image, document
+
+IMAGE = Image(
+    name="priolab-front-nginx:c0de",
+    id="sha256:" + "ab" * 32,
+    created=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+    base="debian:bookworm-slim",
+    system='PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nID=debian',
+    dpkg="libstdc++6\t12.2.0-14\tamd64\nnginx\t1:1.22.1-9+deb12u3\tamd64\npython3-h2\t4.1.0-4\tall",
+    python="h2\t4.1.0\nh2\t4.1.0",
+)
+
+
+def test_the_bill_is_valid() -> None:
+    """By CycloneDX's own schema, every format in it checked."""
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(document(IMAGE)) is None
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str("{}") is not None
+
+
+def test_every_package_is_named_once() -> None:
+    """As scanners for known faults look it up: with the distribution and its release."""
+    bill = json.loads(document(IMAGE))
+    assert {each["purl"]: each["version"] for each in bill["components"]} == {
+        "pkg:deb/debian/libstdc%2B%2B6@12.2.0-14?arch=amd64&distro=debian-12": "12.2.0-14",
+        "pkg:deb/debian/nginx@1:1.22.1-9%2Bdeb12u3?arch=amd64&distro=debian-12": "1:1.22.1-9+deb12u3",
+        "pkg:deb/debian/python3-h2@4.1.0-4?arch=all&distro=debian-12": "4.1.0-4",
+        "pkg:pypi/h2@4.1.0": "4.1.0",
+    }
+    image = bill["metadata"]["component"]
+    assert (image["name"], image["version"]) == ("priolab-front-nginx", "c0de")
+    assert {each["name"]: each["value"] for each in image["properties"]} == {
+        "image id": IMAGE.id,
+        "built on": "debian:bookworm-slim",
+    }
+
+
+def test_the_same_image_gives_the_same_bill() -> None:
+    """And another image another one."""
+    assert document(IMAGE) == document(IMAGE)
+    other = replace(IMAGE, id="sha256:" + "cd" * 32)
+    assert json.loads(document(other))["serialNumber"] != json.loads(document(IMAGE))["serialNumber"]
