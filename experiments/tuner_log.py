@@ -1,4 +1,4 @@
-"""Where `priolab tune` writes: decisions into a file, sentences to whoever watches. Neither failing ends the tuner.
+"""Where `priolab tune` writes: decisions into a file, lines to whoever watches. Neither failing ends the tuner.
 
 1. When the file cannot be written any more, that is said once, and nothing is written until it is opened again.
 2. So with standard output, as on a full disk or a terminal that is gone; but a reader that has enough ends the command,
@@ -8,13 +8,18 @@
 import os
 import sys
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
 from typing import Self
 
 from experiments.report import Report
-from proxy.tuner.journal import Decision
+from proxy.tuner.journal import DRY_RUN, SET, Decision
+from proxy.tuner.law import differs
 from proxy.tuner.tuner import Say
+
+_BETWEEN_NS = 10**9
+_NEVER_NS = 2**63
 
 
 class TunerLog:
@@ -57,6 +62,48 @@ class TunerLog:
         if file is not None:
             with suppress(OSError):  # NFS says only now that it is full
                 file.close()
+
+
+@dataclass(kw_only=True)
+class _Recent:
+    """A connection of which there was a line in the second before until_ns, and what has changed since."""
+
+    until_ns: int
+    old_bytes: int = 0
+    last: Decision | None = None
+
+
+class Lines:
+    """Decisions as lines. A connection's first change is told at once; see rule 3."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._recent: dict[tuple[str, int, int], _Recent] = {}  # those whose second is over first come first
+
+    def note(self, decision: Decision) -> None:
+        """A change, or an attempt."""
+        who = (decision.peer, decision.peer_port, decision.port)
+        recent = self._recent.get(who)
+        if decision.outcome not in (SET, DRY_RUN):
+            self._say(str(decision))
+        elif recent is None:
+            self._say(str(decision))
+            self._recent[who] = _Recent(until_ns=decision.t_ns + _BETWEEN_NS)
+        else:
+            if recent.last is None:
+                recent.old_bytes = decision.old_bytes
+            recent.last = decision
+
+    def look(self, now_ns: int) -> int:
+        """Tell what is due; when the next look is."""
+        for who, recent in list(self._recent.items()):
+            if recent.until_ns > now_ns:
+                return recent.until_ns
+            del self._recent[who]
+            if recent.last is not None and differs(recent.old_bytes, recent.last.new_bytes):
+                self._say(str(replace(recent.last, old_bytes=recent.old_bytes)))
+                self._recent[who] = _Recent(until_ns=now_ns + _BETWEEN_NS)
+        return min((recent.until_ns for recent in self._recent.values()), default=_NEVER_NS)
 
 
 def teller(report: Report) -> Say:

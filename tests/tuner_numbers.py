@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from proxy.tuner.law import Aim, Choice, Seen, Why
 
-_WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING)
+_WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 u32 = st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4, 5, 1448, 65535, 2**31, 2**32 - 1]))
 u64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 10**10), st.sampled_from([0, 1, 2**63, 2**64 - 1]))

@@ -14,7 +14,7 @@ from pathlib import Path
 from proxy.tuner.tuner import CannotTune
 
 _HERE = Path(__file__).parent
-_SOURCES = (_HERE / "sock_ops.c", _HERE / "law.h")
+_SOURCES = (_HERE / "sock_ops.c", _HERE / "law.h", _HERE / "caution.h")
 _COMPILERS = (("bpf-gcc", "-gbtf"), ("clang", "-target", "bpf", "-g"))
 _HEADERS = (Path("/usr/include"), Path(f"/usr/include/{platform.machine()}-linux-gnu"))
 _WORDS = ("-O2", "-mcpu=v3", *(f"-idirafter{folder}" for folder in _HEADERS))

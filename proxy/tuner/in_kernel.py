@@ -3,25 +3,35 @@
 1. Connections made before it was attached are not tuned: the kernel asks it only about those it has seen begin.
 2. A cgroup that is removed takes the program's hold on it along, as when systemd starts a service again. Its folder is
    looked at every second, or every tenth while it is gone; the one that is there then is attached to.
-3. What was decided and could not be told, because the ring between the kernel and this was full, is counted and told.
+3. If it is to keep to the sysctls of network namespaces (caution.py), it tells its program each second those of the
+   namespaces that the cgroup's processes are in. A socket of any other is not tuned.
+4. To put values back it borrows what the cgroup's processes have open. It leaves alone what no longer has its value.
+5. What was decided and could not be told, because the ring between the kernel and this was full, is counted and told.
 """
 
 import os
 import socket
 import struct
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from proxy.descriptors import borrow, sockets_of
+from proxy.tuner.caution import Caution
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
 from proxy.tuner.law import Aim, Why
 from proxy.tuner.libbpf import Loaded
+from proxy.tuner.option import put_back
 from proxy.tuner.tuner import CannotTune, Note, Say, TunerKind
 
 _DRAIN_NS, _GONE_NS = 10**9, 10**8
-_RULE = struct.Struct("=5I")
+_SYSCTLS_NS = 10**9
+_SO_COOKIE = 57  # <asm/socket.h>
+_RULE = struct.Struct("=7I4xQ")
 _DECISION = struct.Struct("=4Q16s4s9Ii4x")
+_CONNECTION = struct.Struct("=36xII4x")  # own_bytes, lowat_bytes
 _FIRST = struct.pack("=I", 0)
 _EVENTS = {  # BPF_SOCK_OPS_*, <linux/bpf.h>
     5: Event.ESTABLISHED,
@@ -29,7 +39,7 @@ _EVENTS = {  # BPF_SOCK_OPS_*, <linux/bpf.h>
     9: Event.RETRANSMISSION,
     12: Event.ROUND_TRIP,
 }
-_WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING)
+_WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 
 class InKernel:
@@ -47,12 +57,17 @@ class InKernel:
         *,
         port: int | None = None,
         dry_run: bool = False,
+        caution: Caution | None = None,
     ) -> None:
         """program: what compiler.py made. port: only connections to it. Raises CannotTune."""
         self._cgroup, self._note, self._say, self._dry_run = cgroup, note, say, dry_run
         self._lost = 0
-        rule = _RULE.pack(aim.target_us, aim.floor_bytes, aim.ceiling_bytes, port or 0, dry_run)
+        self._caution, self._sysctls = caution, caution.sysctls if caution else None
+        self._next_sysctls_ns = 0
+        numbers = (aim.target_us, aim.floor_bytes, aim.ceiling_bytes, port or 0, dry_run)
+        rule = _RULE.pack(*numbers, caution is not None, self._sysctls is not None, caution.hold_ns if caution else 0)
         with ExitStack() as stack:
+            self._claim = stack.enter_context(ExitStack())
             self._loaded = stack.enter_context(Loaded(program))
             self._loaded.put("rules", _FIRST, rule)
             self._ring = self._loaded.ring("decisions")
@@ -71,6 +86,11 @@ class InKernel:
         finally:
             self._stack.close()
 
+    def restore(self) -> int:
+        """See Tuner."""
+        self._loaded.detach()
+        return 0 if self._dry_run else sum(self._restored(pid) for pid in _processes(self._cgroup))
+
     @property
     def readable(self) -> int:
         """See Tuner."""
@@ -80,6 +100,9 @@ class InKernel:
         """Only tells, and sees to it that it is attached: it works by itself."""
         self._tell()
         self._follow()
+        if now_ns >= self._next_sysctls_ns:
+            self._tell_sysctls()
+            self._next_sysctls_ns = now_ns + _SYSCTLS_NS
         return now_ns + (_GONE_NS if self._attached is None else _DRAIN_NS)
 
     def _tell(self) -> None:
@@ -96,6 +119,7 @@ class InKernel:
             return
         if self._attached is not None:
             self._loaded.detach()
+            self._claim.close()
             self._attached = None
             self._say(f"cgroup {self._cgroup} is gone; waiting for another")
         if there is None:
@@ -118,14 +142,54 @@ class InKernel:
     def _attach(self) -> tuple[int, int]:
         """To the one that has the name now; which that is. Raises CannotTune."""
         try:
+            if self._caution:
+                self._claim.enter_context(self._caution.claim(self._cgroup))
             descriptor = os.open(self._cgroup, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
+            self._claim.close()
             raise CannotTune(f"{self._cgroup}: {error.strerror}") from error
         try:
+            self._tell_sysctls()
             self._loaded.attach("tune", descriptor)
             return _which(os.fstat(descriptor))
         finally:
             os.close(descriptor)
+
+    def _tell_sysctls(self) -> None:
+        """Those of the namespaces that the cgroup's processes are in. Raises CannotTune."""
+        if self._sysctls:
+            for number, sysctl_bytes in self._sysctls.of_processes(_processes(self._cgroup)).items():
+                self._loaded.put("sysctls", struct.pack("=Q", number), struct.pack("=I", sysctl_bytes))
+
+    def _restored(self, pid: int) -> int:
+        """So many of a process's connections."""
+        count = 0
+        try:
+            for descriptor, inode in sockets_of(pid).items():
+                borrowed = borrow(pid, descriptor, inode)
+                if borrowed is not None:
+                    with borrowed:
+                        count += self._put_back(borrowed)
+        except OSError as error:
+            self._say(f"process {pid}: {error.strerror}; its connections keep what they have")
+        return count
+
+    def _put_back(self, borrowed: socket.socket) -> bool:
+        key = borrowed.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8)
+        connection = self._loaded.get("connections", key, _CONNECTION.size)
+        if connection is None:
+            return False
+        own_bytes, lowat_bytes = _CONNECTION.unpack(connection)
+        return put_back(borrowed, lowat_bytes, own_bytes)
+
+
+def _processes(cgroup: Path) -> Iterator[int]:
+    """Of a cgroup and those below it that this process can see."""
+    for folder, _, _ in os.walk(cgroup):
+        try:
+            yield from {int(pid) for pid in Path(folder, "cgroup.procs").read_text().split()} - {0}
+        except OSError:
+            continue  # it has gone, or has threads alone
 
 
 def _which(folder: os.stat_result) -> tuple[int, int]:

@@ -30,7 +30,8 @@ class Decision:
 
     t_ns: CLOCK_MONOTONIC. rate_bytes_s is what was reckoned with, delivery_rate_bytes_s what the kernel says,
     acked_rate_bytes_s that of the last round trip, each 0 for unknown; rtt_ns is the smoothed one. old_bytes: what the
-    tuner set before, 0 if it had not. outcome: `set`, `dry run`, or `refused:` and why.
+    tuner set before, 0 if it had not; of a cautious one (caution.py) what the socket had, 0 if it was unset, and
+    new_bytes may be what was wanted at an earlier look. outcome: `set`, `dry run`, or `refused:` and why.
     """
 
     t_ns: int

@@ -11,7 +11,7 @@
 #define US_PER_S 1000000ULL
 #define NS_PER_S 1000000000ULL
 
-enum why { WHY_UNKNOWN, WHY_FLOOR, WHY_RATE, WHY_CEILING };
+enum why { WHY_UNKNOWN, WHY_FLOOR, WHY_RATE, WHY_CEILING, WHY_SYSCTL, WHY_SERVER };
 
 struct seen {
 	__u64 delivery_rate_bytes_s;

@@ -47,6 +47,8 @@ class Why(StrEnum):
     FLOOR = "floor"
     RATE = "rate"
     CEILING = "ceiling"
+    SYSCTL = "sysctl"
+    SERVER = "server's own limit"
 
 
 @dataclass(frozen=True, kw_only=True)

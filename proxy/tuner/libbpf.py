@@ -120,6 +120,13 @@ class Loaded:
         if self._lib.bpf_map_update_elem(self._map(name), key, value, 0) != 0:
             raise CannotTune(f"the map {name} cannot be filled: {_reason()}")
 
+    def get(self, name: str, key: bytes, size: int) -> bytes | None:
+        """An entry of one of its maps, so many bytes; None if it has none."""
+        value = ctypes.create_string_buffer(size)
+        if self._lib.bpf_map_lookup_elem(self._map(name), key, value) != 0:
+            return None
+        return value.raw
+
     def count(self, name: str) -> int:
         """The first entry of a map that has a number of 64 bits for each processor: their sum."""
         numbers = (ctypes.c_uint64 * self._lib.libbpf_num_possible_cpus())()

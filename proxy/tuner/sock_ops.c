@@ -5,14 +5,18 @@
  * 3. What it last decided, and how much had been acknowledged at the end of the last round trip, is kept by socket cookie;
  *    a connection that is forgotten because there are too many is decided anew. When this is gone, sockets keep what they
  *    have.
- * 4. A decision that finds no room in the ring is carried out all the same, and counted in `lost`.
+ * 4. If the rule is cautious (caution.py), what the server itself set is read before anything is set. With `keeps_sysctl` a
+ *    connection whose network namespace is not in `sysctls` yet is left alone until it is.
+ * 5. A decision that finds no room in the ring is carried out all the same, and counted in `lost`.
  *
- * in_kernel.py fills `rules` and reads `decisions` and `lost`; it knows the layout of the structures.
+ * in_kernel.py fills `rules` and `sysctls`, and reads `decisions`, `connections` and `lost`; it knows the layout of the
+ * structures.
  */
 #include <linux/bpf.h>
 #include <linux/tcp.h>
 #include <bpf/bpf_helpers.h>
 
+#include "caution.h"
 #include "law.h"
 
 #define IPPROTO_TCP 6
@@ -22,6 +26,9 @@ struct rule {
 	struct aim aim;
 	__u32 port; /* 0: any */
 	__u32 dry_run;
+	__u32 cautious;
+	__u32 keeps_sysctl;
+	__u64 hold_ns;
 };
 
 struct decision {
@@ -48,8 +55,7 @@ struct connection {
 	__u64 t_ns; /* the end of the last round trip: then, and what had been acknowledged */
 	__u64 acked_bytes;
 	__u64 acked_rate_bytes_s; /* in that round trip */
-	__u32 lowat_bytes;
-	__u32 padding;
+	struct held held;
 };
 
 struct {
@@ -77,6 +83,13 @@ struct {
 	__type(key, __u64);
 	__type(value, struct connection);
 } connections SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64); /* of a network namespace */
+	__type(value, __u32); /* its tcp_notsent_lowat */
+} sysctls SEC(".maps");
 
 /* volatile: the context is read in single words; compilers like to read neighbours at once. */
 static inline __attribute__((always_inline)) void note_peer(struct decision *decision,
@@ -108,27 +121,25 @@ static inline __attribute__((always_inline)) void count_lost(void)
 static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *socket, const struct seen *seen,
 						       const struct choice *choice, __u32 old_bytes, int error)
 {
-	struct decision *decision = bpf_ringbuf_reserve(&decisions, sizeof(*decision), 0);
+	struct decision decision;
 
-	if (!decision) {
+	decision.t_ns = bpf_ktime_get_ns();
+	note_peer(&decision, socket);
+	decision.event = socket->op;
+	decision.why = choice->why;
+	decision.rate_bytes_s = choice->rate_bytes_s;
+	decision.delivery_rate_bytes_s = seen->delivery_rate_bytes_s;
+	decision.acked_rate_bytes_s = seen->acked_rate_bytes_s;
+	decision.rtt_us = seen->rtt_us;
+	decision.cwnd_segments = seen->cwnd_segments;
+	decision.mss_bytes = seen->mss_bytes;
+	decision.old_bytes = old_bytes;
+	decision.new_bytes = choice->lowat_bytes;
+	decision.error = error;
+	decision.padding = 0;
+	/* Copied: gcc may test what bpf_ringbuf_reserve gives in a way that the verifier does not take for one. */
+	if (bpf_ringbuf_output(&decisions, &decision, sizeof(decision), 0))
 		count_lost();
-		return;
-	}
-	decision->t_ns = bpf_ktime_get_ns();
-	note_peer(decision, socket);
-	decision->event = socket->op;
-	decision->why = choice->why;
-	decision->rate_bytes_s = choice->rate_bytes_s;
-	decision->delivery_rate_bytes_s = seen->delivery_rate_bytes_s;
-	decision->acked_rate_bytes_s = seen->acked_rate_bytes_s;
-	decision->rtt_us = seen->rtt_us;
-	decision->cwnd_segments = seen->cwnd_segments;
-	decision->mss_bytes = seen->mss_bytes;
-	decision->old_bytes = old_bytes;
-	decision->new_bytes = choice->lowat_bytes;
-	decision->error = error;
-	decision->padding = 0;
-	bpf_ringbuf_submit(decision, 0);
 }
 
 /* All that the client has, as far as is known: what is missing in between counts when it is there. */
@@ -149,13 +160,38 @@ static inline __attribute__((always_inline)) void end_round_trip(struct connecti
 	connection->t_ns = now_ns;
 }
 
+/* Bound the choice; whether there is something to set. *error: the option cannot be read. */
+static inline __attribute__((always_inline)) int is_due(struct bpf_sock_ops *socket, const struct rule *rule,
+							struct held *held, struct choice *choice, int *error)
+{
+	__u64 namespace = bpf_get_netns_cookie(socket);
+	__u32 *known, sysctl_bytes = 0, due_bytes;
+	int has_bytes = 0;
+
+	if (rule->keeps_sysctl) {
+		known = bpf_map_lookup_elem(&sysctls, &namespace);
+		if (!known)
+			return 0;
+		sysctl_bytes = *known;
+	}
+	*error = bpf_getsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &has_bytes, sizeof(has_bytes));
+	if (*error)
+		return 1;
+	notice(held, has_bytes, rule->dry_run);
+	bound(choice, held->own_bytes, sysctl_bytes);
+	due_bytes = due(held, choice->lowat_bytes, sysctl_bytes, bpf_ktime_get_ns(), rule->hold_ns);
+	choice->lowat_bytes = due_bytes;
+	return due_bytes != 0;
+}
+
 static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops *socket, const struct rule *rule,
 							     struct connection *connection, int is_new)
 {
-	__u32 old_bytes = connection->lowat_bytes;
+	struct held *held = &connection->held;
 	int error = 0, lowat_bytes;
 	struct choice choice;
 	struct seen seen;
+	__u32 old_bytes;
 
 	seen.mss_bytes = socket->mss_cache;
 	seen.cwnd_segments = socket->snd_cwnd;
@@ -164,13 +200,20 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 		delivery_rate_bytes_s(socket->rate_delivered, socket->rate_interval_us, seen.mss_bytes);
 	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
 	decide(&seen, &rule->aim, &choice);
-	if (old_bytes != 0 && !differs(old_bytes, choice.lowat_bytes))
+	if (rule->cautious) {
+		if (!is_due(socket, rule, held, &choice, &error))
+			return;
+	} else if (held->lowat_bytes != 0 && !differs(held->lowat_bytes, choice.lowat_bytes)) {
 		return;
+	}
+	old_bytes = held->lowat_bytes != 0 ? held->lowat_bytes : held->own_bytes;
 	lowat_bytes = choice.lowat_bytes;
-	if (!rule->dry_run)
+	if (!error && !rule->dry_run)
 		error = bpf_setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat_bytes, sizeof(lowat_bytes));
-	if (!error)
-		connection->lowat_bytes = choice.lowat_bytes;
+	if (!error) {
+		held->lowat_bytes = choice.lowat_bytes;
+		held->low_ns = 0;
+	}
 	if (!error || is_new)
 		note(socket, &seen, &choice, old_bytes, error);
 }
@@ -184,7 +227,8 @@ static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *s
 		fresh.t_ns = bpf_ktime_get_ns();
 		fresh.acked_bytes = acked_bytes(socket);
 		fresh.acked_rate_bytes_s = 0;
-		fresh.lowat_bytes = fresh.padding = 0;
+		fresh.held.low_ns = 0;
+		fresh.held.low_bytes = fresh.held.own_bytes = fresh.held.lowat_bytes = fresh.held.last_bytes = 0;
 		connection = &fresh;
 	} else if (socket->op == BPF_SOCK_OPS_RTT_CB) {
 		end_round_trip(known, bpf_ktime_get_ns(), acked_bytes(socket));

@@ -52,3 +52,6 @@ class Tuner(Protocol):
 
         Raises CannotTune if there is nothing left to tune.
         """
+
+    def restore(self) -> int:
+        """Give open connections that still have the tuner's value what they had; how many. It tunes no more."""

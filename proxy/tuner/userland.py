@@ -7,6 +7,7 @@ Rules:
 3. A descriptor is borrowed for the length of one look (descriptors.py). The server notices one thing of it: what it
    closes meanwhile is closed when the look is over.
 4. The server's first process must be there and open to this user. A descendant that is not is left out.
+5. What a connection had before is kept until its socket is closed, though its descriptor become another.
 """
 
 import errno
@@ -16,15 +17,18 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 from proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of, with_descendants
+from proxy.tuner import option
+from proxy.tuner.caution import Caution, Held, bound
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
-from proxy.tuner.law import Aim, Seen, decide, differs, rate_of
+from proxy.tuner.law import Aim, Choice, Seen, decide, differs, rate_of
 from proxy.tuner.tuner import CannotTune, Note, TunerKind
 
 _SCAN_NS = 10**8
@@ -49,7 +53,7 @@ class _Connection:
     descriptor: int
     peer: tuple[str, int]
     port: int
-    lowat_bytes: int = 0
+    held: Held = field(default_factory=Held)
     refused: bool = False
     next_ns: int = 0
     acked: deque[tuple[int, int]] = field(default_factory=deque)
@@ -74,18 +78,29 @@ class Userland:
     readable: int | None = None
 
     def __init__(
-        self, server_pid: int, aim: Aim, note: Note, *, port: int | None = None, dry_run: bool = False
+        self,
+        server_pid: int,
+        aim: Aim,
+        note: Note,
+        *,
+        port: int | None = None,
+        dry_run: bool = False,
+        caution: Caution | None = None,
     ) -> None:
         """port: only connections to it. Raises CannotTune."""
         self._pid, self._aim, self._note, self._port, self._dry_run = server_pid, aim, note, port, dry_run
+        self._caution = caution
         self._next_scan_ns = 0
         self._listening: dict[int, int] = {}
         self._connections: dict[int, _Connection] = {}
         self._others: set[int] = set()
+        self._held: dict[tuple[int, tuple[str, int]], Held] = {}
         with ExitStack() as stack:
             self._pidfd = self._open()
             stack.callback(os.close, self._pidfd)
             self._ask(self._pid, partial(check_borrowing, self._pid))
+            if caution:
+                self._ask(self._pid, lambda: stack.enter_context(caution.claim(Path(f"/proc/{self._pid}"))))
             self._scan()
             self._stack = stack.pop_all()
 
@@ -108,6 +123,21 @@ class Userland:
             if now_ns >= connection.next_ns and not self._tend(inode, connection):
                 del self._connections[inode]
         return min([self._next_scan_ns, *(connection.next_ns for connection in self._connections.values())])
+
+    def restore(self) -> int:
+        """See Tuner."""
+        connections, self._connections = self._connections, {}
+        return 0 if self._dry_run else sum(self._put_back(inode, there) for inode, there in connections.items())
+
+    def _put_back(self, inode: int, connection: _Connection) -> bool:
+        with suppress(CannotTune, OSError):  # the server has ended, or the connection has
+            borrowed = self._ask(connection.pid, partial(borrow, connection.pid, connection.descriptor, inode))
+            if borrowed is not None:
+                with borrowed:
+                    held = connection.held
+                    same = borrowed.getpeername()[:2] == connection.peer
+                    return same and option.put_back(borrowed, held.lowat_bytes, held.own_bytes)
+        return False
 
     def _open(self) -> int:
         try:
@@ -160,6 +190,7 @@ class Userland:
             del self._listening[inode]
         for inode in self._connections.keys() - there:
             del self._connections[inode]
+        self._held = {key: held for key, held in self._held.items() if key[0] in there}
 
     def _meet(self, inode: int, pid: int, descriptor: int) -> _Connection | None:
         """A connection, of whomever. What never becomes one that is tuned is not asked again; what may become one is.
@@ -176,6 +207,7 @@ class Userland:
                     return None
                 port = borrowed.getsockname()[1]
                 if borrowed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    self._sysctl_of(borrowed, pid)
                     self._listening[inode] = port
                     self._others.clear()
                     return None
@@ -185,7 +217,8 @@ class Userland:
             if borrowed.proto != socket.IPPROTO_TCP:
                 self._others.add(inode)
                 return None
-        return _Connection(pid=pid, descriptor=descriptor, peer=peer, port=port)
+        held = self._held.setdefault((inode, peer), Held())
+        return _Connection(pid=pid, descriptor=descriptor, peer=peer, port=port, held=held)
 
     def _tend(self, inode: int, connection: _Connection) -> bool:
         """Look, and set if it is time; whether the connection is still there."""
@@ -204,19 +237,36 @@ class Userland:
         connection.next_ns = now_ns + min(max(_LEAST_NS, seen.rtt_us * 500), _MOST_NS)
         return True
 
+    def _sysctl_of(self, borrowed: socket.socket, pid: int) -> int:
+        """The limit of its namespace, 0 if that is not kept. Raises CannotTune."""
+        sysctls = self._caution.sysctls if self._caution else None
+        return sysctls.of_socket(borrowed, pid, time.monotonic_ns()) if sysctls else 0
+
+    def _due(self, connection: _Connection, borrowed: socket.socket, choice: Choice) -> Choice | None:
+        """What to set, if anything. Raises CannotTune."""
+        held = connection.held
+        if self._caution is None:
+            old_bytes = held.lowat_bytes
+            return choice if not old_bytes or differs(old_bytes, choice.lowat_bytes) else None
+        sysctl_bytes = self._sysctl_of(borrowed, connection.pid)
+        held.notice(option.read(borrowed), dry_run=self._dry_run)
+        choice = bound(choice, held.own_bytes, sysctl_bytes)
+        due_bytes = held.due(choice.lowat_bytes, sysctl_bytes, time.monotonic_ns(), self._caution.hold_ns)
+        return replace(choice, lowat_bytes=due_bytes) if due_bytes else None
+
     def _apply(self, connection: _Connection, borrowed: socket.socket, seen: Seen, event: Event) -> None:
-        choice, old_bytes = decide(seen, self._aim), connection.lowat_bytes
-        if old_bytes and not differs(old_bytes, choice.lowat_bytes):
+        choice = self._due(connection, borrowed, decide(seen, self._aim))
+        if choice is None:
             return
-        outcome = DRY_RUN
+        old_bytes, outcome = connection.held.has_bytes, DRY_RUN
         if not self._dry_run:
             try:
-                borrowed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, choice.lowat_bytes)
+                option.write(borrowed, choice.lowat_bytes)
                 outcome = SET
             except OSError as error:
                 outcome = refused(os.strerror(error.errno or 0))
         if outcome in (SET, DRY_RUN):
-            connection.lowat_bytes = choice.lowat_bytes
+            connection.held.was_set(choice.lowat_bytes)
         elif connection.refused:
             return  # it was said once
         else:

@@ -12,7 +12,8 @@ from experiments.processes import Process
 SOON_S = 10.0
 _TALK = b"x" * 4096
 
-# Serves forever: what a client sends comes back; b"?" instead gets the connection's TCP_NOTSENT_LOWAT.
+# Serves forever: what a client sends comes back; b"?" instead gets the connection's TCP_NOTSENT_LOWAT, and b"=" with a
+# number sets it.
 _ECHO = """
 import socket, sys, threading
 listener = socket.create_server(("127.0.0.1", 0))
@@ -21,6 +22,8 @@ def serve(connection):
     while data := connection.recv(65536):
         if data == b"?":
             data = str(connection.getsockopt(6, socket.TCP_NOTSENT_LOWAT)).encode()
+        elif data[:1] == b"=":
+            connection.setsockopt(6, socket.TCP_NOTSENT_LOWAT, int(data[1:]))
         connection.sendall(data)
 while True:
     threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
@@ -57,3 +60,10 @@ def lowat_of(client: socket.socket) -> int:
     """What the server's end has, by the server's own word."""
     client.sendall(b"?")
     return int(client.recv(100))
+
+
+def have_set(client: socket.socket, lowat_bytes: int) -> None:
+    """The server itself sets it for its end."""
+    asked = f"={lowat_bytes}".encode()
+    client.sendall(asked)
+    assert client.recv(100) == asked

@@ -33,6 +33,12 @@ def _said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
         (["--floor", "1_000"], "--floor=1_000 is not allowed; allowed: 1 to 67108864 bytes"),
         (["--floor", "0"], "--floor=0 is not allowed; allowed: 1 to 67108864 bytes"),
         (["--floor", "many"], "--floor=many is not allowed; allowed: 1 to 67108864 bytes"),
+        (["--ceiling", "0"], "--ceiling=0 is not allowed; allowed: 4096 (the floor) to 2147483647 bytes"),
+        (["--ceiling", "many"], "--ceiling=many is not allowed; allowed: 4096 (the floor) to 2147483647 bytes"),
+        (
+            ["--floor", "9000", "--ceiling", "8999"],
+            "--ceiling=8999 is not allowed; allowed: 9000 (the floor) to 2147483647 bytes",
+        ),
         (["--port", "70000"], "--port=70000 is not allowed; allowed: 1 to 65535"),
         (["--port", ""], "--port= is not allowed; allowed: 1 to 65535"),
         (["--pid", "0"], "--pid=0 is not allowed; allowed: 1 to 4194304"),

@@ -1,0 +1,98 @@
+"""The sysctl tcp_notsent_lowat of network namespaces, by the number that the kernel gives each (SO_NETNS_COOKIE).
+
+/proc/sys/net is that of whoever reads, so a thread enters another namespace, reads and ends.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import socket
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from proxy.tuner.tuner import CannotTune
+
+_HERE = Path("/proc/thread-self/ns/net")
+_SYSCTL = Path("/proc/sys/net/ipv4/tcp_notsent_lowat")
+_SO_NETNS_COOKIE = 71  # <asm/socket.h>
+_SIOCGSKNS = 0x894C  # <linux/sockios.h>
+_CLONE_NEWNET = 0x4000_0000  # <linux/sched.h>
+_AGE_NS = 10**9
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Sysctls:
+    """Those of the namespaces that sockets and processes are in. Errors are CannotTune."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int]] = {}
+
+    def of_socket(self, found: socket.socket, pid: int, now_ns: int) -> int:
+        """The value that rules a process's socket that has none of its own, not older than a second."""
+        try:
+            number = _number(found)
+            read_ns, sysctl_bytes = self._known.get(number, (0, 0))
+            if not read_ns or now_ns - read_ns >= _AGE_NS:
+                number_here, sysctl_bytes = _read()
+                if number != number_here:
+                    _, sysctl_bytes = _read_in(fcntl.ioctl(found, _SIOCGSKNS))
+                self._known[number] = now_ns, sysctl_bytes
+        except OSError as error:
+            raise _unreadable(pid, error) from error
+        return sysctl_bytes
+
+    def of_processes(self, pids: Iterable[int]) -> dict[int, int]:
+        """The values in their namespaces, by number. Processes that have ended are left out."""
+        found: dict[int, int] = {}
+        read: set[int] = set()
+        for pid in pids:
+            try:
+                namespace = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+                inode = os.fstat(namespace).st_ino
+                if inode in read:
+                    os.close(namespace)
+                    continue
+                number, sysctl_bytes = _read_in(namespace)
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            except OSError as error:
+                raise _unreadable(pid, error) from error
+            found[number] = sysctl_bytes
+            read.add(inode)
+        return found
+
+
+def _unreadable(pid: int, error: OSError) -> CannotTune:
+    reason = f"process {pid}: its network namespace's tcp_notsent_lowat cannot be read: {error.strerror}"
+    needed = "Linux 5.14" if error.errno == errno.ENOPROTOOPT else "root with CAP_SYS_ADMIN"
+    return CannotTune(reason, f"it takes {needed}, or --ceiling BYTES")
+
+
+def _number(found: socket.socket) -> int:
+    return int.from_bytes(found.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8), sys.byteorder)
+
+
+def _read() -> tuple[int, int]:
+    """The number of this thread's namespace, and its sysctl."""
+    with socket.socket() as some:
+        return _number(some), int(_SYSCTL.read_text())
+
+
+def _read_in(namespace: int) -> tuple[int, int]:
+    """The same of the namespace that a descriptor, which is closed, stands for."""
+    try:
+        if os.fstat(namespace).st_ino == _HERE.stat().st_ino:
+            return _read()
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(_enter_and_read, namespace).result()
+    finally:
+        os.close(namespace)
+
+
+def _enter_and_read(namespace: int) -> tuple[int, int]:
+    if _libc.setns(namespace, _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return _read()

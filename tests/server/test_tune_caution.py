@@ -1,0 +1,248 @@
+"""The tuners beside servers in use: limits that hold without them, two on one server, values that are put back."""
+
+import ctypes
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.cache import cache_folder
+from experiments.places.cgroup import own_group
+from proxy.tuner import compiler, namespaces
+from proxy.tuner.caution import HOLD_NS, Caution
+from proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
+from proxy.tuner.in_kernel import InKernel
+from proxy.tuner.journal import Decision
+from proxy.tuner.law import Aim, Why
+from proxy.tuner.namespaces import Sysctls
+from proxy.tuner.tuner import CannotTune, Tuner
+from proxy.tuner.userland import Userland
+from tests.server.echo import have_set, lowat_of, serving, talk, until
+
+_CLONE_NEWNET = 0x40000000
+_SYSCTL = 131_072
+_STRICT, _LOOSE, _CEILING = 50_000, 200_000, 100_000
+_LONG_NS = 10**15
+_libc = ctypes.CDLL(None, use_errno=True)
+_Do = Callable[..., Any]
+_Tune = Callable[..., AbstractContextManager[Tuner]]
+
+
+@pytest.fixture
+def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
+    """A cgroup of the test's own."""
+    with own_group(f"priolab-test-{os.getpid()}") as path:
+        yield path
+
+
+@pytest.fixture
+def apart(bpf: None) -> Iterator[_Do]:  # noqa: ARG001
+    """Does something in a network namespace whose sysctl is strict; processes and sockets made there stay in it."""
+
+    def leave() -> None:
+        assert _libc.unshare(_CLONE_NEWNET) == 0
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        Path("/proc/sys/net/ipv4/tcp_notsent_lowat").write_text(str(_SYSCTL))
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(leave).result()
+        yield lambda do, *args: thread.submit(do, *args).result()
+
+
+@pytest.fixture
+def told() -> list[Decision]:
+    """What the tuner has decided."""
+    return []
+
+
+@pytest.fixture(params=["bpf", "userland"])
+def tune(request: pytest.FixtureRequest, told: list[Decision], group: Path) -> _Tune:
+    """Makes a tuner for a server that is in the cgroup and has that id."""
+
+    def make(pid: int, aim: Aim | None = None, *, keeps_sysctl: bool = True, hold_ns: int = HOLD_NS) -> Tuner:
+        sysctls, aim = Sysctls() if keeps_sysctl else None, aim or Aim()
+        if request.param == "userland":
+            caution = Caution(claim=claimed_process, sysctls=sysctls, hold_ns=hold_ns)
+            return Userland(pid, aim, told.append, caution=caution)
+        program, caution = (
+            compiler.compiled(cache_folder()),
+            Caution(claim=claimed_cgroup, sysctls=sysctls, hold_ns=hold_ns),
+        )
+        return InKernel(program, group, aim, told.append, pytest.fail, caution=caution)
+
+    return make
+
+
+def _looked_at(tuner: Tuner, client: socket.socket) -> int:
+    """What the server's end has when the tuner has had occasions to change it."""
+    for seconds in range(3):
+        talk(client)
+        tuner.look(time.monotonic_ns() + seconds * 10**9)
+    return lowat_of(client)
+
+
+def test_never_more_than_the_sysctl(tune: _Tune, apart: _Do, group: Path, tmp_path: Path, told: list[Decision]) -> None:
+    """Of the namespace that the connection is in, not of the tuner's; unless a ceiling is given instead."""
+    with ExitStack() as stack:
+        pid, port = apart(stack.enter_context, serving(tmp_path, group))
+        for keeps_sysctl in (True, False):
+            with (
+                tune(pid, keeps_sysctl=keeps_sysctl) as tuner,
+                apart(socket.create_connection, ("127.0.0.1", port)) as client,
+            ):
+                lowat_bytes = _looked_at(tuner, client)
+                assert (lowat_bytes <= _SYSCTL) == keeps_sysctl
+                assert all(decision.new_bytes <= _SYSCTL for decision in told) == keeps_sysctl
+                assert {decision.why for decision in told} <= set(Why)
+
+
+def test_the_servers_own_limit(tune: _Tune, group: Path, tmp_path: Path) -> None:
+    """A stricter one is left; a looser one is a limit, too, and what the connection has again afterwards."""
+    aim = Aim(ceiling_bytes=_CEILING)
+    with serving(tmp_path, group) as (pid, port), ExitStack() as stack:
+        with tune(pid, aim) as tuner:
+            strict, loose, unset = (
+                stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(3)
+            )
+            have_set(strict, _STRICT)
+            have_set(loose, _LOOSE)
+            assert _looked_at(tuner, strict) == _STRICT
+            assert 0 < _looked_at(tuner, loose) <= _CEILING
+            assert 0 < _looked_at(tuner, unset) <= _CEILING
+            have_set(unset, _STRICT)
+            assert _looked_at(tuner, unset) <= _STRICT
+            have_set(unset, 0)
+            assert 0 < _looked_at(tuner, unset) <= _CEILING
+            assert tuner.restore() == 2
+        assert [lowat_of(client) for client in (strict, loose, unset)] == [_STRICT, _LOOSE, 0]
+
+
+def test_a_rate_that_flaps(tune: _Tune, group: Path, tmp_path: Path, told: list[Decision]) -> None:
+    """On loopback it goes up and down with every burst; the value only goes up while no drop has lasted."""
+    with (
+        serving(tmp_path, group) as (pid, port),
+        tune(pid, hold_ns=_LONG_NS) as tuner,
+        socket.create_connection(("127.0.0.1", port)) as client,
+    ):
+        for _ in range(20):
+            _looked_at(tuner, client)
+    assert told
+    for before, after in pairwise(told):
+        assert before.new_bytes == after.old_bytes < after.new_bytes
+
+
+def test_a_second_tuner(tune: _Tune, group: Path, tmp_path: Path) -> None:
+    """It is refused while the first is at work, and not afterwards."""
+    with serving(tmp_path, group) as (pid, _):
+        with (
+            tune(pid),
+            pytest.raises(Claimed, match=f"another tuner is at work (in cgroup {group}|beside process {pid})"),
+        ):
+            tune(pid)
+        with tune(pid):
+            pass
+
+
+def test_a_tuner_of_a_cgroup_above(group: Path) -> None:
+    """Its cgroups are those below it, too, whichever comes first; cgroups side by side have tuners of their own."""
+    program = compiler.compiled(cache_folder())
+    inner, beside = group / "inner", group / "beside"
+    with ExitStack() as stack:
+        for folder in (inner, beside):
+            folder.mkdir()
+            stack.callback(folder.rmdir)
+        caution = Caution(claim=claimed_cgroup, sysctls=None)
+        make = partial(InKernel, program, aim=Aim(), note=lambda _: None, say=pytest.fail, caution=caution)
+        with make(group), pytest.raises(Claimed, match=f"in cgroup {group};?"):
+            make(inner)
+        with make(inner), make(beside), pytest.raises(Claimed):
+            make(group)
+
+
+@pytest.mark.parametrize(
+    ("error", "needed"), [(errno.EPERM, "root with CAP_SYS_ADMIN"), (errno.ENOPROTOOPT, "Linux 5.14")]
+)
+def test_a_namespace_that_cannot_be_read(
+    tune: _Tune, apart: _Do, group: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, needed: str
+) -> None:
+    """Its limit cannot be kept, so nothing is tuned unless a ceiling is given."""
+
+    def refused(*_: object) -> None:
+        raise OSError(error, os.strerror(error))
+
+    with ExitStack() as stack:
+        pid, _ = apart(stack.enter_context, serving(tmp_path, group))
+        monkeypatch.setattr(namespaces, "_enter_and_read", refused)
+        with pytest.raises(CannotTune, match=f"process {pid}: .* cannot be read: {os.strerror(error)}") as raised:
+            tune(pid)
+        assert raised.value.remedy == f"it takes {needed}, or --ceiling BYTES"
+        with tune(pid, keeps_sysctl=False):
+            pass
+
+
+@contextmanager
+def _command(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """`priolab tune`, once it is at work."""
+    command = [sys.executable, "-m", "experiments.cli", "tune", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("tuning ")
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", ["--cgroup", "--pid"])
+def test_values_put_back_on_a_signal(group: Path, tmp_path: Path, how: str, number: signal.Signals) -> None:
+    """With --restore connections have again what they had; without it, what the tuner set."""
+    with serving(tmp_path, group) as (pid, port):
+        words = [how, str(group if how == "--cgroup" else pid), "--ceiling", str(_CEILING), "--quiet"]
+        for more, end in (
+            (["--restore"], "stopped; values put back: 1\n"),
+            ([], "stopped; connections keep what they have\n"),
+        ):
+            with _command(*words, *more) as process, socket.create_connection(("127.0.0.1", port)) as client:
+                talk(client)
+                until(partial(lowat_of, client))
+                process.send_signal(number)
+                assert process.communicate(timeout=10) == (end, "")
+                assert process.returncode == 0
+                assert (lowat_of(client) == 0) == bool(more)
+
+
+@pytest.mark.parametrize("how", ["--cgroup", "--pid"])
+def test_a_second_command(group: Path, tmp_path: Path, how: str) -> None:
+    """One line, what to do, and the code for what cannot be done."""
+    with serving(tmp_path, group) as (pid, _):
+        words = [how, str(group if how == "--cgroup" else pid)]
+        where = f"in cgroup {group}" if how == "--cgroup" else f"beside process {pid}"
+        command = [sys.executable, "-m", "experiments.cli", "tune", *words]
+        with _command(*words):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = f"priolab: priolab tune cannot be used here: another tuner is at work {where}; end that one first\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+@pytest.mark.parametrize("words", [(), ("--ceiling", str(_LOOSE))])
+def test_the_command_keeps_the_sysctl(apart: _Do, group: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Unless it is given a ceiling."""
+    with ExitStack() as stack:
+        _, port = apart(stack.enter_context, serving(tmp_path, group))
+        stack.enter_context(_command("--cgroup", str(group), *words))
+        client = stack.enter_context(apart(socket.create_connection, ("127.0.0.1", port)))
+        talk(client)
+        assert (lowat_of(client) > _SYSCTL) == bool(words)
