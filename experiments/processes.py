@@ -22,6 +22,7 @@ from experiments.errors import StepFailed, TimedOut
 _STOP_S = 5.0
 _TAIL_LINES = 3
 _RETRY_S = 0.05
+_LOOK_S = 0.5
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -95,29 +96,50 @@ def run(
     environment: Mapping[str, str] | None = None,
     if_too_slow: str = CALMER,
     folder: Path | None = None,
+    check_alive: Callable[[], None] | None = None,
 ) -> str:
     """Run a short command; its standard output. Raises StepFailed; TimedOut, with what can be done, if it is slow.
 
-    folder: where it is started; None is where this process was.
+    folder: where it is started; None is where this process was. check_alive: asked every so often; what it raises ends
+    the command.
     """
     try:
-        done = subprocess.run(
+        with subprocess.Popen(
             command,
-            input=text_in,
-            capture_output=True,
+            stdin=subprocess.PIPE if text_in is not None else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout_s,
-            check=False,
             env=program_environment(environment),
             cwd=folder,
-        )
+        ) as running:
+            try:
+                out, said = _communicate(running, text_in, timeout_s, check_alive)
+            except BaseException:
+                running.kill()
+                raise
     except FileNotFoundError:
         raise StepFailed(step, f"{command[0]} is not installed") from None
     except subprocess.TimeoutExpired:
         raise TimedOut(step, " ".join(command), timeout_s, if_too_slow) from None
-    if done.returncode != 0:
-        raise StepFailed(step, f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
+    if running.returncode != 0:
+        raise StepFailed(step, f"{' '.join(command)} ended with {running.returncode}: {said.strip()}")
+    return out
+
+
+def _communicate(
+    running: "subprocess.Popen[str]", text_in: str | None, timeout_s: float, check_alive: Callable[[], None] | None
+) -> tuple[str, str]:
+    if check_alive is None:
+        return running.communicate(text_in, timeout=timeout_s)
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        check_alive()
+        try:
+            return running.communicate(text_in, timeout=_LOOK_S)
+        except subprocess.TimeoutExpired:
+            text_in = None  # it has been passed on
+    raise subprocess.TimeoutExpired(running.args, timeout_s)
 
 
 def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callable[[], None], step: str) -> None:

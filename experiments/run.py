@@ -74,7 +74,7 @@ def run_arm(
         observed |= {"clock_resolution_ns": environment.resolution_ns}
         front = _front(places, scenario, folder, tools)
         write_json(folder.asked / "front.json", front.command)
-        server = stack.enter_context(places.start_front(front, scenario))
+        server = stack.enter_context(places.start_front(front, scenario, origin.process))
         observed |= places.settings()
         check_settings(scenario, observed)
 

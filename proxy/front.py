@@ -108,10 +108,10 @@ class Front:
         self.settings.config.write_text(self.configuration)
 
     @contextmanager
-    def running(self, start: Start) -> Iterator[Process]:
+    def running(self, start: Start, check_origin: Callable[[], None] = lambda: None) -> Iterator[Process]:
         """Configure and start the server, wait until it answers a request, and stop it at the end.
 
-        Raises NotReady if it does not answer, and what `check_alive` raises if it ends before that.
+        Raises NotReady if it does not answer, and what `check_alive` or `check_origin` raises if one ends before that.
         """
         settings = self.settings
         settings.state.mkdir(exist_ok=True)
@@ -126,5 +126,6 @@ class Front:
                 origin=settings.origin,
                 deadline_s=_READY_S,
                 check_alive=process.check_alive,
+                check_origin=check_origin,
             )
             yield process

@@ -97,11 +97,12 @@ def wait_until_ready(
     path: str = "/ready",
     deadline_s: float,
     check_alive: Callable[[], None],
+    check_origin: Callable[[], None] = lambda: None,
 ) -> None:
     """Return once the front answers 200, and so the origin behind it.
 
-    check_alive is called between tries and may raise. Raises NotReady after deadline_s seconds; that also tells whether
-    it is the origin, HOST:PORT, that does not answer.
+    check_alive is called between tries and may raise, check_origin when the front answers anything else. Raises
+    NotReady after deadline_s seconds; that also tells whether it is the origin, HOST:PORT, that does not answer.
     """
     end = time.monotonic() + deadline_s
     while True:
@@ -111,6 +112,7 @@ def wait_until_ready(
             if status == "200":
                 return
             reason = f"it answered {path} with status {status}"
+            check_origin()
         except (OSError, ProtocolError, http.client.HTTPException) as error:
             reason = str(error)
         if time.monotonic() > end:

@@ -158,14 +158,15 @@ class Containers:
             yield RunningOrigin.answering(process, answer)
 
     @contextmanager
-    def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:
+    def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
         """Ready when it answers a request; the gauge then does what the sysctls cannot."""
         (self._folder.asked / front.settings.config.name).write_text(front.configuration)
         self._rooms.hand_in()
         name = f"the front ({front.settings.server.name})"
         output, log = (self._folder.front / path.name for path in (front.settings.output, front.settings.log))
         with self._services.start("front", name, output) as process, self._start_gauge(process):
-            self._services.until(process, "front", ["python3", "-m", "proxy.readiness", str(READY_S)], log)
+            ready = ["python3", "-m", "proxy.readiness", str(READY_S)]
+            self._services.until(process, "front", ready, log, origin.check_alive)
             if scenario.gso_segments is not None:
                 limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
                 self._services.run("gauge", granted(["net_admin"], limit))

@@ -161,7 +161,7 @@ class Namespaces:
             yield running
 
     @contextmanager
-    def start_front(self, front: Front, scenario: Scenario) -> Iterator[Process]:
+    def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
         """Ready when it answers a request; then the congestion control is set, if the sysctl could not be."""
         name = f"the front ({front.settings.server.name})"
         self._front_log = front.settings.log
@@ -169,7 +169,9 @@ class Namespaces:
             try:
                 group = stack.enter_context(self._tuner.group(scenario))
                 with self._front.entered():
-                    running = front.running(lambda command, log: self._front.start(name, command, log, cgroup=group))
+                    running = front.running(
+                        lambda command, log: self._front.start(name, command, log, cgroup=group), origin.check_alive
+                    )
                     process = cast("Process", stack.enter_context(running))
             except NotReady as error:
                 raise StepFailed(name, str(error), front.settings.log) from error

@@ -139,8 +139,8 @@ class Places(Protocol):
     def start_origin(self, origin: OriginSettings) -> AbstractContextManager[RunningOrigin]:
         """The origin, answering."""
 
-    def start_front(self, front: Front, scenario: Scenario) -> AbstractContextManager[Process]:
-        """The front, answering, with what can only be set on a running one."""
+    def start_front(self, front: Front, scenario: Scenario, origin: Process) -> AbstractContextManager[Process]:
+        """The front, answering, with what can only be set on a running one. An origin that has ended is not awaited."""
 
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None

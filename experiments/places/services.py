@@ -36,16 +36,35 @@ class Services:
             engine.exec_in(self.ids[service], command), step=f"the {service} place", timeout_s=timeout_s
         )
 
-    def until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
-        """Run a command that waits for the service, and succeeds once it is ready; its output. Raises StepFailed.
+    def until(
+        self,
+        process: Process,
+        service: str,
+        command: Sequence[str],
+        log: Path | None = None,
+        check_others: Callable[[], None] = lambda: None,
+    ) -> str:
+        """Run a command that waits for the service, and succeeds once it is ready; its output.
 
-        A container that is said to run may still be too young to run anything in.
+        A container that is said to run may still be too young to run anything in. Raises StepFailed, and what
+        check_others raises.
         """
         end = time.monotonic() + READY_S
+
+        def check_alive() -> None:
+            process.check_alive()
+            check_others()
+
         while True:
             try:
-                return self.run(service, command)
+                return processes.run(
+                    engine.exec_in(self.ids[service], command),
+                    step=f"the {service} place",
+                    timeout_s=STEP_S,
+                    check_alive=check_alive,
+                )
             except StepFailed as error:
+                check_others()
                 process.wait(RETRY_S)  # a container that has ended says why a moment later
                 process.check_alive()
                 if time.monotonic() > end:
