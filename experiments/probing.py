@@ -4,11 +4,12 @@ Rules:
 1. Two large resources are requested on one connection and parked on the client's window, which is then opened bit by
    bit, as in the probes of docs/matrix.md: whose bytes come is the server's choice, and only order is read.
 2. In every dialect both are asked for in turn: only what that changes is an answer.
-3. Connections are made one after another, to one address, and no more than are announced, but for one that measures
-   the round trip. Each is left as soon as the order has been seen.
+3. Connections are made to one address, eight at a time, and no more than are announced, but for one that measures the
+   round trip. Each is left as soon as the order has been seen.
 4. A dialect in which the server breaks off is an answer, too.
-5. One deadline holds for the whole command. When it comes, what was seen is shown, what was not seen is named, and the
-   command fails.
+5. One deadline holds for the whole command: half a minute. Where a server is so far away that honest answers would
+   take longer, it is half as long again as those, five minutes at most. When it comes, what was seen is shown, what was
+   not seen is named, and the command fails.
 6. What a client notes down is removed once it has been read, and when the command ends, be it by kill -9.
 """
 
@@ -22,9 +23,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -49,7 +51,11 @@ _STEP = "probing"
 _CONNECT_S = 20.0
 _SLACK_NS = 60 * 10**9
 _LONGEST_PAUSE_NS = 10**10
-_DEADLINE = "30s"
+_AUTO = "auto"
+_LEAST_DEADLINE_NS = 30 * 10**9
+_MOST_AUTO_NS = 300 * 10**9
+_AT_ONCE = 8
+_LOOK_S = 0.2
 _MORE_TIME = "--deadline gives more time"
 _DOUBT_STEPS = 1.5
 """A share may be off by so many steps: on a real clock a server may have nothing ready when the window is opened."""
@@ -79,7 +85,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--ca", type=Path, metavar="FILE", help="trust this authority alone (the system's)")
     parser.add_argument("--pause", metavar="TIME", help="quiet before the window is opened further (by the round trip)")
     parser.add_argument(
-        "--deadline", metavar="TIME", default=_DEADLINE, help=f"longest time for the whole command ({_DEADLINE})"
+        "--deadline", metavar="TIME", default=_AUTO, help="longest time for the whole command (30s; more if far away)"
     )
     parser.add_argument("--json", action="store_true", help="print a document instead of a table")
     parser.set_defaults(do=probe)
@@ -164,36 +170,33 @@ class _Answer:
 
 def probe(options: argparse.Namespace, report: Report) -> int:
     """Ask, and tell. Raises ScenarioError, StepFailed."""
-    limit_ns = _time_ns("--deadline", options.deadline, "100ms", "86400s")
-    deadline = Deadline(time.monotonic_ns() + limit_ns, "a probe")
+    began_ns = time.monotonic_ns()
+    given = options.deadline != _AUTO
+    limit_ns = _time_ns("--deadline", options.deadline, "100ms", "86400s") if given else _LEAST_DEADLINE_NS
     named = _dialects(options.dialect)
     try:
-        target = _target(options, deadline)
+        target, round_trip_ns = _target(options, Deadline(began_ns + limit_ns, "a probe"))
     except TransportFailed:
         where = options.connect or urlsplit(options.url).netloc
         raise TimedOut(_STEP, f"reaching {where}", limit_ns / 10**9, _MORE_TIME) from None
+    questions = [*_UNASKED, *(question for dialect in named for question in _asked(dialect))]
+    if not given:
+        honest_ns = ceil(len(questions) / _AT_ONCE) * MOST_STEPS * (target.steps.quiet_ns + round_trip_ns)
+        limit_ns = max(limit_ns, min(honest_ns * 3 // 2 // 10**9 * 10**9, _MOST_AUTO_NS))
     beside = Report(aside=True) if options.json else report
-    number, done = 2 + 2 * len(named), 0
     beside.say(
-        f"{number} probes of {target.host} ({target.address}), one after another: {STEPS.size_bytes // 1024} KiB more"
-        f" of the window after {units.format_time(target.steps.quiet_ns)} of quiet; all within {limit_ns / 10**9:g} s"
+        f"{len(questions)} probes of {target.host} ({target.address}), {_AT_ONCE} at a time:"
+        f" {STEPS.size_bytes // 1024} KiB more of the window after {units.format_time(target.steps.quiet_ns)} of quiet;"
+        f" all within {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
     answers = {str(dialect): _Answer() for dialect in named}
-    with beside.ticking(lambda: f"{done} of {number} probes") as tick, _kept_room() as room:
-
-        def seen(question: _Question) -> Probe:
-            nonlocal done
-            with tempfile.TemporaryDirectory(dir=room) as folder:
-                found = _probe(question, target, Path(folder), deadline)
-            done += 1
-            tick()
-            return found
-
+    with _seeing(questions, target, Deadline(began_ns + limit_ns, "a probe"), beside) as seen:
         with suppress(TransportFailed):  # the deadline has come
             one, other = (seen(question).script_share for question in _UNASKED)
             unasked = one, other
-            for dialect in named:
+        for dialect in named:
+            with suppress(TransportFailed):
                 answers[str(dialect)] = _answer(dialect, seen)
     missing = [] if unasked else ["the server's own order"]
     missing += [dialect for dialect, answer in answers.items() if not answer.is_seen]
@@ -202,8 +205,41 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     else:
         _show(report, unasked, answers)
     if missing:
-        raise TimedOut(_STEP, f"{number} probes", limit_ns / 10**9, f"not seen: {', '.join(missing)}; {_MORE_TIME}")
+        what = f"{len(questions)} probes"
+        raise TimedOut(_STEP, what, limit_ns / 10**9, f"not seen: {', '.join(missing)}; {_MORE_TIME}")
     return 0
+
+
+@contextmanager
+def _seeing(
+    questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
+) -> Iterator[Callable[[_Question], Probe]]:
+    """Asks all; what it gives waits for what came of one, and raises what `_probe` raises."""
+    done, over = 0, threading.Event()
+    with (
+        report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
+        _kept_room() as room,
+        ThreadPoolExecutor(_AT_ONCE) as threads,
+    ):
+
+        def ask(question: _Question) -> Probe:
+            with tempfile.TemporaryDirectory(dir=room) as folder:
+                return _probe(question, target, Path(folder), deadline, over)
+
+        asked = {question: threads.submit(ask, question) for question in questions}
+
+        def seen(question: _Question) -> Probe:
+            nonlocal done
+            found = asked[question].result()
+            done = sum(each.done() for each in asked.values())
+            tick()
+            return found
+
+        try:
+            yield seen
+        finally:
+            over.set()
+            threads.shutdown(cancel_futures=True)
 
 
 @contextmanager
@@ -231,11 +267,14 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
     report.say(_MEANING)
 
 
+def _asked(dialect: Dialect) -> list[_Question]:
+    """The second, and then the first, to come first."""
+    return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
+
+
 def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
     try:
-        asked, swapped = (
-            seen(_Question(dialect=dialect, priorities=who)) for who in (Priorities.SPDY, Priorities.SWAP)
-        )
+        asked, swapped = map(seen, _asked(dialect))
     except StepFailed as error:
         return _Answer(refusal=error.reason)
     doubt = _DOUBT_STEPS / min(asked.steps, swapped.steps)
@@ -268,14 +307,15 @@ def _document(target: _Target, unasked: tuple[float, float] | None, answers: Map
     }
 
 
-def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline) -> Probe:
-    """What one connection saw. Raises StepFailed, and TransportFailed when the deadline has come."""
+def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
+    """What one connection saw. Raises StepFailed, and TransportFailed when the deadline has come or it is `over`."""
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
     command = (*module("client"), str(plan), str(target.ca), str(folder))
     with Process(_STEP, command, folder / "output.log") as client:
-        while not client.wait(deadline.remaining_s()):
-            pass
+        while not client.wait(min(_LOOK_S, deadline.remaining_s())):
+            if over.is_set():
+                raise TransportFailed("nobody waits for it any more")
         try:
             client.check_success()
         except StepFailed as error:  # its log goes with the folder
@@ -310,8 +350,8 @@ def _dialects(text: str | None) -> list[Dialect]:
         ) from None
 
 
-def _target(options: argparse.Namespace, deadline: Deadline) -> _Target:
-    """What the words mean; a connection is made, for the round trip.
+def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, int]:
+    """What the words mean, and the round trip in ns, for which a connection is made.
 
     Raises ScenarioError, StepFailed, and TransportFailed when the deadline has come.
     """
@@ -325,7 +365,7 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> _Target:
     given_pause_ns = _time_ns("--pause", options.pause, "1ms", "10s") if options.pause else None
     address, round_trip_ns = _reached(to_host, to_port or port, deadline)
     pause_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * (round_trip_ns // _MS_NS) * _MS_NS)
-    return _Target(
+    target = _Target(
         host=host,
         authority=urlsplit(options.url).netloc,
         address=address,
@@ -334,6 +374,7 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> _Target:
         ca=ca,
         steps=Steps(size_bytes=STEPS.size_bytes, quiet_ns=given_pause_ns or pause_ns, leave=True),
     )
+    return target, round_trip_ns
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:

@@ -45,7 +45,7 @@ def test_it_finds_what_is_documented(front: FrontSettings) -> None:
     for dialect in ("plain", "header"):
         assert found["dialects"][dialect]["reading"] == documented["dialects"][dialect]["reading"], found
     assert list(found["dialects"]) == ["plain", "header"]
-    assert done.stderr.startswith(f"6 probes of {NAME} (127.0.0.1), one after another")
+    assert done.stderr.startswith(f"6 probes of {NAME} (127.0.0.1), 8 at a time: ")
 
 
 def test_one_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from analysis.probe import Probe
 from client.dialects import PLAIN
 from client.plan import STEPS
+from client.priorities import Priorities
 from client.transport import TransportFailed
 from experiments import probing
 from experiments.cli import main
@@ -81,14 +82,14 @@ def test_the_deadline_comes_between_dialects(
     target = probing._Target(
         host="a.test", authority="a.test", address="::1", port=443, paths=("/", "/"), ca=Path("ca.pem"), steps=STEPS
     )
-    probes = [seen(100, 50), seen(100, 50), seen(100, 98), seen(100, 2)]
+    plain = {Priorities.NONE: seen(100, 50), Priorities.SPDY: seen(100, 98), Priorities.SWAP: seen(100, 2)}
 
-    def probe_in_time(*_: Any) -> Probe:
-        if probes:
-            return probes.pop(0)
+    def probe_in_time(question: probing._Question, *_: Any) -> Probe:
+        if question.dialect == PLAIN:
+            return plain[question.priorities]
         raise TransportFailed("a probe took longer than its deadline")
 
-    monkeypatch.setattr(probing, "_target", lambda *_: target)
+    monkeypatch.setattr(probing, "_target", lambda *_: (target, 1))
     monkeypatch.setattr(probing, "_probe", probe_in_time)
     assert main(["probe", "https://a.test/", "--dialect", "plain,chrome,header", *words]) == 1
     said = capsys.readouterr()
