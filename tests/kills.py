@@ -150,9 +150,8 @@ class Trials:
         tally.kills += 1
         tally.slowest_s = max(tally.slowest_s, took_s)
         if took_s > _SOON_S:
-            tally.left.append(
-                f"{self.fabric} {name}: {kind} was killed after {after_s:.1f} s, the lab took {took_s:.1f} s"
-            )
+            what = f"{self.fabric} {name}: {kind} was killed after {after_s:.1f} s"
+            tally.left.append(f"{what}, the lab took {took_s:.1f} s (exit code {running.returncode})")
             print(f" {tally.left[-1]}", file=sys.stderr)
         try:
             traces.must_be_gone()

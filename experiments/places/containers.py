@@ -160,13 +160,13 @@ class Containers:
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
         """Ready when it answers a request; the gauge then does what the sysctls cannot."""
+        del origin  # its container is watched with the others
         (self._folder.asked / front.settings.config.name).write_text(front.configuration)
         self._rooms.hand_in()
         name = f"the front ({front.settings.server.name})"
         output, log = (self._folder.front / path.name for path in (front.settings.output, front.settings.log))
         with self._services.start("front", name, output) as process, self._start_gauge(process):
-            ready = ["python3", "-m", "proxy.readiness", str(READY_S)]
-            self._services.until(process, "front", ready, log, origin.check_alive)
+            self._services.until(process, "front", ["python3", "-m", "proxy.readiness", str(READY_S)], log)
             if scenario.gso_segments is not None:
                 limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
                 self._services.run("gauge", granted(["net_admin"], limit))
@@ -284,7 +284,7 @@ class Containers:
             self._project.create(*TAPS.values())
             for place, service in TAPS.items():
                 container = self._services.ids[service] = self._project.container(service)
-                started = self._services.start(
+                started = self._services.attached(
                     service, f"the capture at the {place}", folder / f"{tap.ENDS[place]}.log"
                 )
                 end = partial(engine.docker, "stop", container)

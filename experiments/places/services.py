@@ -2,8 +2,8 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments import processes
@@ -18,55 +18,58 @@ STEP_S = 60.0
 """As long a command in a container may take."""
 
 RETRY_S = 1.0
+_BLAME_S = 0.5  # who was the first may be seen last
 
 
 @dataclass(frozen=True)
 class Services:
-    """ids: of the containers, by service."""
+    """ids: of the containers, by service. at_work: those that are to run, in the order in which they began."""
 
     ids: dict[str, str]
+    at_work: list[Process] = field(default_factory=list)
 
-    def start(self, service: str, name: str, log: Path) -> Process:
+    def attached(self, service: str, name: str, log: Path) -> Process:
         """Start a container, and be attached to it: its output is the process's, and its end."""
         return Process(name, ["docker", "start", "--attach", self.ids[service]], log)
 
+    @contextlib.contextmanager
+    def start(self, service: str, name: str, log: Path) -> Iterator[Process]:
+        """The same of one without which nothing else is to go on."""
+        with self.attached(service, name, log) as process:
+            self.at_work.append(process)
+            try:
+                yield process
+            finally:
+                self.at_work.remove(process)
+
+    def check_alive(self) -> None:
+        """Raises StepFailed if a container has ended that is to run: of several, that which began first."""
+        if not all(process.running for process in self.at_work):
+            time.sleep(_BLAME_S)
+            for process in self.at_work:
+                process.check_alive()
+
     def run(self, service: str, command: Sequence[str], timeout_s: float = STEP_S) -> str:
-        """A command's output. Raises StepFailed."""
+        """A command's output. Raises StepFailed, also when a container ends meanwhile."""
         return processes.run(
-            engine.exec_in(self.ids[service], command), step=f"the {service} place", timeout_s=timeout_s
+            engine.exec_in(self.ids[service], command),
+            step=f"the {service} place",
+            timeout_s=timeout_s,
+            check_alive=self.check_alive,
         )
 
-    def until(
-        self,
-        process: Process,
-        service: str,
-        command: Sequence[str],
-        log: Path | None = None,
-        check_others: Callable[[], None] = lambda: None,
-    ) -> str:
-        """Run a command that waits for the service, and succeeds once it is ready; its output.
+    def until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
+        """Run a command that waits for the service, and succeeds once it is ready; its output. Raises StepFailed.
 
-        A container that is said to run may still be too young to run anything in. Raises StepFailed, and what
-        check_others raises.
+        A container that is said to run may still be too young to run anything in.
         """
         end = time.monotonic() + READY_S
-
-        def check_alive() -> None:
-            process.check_alive()
-            check_others()
-
         while True:
             try:
-                return processes.run(
-                    engine.exec_in(self.ids[service], command),
-                    step=f"the {service} place",
-                    timeout_s=STEP_S,
-                    check_alive=check_alive,
-                )
+                return self.run(service, command)
             except StepFailed as error:
-                check_others()
                 process.wait(RETRY_S)  # a container that has ended says why a moment later
-                process.check_alive()
+                self.check_alive()
                 if time.monotonic() > end:
                     raise StepFailed(process.name, error.reason, log or process.log) from error
 
