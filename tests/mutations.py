@@ -181,7 +181,7 @@ def _parcel(folder: Path) -> None:
     (folder / "given").write_bytes(parcel.pack(_TESTS / "golden" / "format-2" / "control.1"))
 
 
-_AGAIN = ("run", *_RUN, "REUSE=yes", "RESULTS=here", "--print-folder")
+_AGAIN = ("run", *_RUN, "REUSE=yes", "RESULTS=here")
 _KINDS: Mapping[str, Kind] = {
     "an experiment": Kind(make=_experiment, commands=(*_LOOKS, _AGAIN, ("[demo]",), ("[notebook]",)), share=40),
     "one of format 1": Kind(make=_older, commands=_LOOKS, share=10),
