@@ -8,9 +8,9 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel; they are not knobs. make exports
+# BASE, SUITE, MIRROR and FULL are about images and suites, KILLS and MUTATIONS about tests, KERNEL about the guest's kernel; they are not knobs. make exports
 # what is given.
-export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% KILLS=%,$(MAKEOVERRIDES))
+export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% KILLS=% MUTATIONS=%,$(MAKEOVERRIDES))
 export PYTHON
 ifdef KERNEL
 export PRIOLAB_KERNEL := $(KERNEL)
@@ -86,6 +86,10 @@ test-suites: ## the README's commands in bare Debian 12, 13 and sid, as root and
 .PHONY: kills
 kills: setup-test ## 500 kills of whatever a lab consists of, and what is left; writes the table of RELIABILITY.md (an hour; KILLS=60: fewer)
 	@.venv/bin/python -m tests.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
+
+.PHONY: mutations
+mutations: setup-test ## 1000 damaged result folders and files, each read by every command; writes the table of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
+	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)
 
 fuzz: setup-lint ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
 	@.venv/bin/python -m tests.fuzz
