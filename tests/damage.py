@@ -74,8 +74,9 @@ class Trial:
     is_large: bool = False
 
     def files(self, *endings: str) -> list[Path]:
-        """Regular files with these endings."""
+        """Regular files with these endings that can be read as a whole."""
         found = sorted(path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink())
+        found = [path for path in found if path.stat().st_size <= 2 * _LARGE_BYTES]
         return [path for path in found if path.name.endswith(endings)] if endings else found
 
     def one(self, *endings: str) -> Path:

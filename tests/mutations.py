@@ -272,10 +272,13 @@ def _try_all(numbers: Iterable[int], kinds: Mapping[str, Kind], folder: Path) ->
     tallies: dict[str, Tally] = defaultdict(Tally)
     gc.freeze()
     numbers = list(numbers)
+    # Nor may what damages files take all memory of a machine that others work on.
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES * 2, _MEMORY_BYTES * 2))
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
         trials = [pool.submit(_try, number, kinds, folder) for number in numbers]
         for done, trial in enumerate(trials, start=1):
             name, tally = trial.result()
+            print(*(f"\r{finding}" for finding in tally.findings), sep="\n", end="", file=sys.stderr)
             _add(tallies[name], tally)
             findings = sum(len(each.findings) for each in tallies.values())
             print(f"\r{done} of {len(numbers)}, {findings} findings", end="", file=sys.stderr, flush=True)

@@ -101,7 +101,7 @@ class SweepFolder:
         """Of a run that was filed. After a machine lost its power, what was written last may be gone."""
         try:
             return str(self.run(name)["status"])
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return "failed"
 
     def _clear(self) -> None:
