@@ -98,6 +98,8 @@ _PROBE = _object(
     }
 )
 
+_VERDICTS = ["kept", "inverted", "nothing-to-prioritize", "undecided"]
+
 
 def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"anyOf": [{"type": "null"}, dict(schema)]}
@@ -111,7 +113,7 @@ RUN: Mapping[str, Any] = {
             "reason": _MAYBE_TEXT,
             "scenario": _SCENARIO,
             "observed": {"type": "object"},
-            "verdict": _MAYBE_TEXT,
+            "verdict": {"enum": [*_VERDICTS, None]},
             "verdict_reason": _MAYBE_TEXT,
             "loads": {"type": "array", "items": _LOAD},
             "wall_s": _NUMBER,
@@ -123,7 +125,7 @@ RUN: Mapping[str, Any] = {
         "properties": {
             "observed": _OBSERVED,
             "loads": {"minItems": 1},
-            "verdict": _TEXT,
+            "verdict": {"enum": _VERDICTS},
             "oracle": _or_null(_ORACLE),
             "ledger": _or_null(_LEDGER),
             "prediction": _or_null(_PREDICTION),

@@ -45,6 +45,7 @@ from experiments.execution.local import Local
 from experiments.experiment import Progress, run_experiment
 from experiments.invocation import request_from
 from experiments.printable import printable
+from experiments.report import Report
 from experiments.sweep.asking import asked_from
 from experiments.sweep.sweep import fingerprint_of, sweep_from
 from tests import damage
@@ -519,7 +520,7 @@ def _notebook() -> int:
     try:
         print(len(lab.arms(load_experiment(Path("here/given")))))
     except FolderError as error:
-        print("priolab:", printable(str(error)), file=sys.stderr)
+        Report().complain(str(error))
         return 1
     return 0
 
@@ -532,7 +533,7 @@ def _notebook_of_a_sweep() -> int:
     try:
         print(len(networks(load_sweep(Path("here/given")))))
     except FolderError as error:
-        print("priolab:", printable(str(error)), file=sys.stderr)
+        Report().complain(str(error))
         return 1
     return 0
 
@@ -543,7 +544,7 @@ def _unpack() -> int:
         parcel.unpack(Path("here/given").read_bytes(), Path("unpacked"))
         print("unpacked")
     except (parcel.BadParcel, OSError) as error:
-        print(f"priolab: given: {printable(str(error))}", file=sys.stderr)
+        Report().complain(f"given: {error}")
         return 1
     return 0
 

@@ -194,14 +194,16 @@ def test_a_run_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
     assert second not in again.made
 
 
-@pytest.mark.parametrize("order", [[], ["../outside"], ["x", "y"]])
-def test_an_order_of_other_runs(tmp_path: Path, order: list[str]) -> None:
+@pytest.mark.parametrize("order", [[], ["../outside"], "twice"])
+def test_an_order_of_other_runs(tmp_path: Path, order: list[str] | str) -> None:
     """Somebody has changed it: nothing is run in its name."""
     with pytest.raises(KeyboardInterrupt):
         run_sweep(sweep(tmp_path), Scribe(stop_at=3), DEAF)
     (partial,) = tmp_path.iterdir()
     document = json.loads((partial / "sweep.json").read_text())
-    (partial / "sweep.json").write_text(json.dumps({**document, "order": order}))
+    (partial / "sweep.json").write_text(
+        json.dumps({**document, "order": document["order"] * 2 if order == "twice" else order})
+    )
     with pytest.raises(StepFailed, match=r"sweep\.json: its order is not of the runs of this sweep"):
         run_sweep(sweep(tmp_path), Scribe(), DEAF)
 
