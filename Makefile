@@ -8,9 +8,10 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel, UPGRADE about packages, KILLS
-# and RUNS about how many; they are not knobs. make exports what is given.
-export PRIOLAB_KNOBS := $(filter-out PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% KILLS=% RUNS=% UPGRADE=%,$(MAKEOVERRIDES))
+# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel, UPGRADE about packages, KILLS,
+# RUNS and MUTATIONS about how many; they are not knobs. make exports what is given.
+no_knobs := PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=%
+export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
 ifdef KERNEL
 export PRIOLAB_KERNEL := $(KERNEL)
@@ -83,12 +84,15 @@ test: setup-test ## unit, contract, server, link and lab tests; names the ten co
 test-suites: ## the README's commands in bare Debian 12, 13 and sid, as root and as a user (root; an hour; SUITE=trixie: one)
 	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
 
-.PHONY: kills honest
+.PHONY: kills honest mutations
 kills: setup-test ## 500 kills of whatever a lab consists of, and what is left; writes the table of RELIABILITY.md (an hour; KILLS=60: fewer)
 	@.venv/bin/python -m tests.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
 
 honest: setup-test ## 200 runs in which nobody lies: none may be invalid; writes its table of RELIABILITY.md (half an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tests.honest $(or $(RUNS),200)
+
+mutations: setup-test ## 1,000 damaged folders and files, read by every command; writes its table of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
+	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)
 
 fuzz: setup-lint ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
 	@.venv/bin/python -m tests.fuzz

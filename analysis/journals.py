@@ -12,7 +12,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 
-from analysis.files import MOST_JOURNAL_BYTES, content
+from analysis.files import MOST_JOURNAL_BYTES, NO_MEMORY, content, from_json, printable
 
 T = TypeVar("T")
 
@@ -151,7 +151,9 @@ def read_lines(file: Path, kind: type[T]) -> list[T]:
     made: list[T] = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            made.append(kind(**_checked(json.loads(line), rules)))
+            made.append(kind(**_checked(from_json(line.decode()), rules)))
+        except MemoryError:
+            raise FolderError(f"{file}: {NO_MEMORY}") from None
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise FolderError(f"{file}:{number}: not an event: {error}") from error
     return made
@@ -182,7 +184,7 @@ def _checked(document: Any, rules: _Rules) -> dict[str, Any]:
                 raise TypeError(f"{name} is {json.dumps(value)}")
             if type(value) is int and not _LEAST.get(name, 0) <= value <= _MOST:
                 raise ValueError(f"{name} is {value}")
-            known[name] = value
+            known[name] = printable(value) if type(value) is str else value
         elif needed:
             raise KeyError(name)
     return known

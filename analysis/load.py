@@ -1,13 +1,11 @@
 """Run folders as values. Raises FolderError, naming file and line, for anything that is not one."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis import shape
-from analysis.files import MOST_DOCUMENT_BYTES, content, parsed
+from analysis import files, shape
 from analysis.journals import (
     Arrival,
     ClientEvent,
@@ -134,6 +132,16 @@ def load_run(path: Path) -> Run:
     return Run(path=path, document=load_document(path / "run.json", shape.RUN))
 
 
+def load_environment(path: Path) -> Mapping[str, Any]:
+    """Kernel, and versions of programs, of a run folder. Raises FolderError."""
+    file = path / "env.json"
+    document = _json(file)
+    if told := shape.trouble(document, shape.ENVIRONMENT):
+        raise FolderError(f"{file}: {told}")
+    read: Mapping[str, Any] = document
+    return read
+
+
 def load_plan(path: Path) -> Plan:
     """The plan of a run folder, finished or not. Raises FolderError."""
     file = path / "client" / "plan.json"
@@ -177,8 +185,19 @@ def load_document(file: Path, schema: Mapping[str, Any], formats: Sequence[int] 
 
 def _json(file: Path) -> Any:
     try:
-        return parsed(json.loads, content(file, MOST_DOCUMENT_BYTES))
+        return _printable(files.document(file))
     except FileNotFoundError:
         raise FolderError(f"{file}: missing; not a results folder, or an unfinished one") from None
     except (ValueError, OSError) as error:
         raise FolderError(f"{file}: {error}") from error
+
+
+def _printable(value: Any) -> Any:
+    """The document with every text in it as it can be shown: on terminals, in pictures and in pages."""
+    if isinstance(value, str):
+        return files.printable(value)
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
+    if isinstance(value, dict):
+        return {files.printable(key): _printable(each) for key, each in value.items()}
+    return value

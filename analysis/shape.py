@@ -4,16 +4,20 @@ More keys may be there. Those of newer formats only are not asked for; whoever u
 """
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from analysis.rate import STEPS_PATTERN
 
-_NUMBER = {"type": "number"}
-_WHOLE = {"type": "integer"}
+_BOUNDS = {"minimum": -(2**63), "maximum": 2**63}
+"""Nothing that is measured in nanoseconds, bytes or bit/s is beyond."""
+
+_NUMBER = {"type": "number", **_BOUNDS}
+_WHOLE = {"type": "integer", **_BOUNDS}
 _TEXT = {"type": "string"}
-_MAYBE_WHOLE = {"type": ["integer", "null"]}
-_MAYBE_NUMBER = {"type": ["number", "null"]}
+_MAYBE_WHOLE = {"type": ["integer", "null"], **_BOUNDS}
+_MAYBE_NUMBER = {"type": ["number", "null"], **_BOUNDS}
 _MAYBE_TEXT = {"type": ["string", "null"]}
 
 
@@ -94,6 +98,8 @@ _PROBE = _object(
     }
 )
 
+_VERDICTS = ["kept", "inverted", "nothing-to-prioritize", "undecided"]
+
 
 def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"anyOf": [{"type": "null"}, dict(schema)]}
@@ -107,19 +113,19 @@ RUN: Mapping[str, Any] = {
             "reason": _MAYBE_TEXT,
             "scenario": _SCENARIO,
             "observed": {"type": "object"},
-            "verdict": _MAYBE_TEXT,
+            "verdict": {"enum": [*_VERDICTS, None]},
             "verdict_reason": _MAYBE_TEXT,
             "loads": {"type": "array", "items": _LOAD},
             "wall_s": _NUMBER,
         },
-        optional={"instruments": {"type": "object"}},
+        optional={"instruments": {"type": "object"}, "knobs": {"type": "object"}, "run": _TEXT},
     ),
     "if": {"properties": {"status": {"const": "ok"}}},
     "then": {
         "properties": {
             "observed": _OBSERVED,
             "loads": {"minItems": 1},
-            "verdict": _TEXT,
+            "verdict": {"enum": _VERDICTS},
             "oracle": _or_null(_ORACLE),
             "ledger": _or_null(_LEDGER),
             "prediction": _or_null(_PREDICTION),
@@ -136,6 +142,9 @@ EXPERIMENT: Mapping[str, Any] = _object(
 
 _WORDS = {"type": "object", "additionalProperties": _TEXT}
 
+ENVIRONMENT: Mapping[str, Any] = _object({"kernel": _TEXT, "versions": _WORDS})
+"""env.json."""
+
 SWEEP: Mapping[str, Any] = _object(
     {
         "sweep": _TEXT,
@@ -143,8 +152,8 @@ SWEEP: Mapping[str, Any] = _object(
         "started_at": _TEXT,
         "grid": {"type": "object", "additionalProperties": {"type": "array", "items": _TEXT, "minItems": 1}},
         "fixed": _WORDS,
-        "repeat": {"type": "integer", "minimum": 1},
-        "seed": {"type": "integer", "minimum": 0},
+        "repeat": {"type": "integer", "minimum": 1, "maximum": 1000},
+        "seed": {"type": "integer", "minimum": 0, "maximum": 2**32},
         "fabric": _TEXT,
         "arms": {
             "type": "array",
@@ -158,11 +167,20 @@ SWEEP: Mapping[str, Any] = _object(
 
 def trouble(document: Any, schema: Mapping[str, Any]) -> str | None:
     """What is wrong with a document, and where in it; None if nothing is."""
-    from jsonschema import Draft202012Validator  # a tenth of a second, and only folders are read with it
     from jsonschema.exceptions import best_match
 
-    error = best_match(Draft202012Validator(dict(schema)).iter_errors(document))
+    error = best_match(_validator()(dict(schema)).iter_errors(document))
     if error is None:
         return None
     where = "/".join(map(str, error.absolute_path))
     return f"{where}: {error.message}" if where else str(error.message)
+
+
+@cache
+def _validator() -> Any:
+    """A validator to which 1.0 is no integer, as it is none to Python."""
+    from jsonschema import Draft202012Validator  # a tenth of a second, and only folders are read with it
+    from jsonschema.validators import extend
+
+    whole = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    return extend(Draft202012Validator, type_checker=whole)

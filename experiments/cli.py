@@ -56,8 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ScenarioError as error:
         report.complain(str(error))
         return _BAD_INPUT
-    except LabError as error:
+    except (LabError, FolderError) as error:
         report.complain(str(error))
+        return 1
+    except MemoryError:
+        report.complain(f"there is not enough memory for it; {_kept(options)}")
         return 1
     except OSError as error:  # a full disk, for one
         report.complain(f"{error.filename or 'writing'}: {error.strerror or error}; {_kept(options)}")

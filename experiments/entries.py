@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis.files import MOST_DOCUMENT_BYTES, content, parsed
+from analysis.files import MOST_TOML_BYTES, content, parsed
 from analysis.ledger import Layer
 from experiments.errors import ScenarioError
 from experiments.knobs import KNOBS, scenario_from
@@ -84,7 +84,7 @@ def read_entry(path: Path) -> Entry:
     """A scenario file: `title`, `expect`, a table `knobs`, and perhaps a table `card`. Raises ScenarioError."""
     where = f"SCENARIO={path}"
     try:
-        document = parsed(tomllib.loads, content(path, MOST_DOCUMENT_BYTES))
+        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError) as error:
         raise ScenarioError("SCENARIO", str(path), f"a readable TOML file ({error})") from error
     _check_keys(where, document, _KEYS)

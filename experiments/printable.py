@@ -2,16 +2,15 @@
 
 from rich.markup import escape
 
+from analysis import files
+
 
 def printable(text: str) -> str:
     r"""The text with nothing in it that a terminal obeys or that turns the direction of writing; line ends stay.
 
     What cannot be shown stands as Python writes it, such as \x1b or \u202e.
     """
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+    return files.printable(text, kept="\n")
 
 
 def shown(text: str) -> str:

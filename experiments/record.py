@@ -15,12 +15,14 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
+from analysis import files
 from experiments.errors import StepFailed
 
 RUN_FORMAT = 2
 PARTIAL = ".partial"
 _LOCK = ".lock"
 _LOCK_SOON_S = 10.0
+_MOST_DOCUMENT_BYTES = 2 * 2**30  # a sweep's
 _ENCODER = json.JSONEncoder(indent=2)
 
 
@@ -45,18 +47,15 @@ def check_document(path: Path, step: str) -> None:
 
 def write_document(path: Path, content: bytes, step: str) -> None:
     """Write a file that is never seen half-written. Raises StepFailed."""
-    temporary = path.with_name(f".{path.name}.new")
     try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        files.write(path, content)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise StepFailed(step, f"{path} cannot be written: {error.strerror}") from error
 
 
 def read_json(path: Path) -> Any:
-    """What `write_json` wrote."""
-    return json.loads(path.read_text())
+    """What `write_json` wrote. Raises OSError, ValueError."""
+    return files.document(path, _MOST_DOCUMENT_BYTES)
 
 
 def last_line(journal: Path) -> Any:

@@ -25,6 +25,7 @@ from netem import units, words
 
 _WIDTH_OF_A_FILE = 160
 _TICK_S = 5.0
+_LONGEST_COMPLAINT = 1500
 _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
 
 
@@ -45,8 +46,11 @@ class Report:
         self._console.print(shown(text), style=style)
 
     def complain(self, text: str) -> None:
-        """One line on standard error."""
-        self._errors.print(f"[bold red]priolab:[/] {shown(text)}")
+        """One line on standard error, of what it may have taken from a file no more than anybody reads."""
+        line = text.replace("\n", "\\n")
+        if len(line) > _LONGEST_COMPLAINT:
+            line = f"{line[: _LONGEST_COMPLAINT // 2]} ... {line[-_LONGEST_COMPLAINT // 2 :]}"
+        self._errors.print(f"[bold red]priolab:[/] {shown(line)}")
 
     def note(self, text: str) -> None:
         """Something that is good to know, on one line."""
@@ -166,11 +170,11 @@ class Report:
         for arm in summary["arms"]:
             word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
             cells = [column.cell(arm) for column in columns]
-            table.add_row(shown(arm["name"]), f"[{_STYLES.get(word, 'bold')}]{word}[/]", *cells)
+            table.add_row(shown(arm["name"]), f"[{_STYLES.get(word, 'bold')}]{shown(word)}[/]", *cells)
         self._console.print(table)
         for arm in summary["arms"]:
             if arm["verdict_reason"]:
-                verdict = f"[{_STYLES.get(arm['verdict'], 'bold')}]{arm['verdict']}[/]"
+                verdict = f"[{_STYLES.get(arm['verdict'], 'bold')}]{shown(arm['verdict'])}[/]"
                 self._console.print(f"{shown(arm['name'])}: {verdict} - {shown(arm['verdict_reason'])}")
             if arm["status"] != "ok":
                 self._console.print(f"{shown(arm['name'])}: [bold red]{arm['status']}[/] - {shown(str(arm['reason']))}")

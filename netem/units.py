@@ -8,6 +8,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+_LONGEST = 100  # letters
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([a-z%]*)", re.ASCII)
 
 _PREFIXES = {
@@ -37,7 +38,7 @@ _SIZE_UNITS = {"b": 1} | {
 
 def _split(text: str) -> tuple[Fraction, str]:
     match = _NUMBER.fullmatch(text.strip().lower())
-    if match is None:
+    if match is None or len(text) > _LONGEST:
         raise ValueError("not a number with a unit")
     return Fraction(Decimal(match[1])), match[2]
 

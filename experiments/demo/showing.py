@@ -43,8 +43,8 @@ def document(shown: Shown) -> dict[str, Any]:
     return {
         "experiment": summary["experiment"],
         "fabric": summary["fabric"],
-        "run": run.document["run"],
-        "knobs": dict(run.document["knobs"]),
+        "run": run.document.get("run", run.path.name),
+        "knobs": dict(run.document.get("knobs", {})),
         # A run that ended early may be without a plan.
         "favoured": run.plan().favoured if run.status == "ok" else None,
         "arm": arm,

@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from analysis.files import MOST_TOML_BYTES, content, parsed
+
 _CATALOGUES = {"SCENARIO": Path("experiments/catalogue"), "SWEEP": Path("experiments/sweep/catalogue")}
 _WITHOUT_PACKAGES = {"compose"}
 """Fabrics whose programs are in images."""
@@ -98,7 +100,7 @@ def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:
     """The knobs of a named scenario or sweep, or of a file; none if there is no such entry."""
     path = Path(entry) if entry.endswith(".toml") else root / _CATALOGUES[name] / f"{entry}.toml"
     try:
-        document = tomllib.loads(path.read_text())
+        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError):
         return {}
     tables: list[Any] = [document.get("knobs"), document.get("grid")]

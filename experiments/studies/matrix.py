@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.load import Experiment, Run
+from analysis.load import Experiment, Run, load_environment
 from analysis.matrix import page, text
 from analysis.matrix.cells import Cell, Matrix, Pair, Unasked, crossing, reading
 from analysis.probe import Probe
@@ -25,7 +25,7 @@ from experiments.home import setup_command
 from experiments.invocation import check_only, request_from
 from experiments.knobs import KNOBS
 from experiments.programs import lack_of, server_version
-from experiments.record import check_document, read_json, write_document
+from experiments.record import check_document, write_document
 from experiments.report import Report
 from experiments.request import Arm, Request
 from experiments.studies.complete import completed
@@ -175,7 +175,7 @@ def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> M
         alone = runs[server, _UNASKED]
         if dialect == _UNASKED:
             unasked[server] = Unasked(control=crossing(of_cell["control"]), lowat=crossing(of_cell["lowat"]))
-            versions[server] = str(read_json(of_cell["lowat"].path / "env.json")["versions"][server])
+            versions[server] = load_environment(of_cell["lowat"].path)["versions"].get(server, "unknown")
             continue
         cells[server, dialect] = Cell(
             server=server,

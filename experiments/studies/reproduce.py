@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import vl_convert
 
-from analysis.load import Experiment
+from analysis.load import Experiment, load_environment
 from analysis.reproduction import page
 from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from experiments.errors import StepFailed
 from experiments.invocation import check_only, request_from
-from experiments.record import read_json, write_document
+from experiments.record import write_document
 from experiments.report import Report
 from experiments.request import Request
 from experiments.studies.complete import complete
@@ -55,10 +54,10 @@ def _experiment(request: Request, report: Report) -> Experiment:
 def _made_with(experiment: Experiment) -> dict[str, str]:
     """How, in a line."""
     run = experiment.runs[0]
-    environment: Mapping[str, Any] = read_json(run.path / "env.json")
+    environment = load_environment(run.path)
     scenario = run.scenario
     return {
-        "server": environment["versions"][scenario["server"]].rpartition(":")[2].strip(),
+        "server": environment["versions"].get(scenario["server"], "unknown").rpartition(":")[2].strip(),
         "kernel": environment["kernel"],
         "congestion control": scenario["congestion_control"],
         "slow link": f"{units.format_rate(scenario['rate_bit_s'])}, {units.format_time(scenario['delay_ns'])}",

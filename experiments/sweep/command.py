@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from analysis.journals import FolderError
 from experiments.errors import LabError, Unavailable
 from experiments.execution.executor import Executor
 from experiments.execution.local import Local, bearable
@@ -111,7 +112,10 @@ def present(folder: Path, report: Report) -> int:
     """What a finished sweep came to; the exit code. Raises FolderError."""
     outcomes, document = table.outcomes(folder), document_of(folder)
     assert document is not None, "whoever asks knows that it is one"
-    report.made_table(table.results(document, outcomes))
+    try:
+        report.made_table(table.results(document, outcomes))
+    except (LookupError, TypeError, AttributeError) as error:
+        raise FolderError(f"{folder / 'sweep.json'}: not of the runs in it: {error!r}") from error
     bad = [outcome for outcome in outcomes if outcome.status != "ok"]
     for outcome in bad:
         report.say(f"{outcome.name}: {outcome.status} - {outcome.reason}", "red")

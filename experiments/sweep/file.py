@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis.files import MOST_DOCUMENT_BYTES, content, parsed
+from analysis.files import MOST_TOML_BYTES, content, parsed
 from experiments.errors import GridError, ScenarioError
 from experiments.invocation import unknown_knob
 from experiments.knobs import KNOBS
@@ -52,7 +52,7 @@ def named(text: str) -> SweepFile:
 def read(path: Path) -> SweepFile:
     """The file, its keys and types checked, its values not yet. Raises ScenarioError."""
     try:
-        document = parsed(tomllib.loads, content(path, MOST_DOCUMENT_BYTES))
+        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError) as error:
         raise ScenarioError("SWEEP", str(path), f"a readable TOML file ({error})") from error
     if unknown := set(document) - {"title", *_TABLES}:
@@ -78,7 +78,7 @@ def _table(path: Path, document: Mapping[str, Any], key: str) -> Iterator[tuple[
         if name not in _TABLES[key]:
             places = [f"[{other}]" for other, names in _TABLES.items() if name in names]
             if not places:
-                raise unknown_knob(name, [*KNOBS, *RUN_WORDS])
+                raise GridError(f"{path}: {unknown_knob(name, [*KNOBS, *RUN_WORDS])}")
             raise GridError(f"{path}: {name} belongs under {' or '.join(places)}, not under [{key}]")
         yield name, value
 

@@ -101,7 +101,7 @@ class SweepFolder:
         """Of a run that was filed. After a machine lost its power, what was written last may be gone."""
         try:
             return str(self.run(name)["status"])
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return "failed"
 
     def _clear(self) -> None:
@@ -138,4 +138,5 @@ def document_of(path: Path) -> dict[str, Any] | None:
         document = read_json(path / _DOCUMENT)
     except (OSError, ValueError):
         return None
-    return document if isinstance(document, dict) and {"order", "started_at"} <= set(document) else None
+    order = document.get("order") if isinstance(document, dict) and "started_at" in document else None
+    return document if isinstance(order, list) and all(isinstance(name, str) for name in order) else None

@@ -74,7 +74,7 @@ def results(sweep: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Table:
     found = {outcome.name: outcome for outcome in outcomes}
     of_network = [name for name, _ in network_of(dict.fromkeys(sweep["grid"], ""))]
     knobs = [*of_network, *(name for name in sweep["grid"] if name not in of_network)]
-    table = _table(*knobs, "", "verdict", numbers=["script\nfirst", "script\nlast", "image\nlast", "ok"])
+    table = _table(*map(shown, knobs), "", "verdict", numbers=["script\nfirst", "script\nlast", "image\nlast", "ok"])
     networks: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for arm in sweep["arms"]:
         networks.setdefault(tuple(arm["levels"][name] for name in of_network), []).append(arm)
@@ -90,7 +90,7 @@ def _add(table: Table, levels: Sequence[str], twin_of: str | None, outcome: Outc
     table.add_row(
         *map(shown, levels),
         "twin" if twin_of else "",
-        f"[{_STYLES.get(word or '', 'bold')}]{word}[/]",
+        f"[{_STYLES.get(word or '', 'bold')}]{shown(str(word))}[/]",
         *map(_seconds, outcome.times_ms),
         f"{outcome.good}/{outcome.of}",
     )

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Lab
+from client.plan import PROBE_LEAST_BYTES
+from tests.conftest import Lab, needs
+from tests.server.echo import serving
+from tests.server.fronts import NAME, running_front
 
 _PATIENCE_S = 120.0
 _TINY = ("SIZE=20480", "RELOADS=0", "RATE=1mbit", "DELAY=20ms")
 _MODULES = (
     *("analysis", "client", "clock", "experiments", "netem", "netlink", "proxy"),
-    *("altair", "cryptography", "h2", "jsonschema", "pyroute2", "rich"),
+    *("altair", "cryptography", "h2", "jsonschema", "pyroute2", "rich", "vl_convert", "yaml"),
     *("ctypes", "json", "socket", "ssl", "tomllib", "venv", "sitecustomize", "usercustomize"),
 )
 
@@ -26,7 +29,12 @@ def folder(tmp_path: Path) -> Path:
     for name in _MODULES:
         (made / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'a').write('{name} ')\n")
     (made / ".env").write_text("COMPOSE_FILE=/nowhere/compose.yaml\nCOMPOSE_PROJECT_NAME=hostile\nRATE=1kbit\n")
-    for name in ("compose.yaml", "pyproject.toml", "package.json", "nginx.conf"):
+    module = made / "node_modules" / "spdy-transport"
+    module.mkdir(parents=True)
+    (module / "index.js").write_text(
+        f"require('fs').appendFileSync({str(tmp_path / 'executed')!r}, 'spdy-transport ')\n"
+    )
+    for name in ("compose.yaml", "pyproject.toml", "package.json", "nginx.conf", "matplotlibrc", ".npmrc", "pip.conf"):
         (made / name).write_text("}{ this is no configuration\n")
     return made
 
@@ -43,7 +51,9 @@ def _priolab(lab: Lab, folder: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("words", [("list",), ("doctor",), ("kernel", "--help"), ("tune", "--help")])
+@pytest.mark.parametrize(
+    "words", [("list",), ("list", "networks"), ("doctor",), ("kernel", "--help"), ("setup", "--help")]
+)
 def test_looking_around(lab: Lab, folder: Path, words: tuple[str, ...]) -> None:
     """What runs nothing."""
     assert _priolab(lab, folder, *words)
@@ -96,3 +106,60 @@ def test_the_demo(lab: Lab, folder: Path) -> None:
         finally:
             process.terminate()
     assert not (folder.parent / "executed").exists()
+
+
+@pytest.mark.usefixtures("guest")
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("reproduce",), ("slides",), ("auto", "{file}"), ("matrix", "{file}", "SERVER=nginx", "DIALECT=plain")),
+        *(("model", "{file}"), ("sabotage", "{file}"), ("agreement", "{file}")),
+    ],
+)
+def test_the_first_run_of_a_study(lab: Lab, folder: Path, words: tuple[str, ...]) -> None:
+    """Until its client has seen something."""
+    filled = [word.format(file=lab.root / "document.md") for word in words]
+    if words[0] not in ("model", "sabotage", "agreement"):
+        filled.append(f"RESULTS={lab.results}")
+    command = [str(Path(sys.executable).with_name("priolab")), *filled]
+    with subprocess.Popen(
+        command, cwd=folder, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            end = time.monotonic() + _PATIENCE_S
+            while not list(lab.root.glob("**/client/events.jsonl")):
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < end
+                time.sleep(0.1)
+        finally:
+            process.terminate()
+        said, _ = process.communicate(timeout=_PATIENCE_S)
+    assert "interrupted by SIGTERM" in said
+    assert not (folder.parent / "executed").exists()
+
+
+def test_a_probe(lab: Lab, folder: Path, tmp_path: Path) -> None:
+    """Of a server that is there."""
+    needs("nginx")
+    (tmp_path / "front").mkdir()
+    with running_front("nginx", tmp_path / "front", size_bytes=PROBE_LEAST_BYTES) as (settings, _):
+        address = f"https://{NAME}:{settings.port}/image.jpg"
+        words = ("--connect", "127.0.0.1", "--ca", str(settings.certificates.ca), "--dialect", "chrome")
+        assert "chrome" in _priolab(lab, folder, "probe", address, *words, "--pause", "30ms")
+
+
+def test_a_tuner(lab: Lab, folder: Path, tmp_path: Path) -> None:
+    """Of a process that is there."""
+    (tmp_path / "server").mkdir()
+    with serving(tmp_path / "server") as (pid, _):
+        command = [str(Path(sys.executable).with_name("priolab")), "tune", "--pid", str(pid)]
+        with subprocess.Popen(command, cwd=folder, env=lab.environment, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(f"tuning process {pid}")
+            process.terminate()
+    assert not (folder.parent / "executed").exists()
+
+
+def test_a_set_up(lab: Lab, folder: Path) -> None:
+    """Which finds everything there."""
+    _priolab(lab, folder, "setup", "environment")

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from analysis import files
+from analysis import files, shape
 from analysis.journals import Arrival, FolderError, read_lines
-from analysis.load import load_experiment, load_plan
+from analysis.load import load_document, load_experiment, load_plan
 from experiments.entries import read_entry
 from experiments.errors import ScenarioError
+from experiments.record import read_json, write_document
+from experiments.setup.asked import Asked, Part, asked_by
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:
@@ -22,6 +24,10 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
         read_lines(tmp_path, Arrival)
     with pytest.raises(ScenarioError, match="it is not a regular file"):
         read_entry(tmp_path / "fifo")
+    with pytest.raises(ValueError, match="it is not a regular file"):
+        read_json(tmp_path / "fifo")
+    (tmp_path / "fifo").rename(tmp_path / "fifo.toml")
+    assert asked_by(Part.EXPERIMENT, [f"SCENARIO={tmp_path / 'fifo.toml'}"], tmp_path) == Asked(part=Part.EXPERIMENT)
 
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,9 +37,12 @@ def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         file.truncate(2**20 + 1)
     with pytest.raises(FolderError, match="it has more than 1 MiB"):
         read_lines(tmp_path / "journal", Arrival)
+    (tmp_path / "mine.toml").write_text("#" * 2**20 + "\n")
+    with pytest.raises(ScenarioError, match="it has more than 1 MiB"):
+        read_entry(tmp_path / "mine.toml")
 
 
-@pytest.mark.parametrize("levels", [2000, 200_000])
+@pytest.mark.parametrize("levels", [65, 2000, 200_000])
 def test_what_is_nested_too_deeply(tmp_path: Path, levels: int) -> None:
     """Wherever it stands."""
     (tmp_path / "client").mkdir()
@@ -62,6 +71,48 @@ def test_nothing_is_written_through_a_symlink(tmp_path: Path) -> None:
     assert (tmp_path / "picture").read_bytes() == b"new"
     assert not (tmp_path / "picture").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "picture"]
+
+
+def test_a_document_is_not_written_through_a_symlink_either(tmp_path: Path) -> None:
+    """Whatever name somebody guessed for what it is made under."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("as it was")
+    for name in ("knee.md", ".knee.md.new"):
+        (tmp_path / name).symlink_to(elsewhere)
+    write_document(tmp_path / "knee.md", b"new", "a step")
+    assert elsewhere.read_text() == "as it was"
+    assert (tmp_path / "knee.md").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_are_not_json(tmp_path: Path, number: str) -> None:
+    """Python would take them; nobody can reckon with them."""
+    (tmp_path / "experiment.json").write_text(f'{{"format": {number}}}')
+    with pytest.raises(FolderError, match=f"{number} is not a number of JSON"):
+        load_experiment(tmp_path)
+    (tmp_path / "journal").write_text(f'{{"t_ns": {number}, "tcp_bytes": 1}}\n')
+    with pytest.raises(FolderError, match=f"journal:1: not an event: {number} is not"):
+        read_lines(tmp_path / "journal", Arrival)
+
+
+@pytest.mark.parametrize("number", [1.0, True, 2**64, -(2**64)])
+def test_numbers_that_are_not_whole_or_beyond_all(number: object) -> None:
+    """1.0 is a whole number to JSON Schema, and none to whoever counts with it."""
+    told = shape.trouble({"at": number}, _AT)
+    assert told is not None
+    assert told.startswith("at: ")
+    assert shape.trouble({"at": 2**62}, _AT) is None
+
+
+_AT = {"properties": {"at": {"type": "integer", "minimum": -(2**63), "maximum": 2**63}}}
+
+
+def test_texts_are_as_they_can_be_shown(tmp_path: Path) -> None:
+    """A terminal obeys nothing in them, and a picture can hold them."""
+    text = '{"format": 2, "experiment": "\\u001b[31m\\u202e", "fabric": "\\ud800", "runs": ["a.1"]}'
+    (tmp_path / "experiment.json").write_text(text)
+    document = load_document(tmp_path / "experiment.json", shape.EXPERIMENT)
+    assert (document["experiment"], document["fabric"]) == ("\\x1b[31m\\u202e", "\\ud800")
 
 
 def test_none_before_all(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Run folders as bytes."""
 
+import gzip
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -68,6 +69,13 @@ def test_what_no_run_folder_holds(tmp_path: Path, bad: tarfile.TarInfo) -> None:
         unpack(archive(member("run.json"), bad), room / "there")
     assert [path.name for path in room.rglob("*")] == ["there", "run.json"]
     assert list(tmp_path.iterdir()) == [room]
+
+
+def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small parcel may hold more than any memory does; it is not unpacked to its end."""
+    monkeypatch.setattr("experiments.execution.parcel._MOST_BYTES", 2**20)
+    with pytest.raises(BadParcel, match="it holds more than 1 MiB"):
+        unpack(gzip.compress(bytes(2**20 + 1)), tmp_path / "there")
 
 
 def test_what_was_damaged(tmp_path: Path) -> None:

@@ -34,3 +34,12 @@ def test_a_path_stays_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
         assert ":smile:" in said
         assert "[bold]x[/bold]" in said
         assert "\\x1b]0;title\\x07" in said
+
+
+def test_a_complaint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """And no longer than anybody reads, its beginning and its end."""
+    Report().complain("begin\n" + "x" * 10**6 + "end")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("priolab: begin\\nx")
+    assert line.endswith("xend")
+    assert len(line) < 2000

@@ -194,6 +194,27 @@ def test_a_run_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
     assert second not in again.made
 
 
+@pytest.mark.parametrize("order", [[], ["../outside"], "twice"])
+def test_an_order_of_other_runs(tmp_path: Path, order: list[str] | str) -> None:
+    """Somebody has changed it: nothing is run in its name."""
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(sweep(tmp_path), Scribe(stop_at=3), DEAF)
+    (partial,) = tmp_path.iterdir()
+    document = json.loads((partial / "sweep.json").read_text())
+    (partial / "sweep.json").write_text(
+        json.dumps({**document, "order": document["order"] * 2 if order == "twice" else order})
+    )
+    with pytest.raises(StepFailed, match=r"sweep\.json: its order is not of the runs of this sweep"):
+        run_sweep(sweep(tmp_path), Scribe(), DEAF)
+
+
+@pytest.mark.parametrize("order", [5, None, [5], [["a"]], {"a": 1}])
+def test_an_order_that_is_none(tmp_path: Path, order: object) -> None:
+    """It is the folder of no sweep."""
+    (tmp_path / "sweep.json").write_text(json.dumps({"started_at": "now", "order": order}))
+    assert unfinished(tmp_path) is None
+
+
 @pytest.mark.parametrize("other", [{"seed": 2}, {"values": {"LOWAT": ("none", "4096")}}])
 def test_another_sweep_is_another_folder(tmp_path: Path, other: dict[str, Any]) -> None:
     """Only the same one is gone on with; of several, the newest that nobody holds."""

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis import shape
 from analysis.verdict import Verdict, judge
 from tests.unit.builders import Pieces, page_load
 
@@ -97,3 +98,8 @@ def test_never_kept_both_ways(image: Pieces, script: Pieces) -> None:
     judgements = [judge(load, "script", 0), judge(load, "image", 0)]
     assert [judgement.verdict for judgement in judgements].count(Verdict.KEPT) <= 1
     assert all(judgement.reason for judgement in judgements)
+
+
+def test_records_hold_no_other() -> None:
+    """What a run folder may say is the same closed set."""
+    assert shape.RUN["properties"]["verdict"] == {"enum": [*Verdict, None]}

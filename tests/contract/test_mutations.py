@@ -1,0 +1,18 @@
+"""The first of the mutations of `make mutations`: no command that reads what is damaged does more than say so."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_first_of_them() -> None:
+    """In a process of its own, which has no threads and may copy itself."""
+    command = [sys.executable, "-m", "tests.mutations", "40", "--print"]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| an experiment |" in done.stdout

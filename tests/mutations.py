@@ -1,0 +1,600 @@
+"""Damages what the lab reads, and runs every command that reads it: `make mutations`.
+
+    python -m tests.mutations [MUTATIONS] [NUMBER...] [--print]
+
+What is damaged, and how, follows from the trial's number. A trial is good if each command ends in time, within 1 GB of
+memory, says at most one line of what is wrong, and changes nothing outside of the results. The table is written into
+RELIABILITY.md; with --print only printed, and what would have to be recorded first is left out.
+
+Most commands run in a copy of a process that has imported the lab already; every twentieth trial starts `priolab`.
+What would run an experiment ends where the runs would begin: all that it reads has been read by then. Pictures, which
+take longer than everything else together, are declared in every trial and drawn in every fifth.
+"""
+
+import asyncio
+import gc
+import hashlib
+import json
+import os
+import random
+import re
+import resource
+import select
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from analysis.figures import picture
+from experiments import reuse
+from experiments.errors import StepFailed
+from experiments.execution import parcel
+from experiments.execution.local import Local
+from experiments.experiment import Progress, run_experiment
+from experiments.invocation import request_from
+from experiments.printable import printable
+from experiments.report import Report
+from experiments.sweep.asking import asked_from
+from experiments.sweep.sweep import fingerprint_of, sweep_from
+from tests import damage
+from tests.damage import Trial
+from tests.reliability import write
+
+_TESTS = Path(__file__).parent
+_MUTATIONS = 1000
+_MEMORY_BYTES = 2**30
+_LARGEST_FILE_BYTES = 2**29
+_LONGEST_S, _LONGEST_OF_LARGE_S = 10.0, 60.0
+"""Of a processor's time. Others may be at work on the machine, so the clock on the wall is allowed three times that."""
+_PATIENCE = 3.0
+_LONGEST_LINE = 2000
+_BY_THE_REAL_COMMAND = 20  # trials
+_DRAWN = 5  # trials
+_NEEDS_NO_STAND_IN = ("show", "figures", "export", "knee", "list")
+_FAULT = 70
+_NOT_RUN = "this would run an experiment"
+_UNFINISHED = "missing; not a results folder, or an unfinished one"
+_NAMES = ("given", "mine.toml", "experiment.json", "run.json")
+"""What is damaged is called one of these, or is in a folder that is."""
+
+_RUN = ("LOWAT=16384", "FABRIC=virtual")
+_SWEEP = (
+    *("LOSS=0%,1%", "LOWAT=none,4096,16384,131072", "RATE=10mbit", "DELAY=50ms", "QUEUE=100", "SIZE=2M", "REPEAT=3"),
+    "FABRIC=virtual",
+)
+_EXPORTS = tuple(("export", "--to", to, "here/given") for to in ("har", "perfetto", "qlog", "csv", "parquet"))
+_LOOKS = (("show", "here/given"), ("show", "--json", "here/given"), ("figures", "here/given"), *_EXPORTS)
+_KNEES = (("knee", "here/given"), ("knee", "--json", "here/given"))
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """Something that people give to the lab. make: writes it into a folder; commands: those that read it.
+
+    share: how often it is damaged, against the others.
+    """
+
+    make: Callable[[Path], None]
+    commands: tuple[Words, ...]
+    share: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a command ended. signal: what ended it, None if nothing did; overdue: the clock on the wall did."""
+
+    code: int
+    signal: int | None
+    overdue: bool
+    out: str
+    err: str
+    processor_s: float
+    wall_s: float
+    most_bytes: int
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """Of one kind. told: commands that ended with a line of what is wrong; slowest: the command, and its trial."""
+
+    trials: int = 0
+    commands: int = 0
+    told: int = 0
+    slowest_s: float = 0.0
+    slowest_large_s: float = 0.0
+    slowest: str = ""
+    most_bytes: int = 0
+    findings: list[str] = field(default_factory=list)
+
+
+def _experiment(folder: Path) -> None:
+    """A recorded experiment that will do for a run that is asked for with REUSE=yes."""
+    shutil.copytree(_TESTS / "golden" / "format-2", folder / "given")
+    request = request_from(_worded(_RUN))
+    tools = Local(request.manner, 1).prepare([arm.scenario for arm in request.arms], lambda _: None)
+    _sign(folder / "given" / "experiment.json", reuse.fingerprint_here(request, tools))
+
+
+def _older(folder: Path) -> None:
+    shutil.copytree(_TESTS / "golden" / "format-1", folder / "given")
+
+
+def _sweep(folder: Path) -> None:
+    """A finished one that will do for one that is asked for with REUSE=yes; its arms as today's are called."""
+    shutil.copytree(_TESTS / "golden-sweep", folder / "given")
+    for path in (folder / "given").iterdir():
+        for file in (path, path / "run.json"):
+            if file.is_file():
+                file.write_text(_called_today(file.read_text()))
+        path.rename(path.with_name(_called_today(path.name)))
+    wanted = sweep_from(asked_from(_SWEEP), yes=False)
+    tools = Local(wanted.manner, 1).prepare(wanted.scenarios, lambda _: None)
+    for name in ("experiment.json", "sweep.json"):
+        _sign(folder / "given" / name, fingerprint_of(wanted, tools))
+    order = json.loads((folder / "given" / "sweep.json").read_text())["order"]
+    assert sorted(order) == sorted(wanted.order())
+
+
+def _called_today(text: str) -> str:
+    return re.sub(
+        r"(loss-[01])-(lowat-[0-9a-z]+)(-twin)?", lambda name: f"{name[1]}pct_{name[2]}{'_twin' * bool(name[3])}", text
+    )
+
+
+def _unfinished(folder: Path) -> None:
+    _sweep(folder)
+    path = (folder / "given").rename(folder / "given.partial")
+    (path / "experiment.json").unlink()
+    (path / ".lock").touch()
+
+
+def _scenario(folder: Path) -> None:
+    shutil.copy(_TESTS.parent / "experiments" / "catalogue" / "small-window.toml", folder / "mine.toml")
+
+
+def _sweep_file(folder: Path) -> None:
+    shutil.copy(_TESTS.parent / "experiments" / "sweep" / "catalogue" / "auto.toml", folder / "mine.toml")
+
+
+def _reproduction(folder: Path) -> None:
+    """The three experiments of `priolab reproduce`, recorded now."""
+    from experiments.studies.reproduce import FAST, GROWING, SLOW
+
+    for knobs in (FAST, SLOW, GROWING):
+        words = {**knobs, "FABRIC": "virtual", "RESULTS": str(folder)}
+        made = run_experiment(request_from(words), Progress(step=lambda *_: None, ended=lambda *_: None))
+        made.rename(folder / f"given-{len(list(folder.glob('given-*')))}")
+    (folder / "latest").unlink()
+
+
+def _parcel(folder: Path) -> None:
+    (folder / "given").write_bytes(parcel.pack(_TESTS / "golden" / "format-2" / "control.1"))
+
+
+_AGAIN = ("run", *_RUN, "REUSE=yes", "RESULTS=here")
+_KINDS: Mapping[str, Kind] = {
+    "an experiment": Kind(make=_experiment, commands=(*_LOOKS, _AGAIN, ("[demo]",), ("[notebook]",)), share=40),
+    "one of format 1": Kind(make=_older, commands=_LOOKS, share=10),
+    "a sweep": Kind(
+        make=_sweep,
+        commands=(_LOOKS[0], *_KNEES, ("sweep", *_SWEEP, "REUSE=yes", "RESULTS=here"), ("[notebook of a sweep]",)),
+        share=20,
+    ),
+    "an unfinished sweep": Kind(
+        make=_unfinished,
+        commands=(
+            *(("show", "here/given.partial"), ("knee", "here/given.partial")),
+            ("run", *_RUN, "RESULTS=here"),
+            ("sweep", *_SWEEP, "RESULTS=here"),
+        ),
+        share=8,
+    ),
+    "a scenario file": Kind(
+        make=_scenario,
+        commands=(
+            ("list", "SCENARIO=here/mine.toml", "LOWAT=none,16384"),
+            ("run", "here/mine.toml", "FABRIC=virtual", "RESULTS=results"),
+            ("sweep", "SCENARIO=here/mine.toml", "LOWAT=none,16384", "FABRIC=virtual", "RESULTS=results"),
+            ("setup", "environment", "SCENARIO=here/mine.toml"),
+        ),
+        share=10,
+    ),
+    "a sweep file": Kind(
+        make=_sweep_file,
+        commands=(
+            ("list", "here/mine.toml"),
+            ("sweep", "here/mine.toml", "FABRIC=virtual", "RESULTS=results"),
+            ("setup", "environment", "SWEEP=here/mine.toml"),
+        ),
+        share=8,
+    ),
+    "what reproduce takes": Kind(
+        make=_reproduction,
+        commands=(("reproduce", "FABRIC=virtual", "RESULTS=here", "--out", "page"),),
+        share=3,
+    ),
+    "a worker's parcel": Kind(make=_parcel, commands=(("[unpack]",),), share=3),
+}
+_QUICK = tuple(name for name in _KINDS if name != "what reproduce takes")
+_WARM = (
+    *("altair", "experiments.cli", "experiments.demo.server", "experiments.studies.reproduce", "pyarrow.parquet"),
+    *("analysis.figures.album", "analysis.figures.knee", "analysis.notebooks.lab", "httpx"),
+    "jsonschema",
+)
+
+
+def main() -> int:
+    """Exit code 0 if all trials were good."""
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    only_prints = "--print" in sys.argv
+    count = numbers[0] if numbers else _MUTATIONS
+    one = numbers[1:]
+    kinds = _KINDS if not only_prints else {name: _KINDS[name] for name in _QUICK}
+    for name in _WARM:
+        if find_spec(name.partition(".")[0]):
+            import_module(name)
+    with tempfile.TemporaryDirectory(prefix="priolab-mutations-") as made:
+        folder = Path(made).resolve()
+        for name, kind in kinds.items():
+            source = folder / "sources" / name
+            source.mkdir(parents=True)
+            kind.make(source)
+        _stop_before_the_runs()
+        for name, kind in kinds.items():
+            _check_whole(name, kind, folder)
+        tallies = _try_all(one or range(count), kinds, folder)
+    table = _table(tallies)
+    if not only_prints:
+        write("mutations", table)
+    print(table)
+    for tally in tallies.values():
+        print("\n".join(tally.findings), end="\n" if tally.findings else "")
+    return 1 if any(tally.findings for tally in tallies.values()) else 0
+
+
+def _try_all(numbers: Iterable[int], kinds: Mapping[str, Kind], folder: Path) -> Mapping[str, Tally]:
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    gc.freeze()
+    numbers = list(numbers)
+    # Nor may what damages files take all memory of a machine that others work on.
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES * 2, _MEMORY_BYTES * 2))
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
+        trials = [pool.submit(_try, number, kinds, folder) for number in numbers]
+        for done, trial in enumerate(trials, start=1):
+            name, tally = trial.result()
+            print(*(f"\r{finding}" for finding in tally.findings), sep="\n", end="", file=sys.stderr)
+            _add(tallies[name], tally)
+            findings = sum(len(each.findings) for each in tallies.values())
+            print(f"\r{done} of {len(numbers)}, {findings} findings", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return tallies
+
+
+def _add(to: Tally, tally: Tally) -> None:
+    if tally.slowest_s > to.slowest_s:
+        to.slowest_s, to.slowest = tally.slowest_s, tally.slowest
+    to.slowest_large_s = max(to.slowest_large_s, tally.slowest_large_s)
+    to.most_bytes = max(to.most_bytes, tally.most_bytes)
+    to.trials += tally.trials
+    to.commands += tally.commands
+    to.told += tally.told
+    to.findings += tally.findings
+
+
+def _try(number: int, kinds: Mapping[str, Kind], folder: Path) -> tuple[str, Tally]:
+    """Damage something, and run all that reads it: what was damaged, and how it went."""
+    chance = random.Random(number)
+    (name,) = chance.choices(list(_KINDS), [kind.share for kind in _KINDS.values()])
+    if name not in kinds:
+        return name, Tally()
+    return name, _tried(name, kinds[name], number, folder, chance)
+
+
+def _check_whole(name: str, kind: Kind, folder: Path) -> None:
+    """What is not damaged is read by every command. Raises AssertionError."""
+    tally = _tried(name, kind, 1, folder, None)
+    assert not tally.findings, tally.findings
+
+
+def _tried(name: str, kind: Kind, number: int, folder: Path, chance: random.Random | None) -> Tally:
+    tally, root = Tally(trials=1), folder / str(number)
+    outside = root / "outside"
+    damage.fill(outside)
+    shutil.copytree(folder / "sources" / name, root / "source", symlinks=True)
+    trial = Trial(folder=root / "source", outside=outside, number=number, chance=chance or random.Random())
+    what = damage.apply(trial) if chance else "not damaged"
+    for index, words in enumerate(kind.commands):
+        if words[0].startswith("[") and number % _BY_THE_REAL_COMMAND == 0:
+            continue
+        room = root / "room"
+        room.mkdir()
+        (room / "tmp").mkdir()
+        (root / "source").rename(room / "here")  # what a command leaves there the next one finds: so it is in life
+        before = _state(outside)
+        ended = _carry_out(words, room, trial)
+        problems = list(_problems(words, ended, is_large=trial.is_large))
+        if not chance and ended.code and _NOT_RUN not in ended.err and _UNFINISHED not in ended.err:
+            problems.append(f"it ended with {ended.code}: {ended.err}")
+        if _state(outside) != before:
+            problems.append("something outside was changed")
+        strangers = {path.name for path in room.iterdir()} - {
+            "here",
+            "tmp",
+            "out",
+            "err",
+            "page",
+            "results",
+            "unpacked",
+        }
+        strangers |= {path.name for path in (room / "tmp").iterdir()}
+        if strangers:
+            problems.append(f"left {', '.join(sorted(strangers))}")
+        told = " ".join(words)
+        tally.findings += [f"{number}.{index} {name}, {what}: {told}: {problem}" for problem in problems]
+        tally.commands += 1
+        tally.told += ended.code != 0 and bool(ended.err)
+        tally.most_bytes = max(tally.most_bytes, ended.most_bytes)
+        if trial.is_large:
+            tally.slowest_large_s = max(tally.slowest_large_s, ended.processor_s)
+        elif ended.processor_s > tally.slowest_s:
+            tally.slowest_s, tally.slowest = ended.processor_s, f"{words[0]}, {what}"
+        (room / "here").rename(root / "source")
+        shutil.rmtree(room)
+    shutil.rmtree(root)
+    return tally
+
+
+def _state(folder: Path) -> str:
+    """Of all that is in a folder: names, kinds, permissions, times, contents, and where symlinks lead to."""
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        known = path.lstat()
+        found.update(f"{path}\0{known.st_mode}\0{known.st_mtime_ns}\0{known.st_size}\0".encode())
+        if stat.S_ISREG(known.st_mode):
+            found.update(path.read_bytes())
+        elif stat.S_ISLNK(known.st_mode):
+            found.update(os.readlink(path).encode())
+    return found.hexdigest()
+
+
+def _problems(words: Words, ended: Ended, *, is_large: bool) -> Iterable[str]:
+    """What a command must not do."""
+    if ended.overdue:
+        yield f"it did not end within {ended.wall_s:.0f} s"
+        return
+    if ended.signal is not None:
+        yield f"it was ended by {signal.Signals(ended.signal).name}: {ended.err[-200:]!r}"
+        return
+    if ended.processor_s > (_LONGEST_OF_LARGE_S if is_large else _LONGEST_S):
+        yield f"it took {ended.processor_s:.0f} s"
+    if ended.code == _FAULT or "Traceback" in ended.err:
+        yield f"a fault: {ended.err.strip().splitlines()[-1][:300]} {_place(ended.err)}"
+        return
+    for text in (ended.out, ended.err):
+        if printable(text) != text:
+            strange = Counter(letter for letter in text if printable(letter) != letter)
+            yield f"it shows {', '.join(map(ascii, strange))}"
+    lines = ended.err.splitlines()
+    if lines and _NOT_RUN in lines[0]:  # what is there already may be told besides
+        return
+    if len(lines) > 1:
+        yield f"{len(lines)} lines on standard error: {ended.err[:300]!r}"
+    if lines and len(lines[0]) > _LONGEST_LINE:
+        yield f"a line of {len(lines[0])} letters: {lines[0][:200]}"
+    if lines and not lines[0].startswith("priolab: "):
+        yield f"it says {lines[0][:200]}"
+    if lines and ended.code == 0:
+        yield f"it ended well, and said {lines[0][:200]}"
+    if not lines and not ended.out and words[0] != "setup":
+        yield f"it ended with {ended.code} and said nothing"
+    if lines and not any(name in lines[0] for name in (*_NAMES, "=")):
+        yield f"it does not say in which file: {lines[0][:200]}"
+
+
+def _place(err: str) -> str:
+    """The last lines of the lab's own in a traceback."""
+    lines = [
+        line.split(", in ")[0] for line in err.splitlines() if line.startswith('  File "') and "/site-" not in line
+    ]
+    return "; ".join(line.rpartition("/wt/")[2] for line in lines[-2:])
+
+
+def _carry_out(words: Words, room: Path, trial: Trial) -> Ended:
+    longest_s = _PATIENCE * (_LONGEST_OF_LARGE_S if trial.is_large else _LONGEST_S)
+    began_s = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        _become(words, room, trial.number)
+    watched = os.pidfd_open(pid)
+    try:
+        overdue = not select.select([watched], [], [], longest_s)[0]
+    finally:
+        os.close(watched)
+    wall_s = time.monotonic() - began_s
+    if overdue:
+        os.killpg(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    out, err = ((room / name).read_bytes()[: 2**24].decode(errors="backslashreplace") for name in ("out", "err"))
+    for name in ("out", "err"):
+        (room / name).unlink()
+    return Ended(
+        code=os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else -1,
+        signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+        overdue=overdue,
+        out=out,
+        err=err,
+        processor_s=usage.ru_utime + usage.ru_stime,
+        wall_s=wall_s,
+        most_bytes=usage.ru_maxrss * 1024,
+    )
+
+
+def _become(words: Words, room: Path, number: int) -> None:
+    """The command, in this process, which is a copy. Does not come back."""
+    try:
+        os.setsid()
+        os.chdir(room)
+        for number, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND), number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        os.environ["TMPDIR"] = tempfile.tempdir = str(room / "tmp")
+        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE_BYTES, _LARGEST_FILE_BYTES))
+        if number % _BY_THE_REAL_COMMAND == 0 and words[0] in _NEEDS_NO_STAND_IN:
+            command = str(Path(sys.executable).with_name("priolab"))
+            os.execv(command, [command, *words])
+        if number % _DRAWN:
+            vars(picture).update(drawn=lambda _: "<svg/>", png=lambda _: b"")
+        code = _IN_PLACE[words[0]]() if words[0] in _IN_PLACE else _command(words)
+        sys.stdout.flush()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else _FAULT
+    except BaseException:
+        traceback.print_exc()
+        code = _FAULT
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _command(words: Words) -> int:
+    from experiments.cli import main as command
+
+    return command(words)
+
+
+def _demo() -> int:
+    """The page asks for the arm; its server answers, and does not fall back on a fault of its own."""
+    import httpx
+
+    from experiments.demo.desk import Desk
+    from experiments.demo.server import TOKEN_HEADER, application
+
+    async def ask() -> httpx.Response:
+        desk = Desk(Path("here").resolve(), {"FABRIC": "virtual"}, 1)
+        desk._carry_out = _nothing  # type: ignore[assignment, method-assign]
+        way = httpx.ASGITransport(application(desk, token))
+        async with httpx.AsyncClient(transport=way, base_url="http://127.0.0.1") as page:
+            return await page.post("/api/arms", json={"knobs": {"LOWAT": "16384"}}, headers={TOKEN_HEADER: token})
+
+    token = "token"
+    answer = asyncio.run(ask())
+    assert answer.status_code in (200, 202), answer.text
+    print(f"{answer.status_code}, {len(answer.content)} bytes")
+    json.loads(answer.text, parse_constant=_no_constant)
+    return 0
+
+
+async def _nothing(*_: Any) -> None:
+    pass
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _notebook() -> int:
+    """What the notebooks make of a folder."""
+    from analysis.journals import FolderError
+    from analysis.load import load_experiment
+    from analysis.notebooks import lab
+
+    try:
+        print(len(lab.arms(load_experiment(Path("here/given")))))
+    except FolderError as error:
+        Report().complain(str(error))
+        return 1
+    return 0
+
+
+def _notebook_of_a_sweep() -> int:
+    from analysis.journals import FolderError
+    from analysis.sweeps.folder import load_sweep
+    from analysis.sweeps.networks import networks
+
+    try:
+        print(len(networks(load_sweep(Path("here/given")))))
+    except FolderError as error:
+        Report().complain(str(error))
+        return 1
+    return 0
+
+
+def _unpack() -> int:
+    """As the head does with what a worker gives."""
+    try:
+        parcel.unpack(Path("here/given").read_bytes(), Path("unpacked"))
+        print("unpacked")
+    except (parcel.BadParcel, OSError) as error:
+        Report().complain(f"given: {error}")
+        return 1
+    return 0
+
+
+_IN_PLACE: Mapping[str, Callable[[], int]] = {
+    "[demo]": _demo,
+    "[notebook]": _notebook,
+    "[notebook of a sweep]": _notebook_of_a_sweep,
+    "[unpack]": _unpack,
+}
+
+
+def _stop_before_the_runs() -> None:
+    """In this process and its copies nothing is run, and nothing is installed."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise StepFailed("mutations", _NOT_RUN)
+
+    Local.carry_out = refuse  # type: ignore[method-assign]
+    vars(import_module("experiments.setup.command"))["_carry_out"] = lambda *_: None
+
+
+def _worded(words: Sequence[str]) -> dict[str, str]:
+    return dict(word.partition("=")[::2] for word in words)
+
+
+def _sign(file: Path, fingerprint: Mapping[str, Any]) -> None:
+    """The document is of what has this fingerprint."""
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps({**document, "started_at": "2026-01-01T00:00:00+00:00", "fingerprint": fingerprint}))
+
+
+def _table(tallies: Mapping[str, Tally]) -> str:
+    total = Tally()
+    for tally in tallies.values():
+        _add(total, tally)
+    head = ("damaged", "mutations", "commands", "one line told", "findings", "slowest", "with 100 MB", "most memory")
+    lines = [
+        f"{total.trials} mutations by `make mutations`; what is damaged follows from the number.",
+        f"{total.commands} commands read it, each under {_MEMORY_BYTES // 2**20} MiB of memory.",
+        "",
+        f"| {' | '.join(head)} |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, tally in sorted(tallies.items()):
+        large = f"{tally.slowest_large_s:.1f} s" if tally.slowest_large_s else ""
+        lines.append(
+            f"| {name} | {tally.trials} | {tally.commands} | {tally.told} | {len(tally.findings)} "
+            f"| {tally.slowest_s:.1f} s | {large} | {tally.most_bytes / 2**20:.0f} MiB |"
+        )
+    lines += ["", f"Times are a processor's. The slowest but for journals of 100 MB: {total.slowest}."]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
