@@ -131,10 +131,11 @@ def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
         return found
     results = results_folder(sweep.results)
     with SweepFolder.resume(results, fingerprint) or begin(sweep, results, fingerprint) as folder:
-        hearing.opened(folder)
-        runs, done = sweep.runs(), set(folder.done())
+        runs = sweep.runs()
         if sorted(folder.order) != sorted(runs):
             raise StepFailed("the sweep", f"{folder.path / 'sweep.json'}: its order is not of the runs of this sweep")
+        hearing.opened(folder)
+        done = set(folder.done())
         waiting = [runs[name] for name in folder.order if name not in done]
         executor.carry_out(waiting, folder, lambda run, ending: hearing.ended(run, ending, folder.run(run.name)))
         if missing := set(folder.order).difference(folder.done()):

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,7 @@ def test_an_order_of_other_runs(tmp_path: Path, order: list[str] | str) -> None:
         json.dumps({**document, "order": document["order"] * 2 if order == "twice" else order})
     )
     with pytest.raises(StepFailed, match=r"sweep\.json: its order is not of the runs of this sweep"):
-        run_sweep(sweep(tmp_path), Scribe(), DEAF)
+        run_sweep(sweep(tmp_path), Scribe(), replace(DEAF, opened=lambda _: pytest.fail("it was told")))
 
 
 @pytest.mark.parametrize("order", [5, None, [5], [["a"]], {"a": 1}])
