@@ -111,7 +111,8 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
 def present(folder: Path, report: Report) -> int:
     """What a finished sweep came to; the exit code. Raises FolderError."""
     outcomes, document = table.outcomes(folder), document_of(folder)
-    assert document is not None, "whoever asks knows that it is one"
+    if document is None:
+        raise FolderError(f"{folder / 'sweep.json'}: not that of a sweep")
     try:
         report.made_table(table.results(document, outcomes))
     except (LookupError, TypeError, AttributeError) as error:
