@@ -108,11 +108,13 @@ def images(server: str) -> dict[str, str]:
 
 
 def has_image(name: str) -> bool:
-    """Whether the engine has it."""
+    """Whether the engine has it. Raises StepFailed if it cannot be asked."""
     try:
         docker("image", "inspect", name)
-    except StepFailed:
-        return False
+    except StepFailed as error:
+        if "no such image" in error.reason.lower():
+            return False
+        raise
     return True
 
 
