@@ -16,7 +16,7 @@ _GRID = """
 LOWAT = ["none", 16384]
 RATE = ["2mbit"]
 DELAY = ["20ms"]
-SIZE = [100000]
+SIZE = [300000]
 RELOADS = [0]
 
 [run]
@@ -38,7 +38,7 @@ def test_a_sweep_runs_in_every_fabric(
 ) -> None:
     """The same arms, each with its twin; what is measured is what the link makes of it, and so the same everywhere.
 
-    The image and the script are 200 kB and take 0.8 s at that rate, and goodput is most of the rate.
+    The image and the script are 600 kB and take 2.5 s at that rate, and goodput is most of the rate.
     """
     request.getfixturevalue(needed)
     file = tmp_path / "small.toml"
