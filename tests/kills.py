@@ -56,7 +56,7 @@ _KINDS = (
 
 @dataclass(kw_only=True)
 class Tally:
-    """Of one kind of process in one fabric. slowest_s: from the kill until the lab had ended, where it did not go on."""
+    """Of one kind of process in one fabric. slowest_s: from the kill to the end of a lab that did not go on."""
 
     kills: int = 0
     left: list[str] = field(default_factory=list)
