@@ -90,13 +90,14 @@ class Trials:
     tallies: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
 
     def carry_out(self, numbers: Sequence[int], progress: "Progress") -> None:
-        """Raises AssertionError if a run that nobody disturbs is not ok."""
+        """Raises AssertionError if a run that nobody disturbs is not ok. The first fills caches, and takes longer."""
+        self._undisturbed("first")
         whole = self._undisturbed("before")
         for count, number in enumerate(numbers, 1):
             self._try(number, whole)
             progress.one_more()
             if count % _NEXT == 0:
-                self._undisturbed(f"after-{number}")
+                whole = self._undisturbed(f"after-{number}")
 
     def _undisturbed(self, name: str) -> Whole:
         lab, took_s = _lab(self.folder / name), 0.0
@@ -153,7 +154,7 @@ class Trials:
         if took_s > _SOON_S and running.returncode != 0:
             what = f"{self.fabric} {name}: {kind} was killed after {after_s:.1f} s"
             tally.left.append(f"{what}, the lab took {took_s:.1f} s (exit code {running.returncode})")
-            print(f" {tally.left[-1]}", file=sys.stderr)
+            print(f" {tally.left[-1]}", file=sys.stderr, flush=True)
         try:
             traces.must_be_gone()
         except AssertionError as error:
