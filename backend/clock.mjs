@@ -4,7 +4,7 @@
  *   node clock.mjs     prints it as JSON; the origin says it in its answer to /ready
  *
  * Nothing waits for the clock to move: in a guest whose time stands still while anybody works that would be for ever.
- * clock/quality.py does the same for Python, and says why things are counted so.
+ * common/clock_quality.py does the same for Python, and says why things are counted so.
  */
 
 import fs from "node:fs";

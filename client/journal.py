@@ -9,7 +9,7 @@ from typing import Any, Self, TextIO
 
 from client.events import Event
 from client.limits import Limits
-from clock.cost import Cost
+from common.cost import Cost
 
 
 class Journal:

@@ -3,7 +3,7 @@
 Rules:
 1. Plaintext carries its TLS record: the receive time of the last packet that was needed to decrypt it, and where it
    ends in the TCP stream. A record cannot be read before its last byte is here; that is part of what is measured.
-2. Times are CLOCK_MONOTONIC and never decrease; clock/arrival.py says how the kernel's stamps become that.
+2. Times are CLOCK_MONOTONIC and never decrease; common/arrival.py says how the kernel's stamps become that.
 3. A read carries the stamp of its last packet. Where that packet had waited for a missing one before it, the stamp is
    older than the moment the bytes became readable; so a stamp of more than a millisecond ago is not believed, and the
    time after the read is used, as it is where there is no stamp.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from client.records import Record, RecordSplitter
-from clock import arrival
+from common import arrival
 
 _OLDEST_STAMP_NS = 10**6
 _PATIENCE = 1 / 16  # how far a deadline may be overstepped, as a part of what it began with

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from clock.route import Finding
+from common.clock_route import Finding
 from experiments.order import Tools
 from experiments.places.places import Places
 from experiments.record import RunFolder, write_json

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 _OF_A_CLONE = ("pyproject.toml", "constraints.txt", "Makefile")
 _SHARED = ("compose.yaml", ".dockerignore")
-_IN_IMAGES = ("backend", "client", "clock", "netem", "netlink", "proxy")
+_IN_IMAGES = ("backend", "client", "common", "netem", "proxy")
 """What containers are made of: files that a package has among its data, and folders."""
 
 

@@ -26,7 +26,7 @@ def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
 
 
 def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
-    """events, ns_per_event, and the reason where that is null. account: as clock/cost.py counts."""
+    """events, ns_per_event, and the reason where that is null. account: as common/cost.py counts."""
     events = account["events"] if account else None
     if not account or not events:
         return {"events": events, "ns_per_event": None, "reason": _NO_ACCOUNT if account is None else "no event"}

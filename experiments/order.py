@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from clock.route import Finding
+from common.clock_route import Finding
 from experiments.knobs import scenario_from
 from experiments.record import RunFolder, read_json, write_json
 from experiments.scenario import Scenario

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from experiments import home
 
-_DECIDING = ("analysis", "backend", "client", "clock", "compose.yaml", "experiments", "netem", "netlink", "proxy")
+_DECIDING = ("analysis", "backend", "client", "common", "compose.yaml", "experiments", "netem", "proxy")
 _DECIDING_NOTHING = (
     "analysis/film.py",
     "analysis/figures",

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-from clock.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
+from common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
 from netem.calibration import SMALL_BYTES, Calibration, Tolerance, disagreements
 from netem.link import PACKET_BYTES, Link
 from netem.train import Arrival, held_packets, spacing_rate_bit_s

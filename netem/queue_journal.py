@@ -18,8 +18,8 @@ from pyroute2.netlink import NETLINK_ROUTE
 from pyroute2.netlink.rtnl import RTM_GETQDISC
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
+from common.netlink import Conversation, attributes, layout, question
 from netem import tc
-from netlink.conversation import Conversation, attributes, layout, question
 
 _STATS = 3  # TCA_STATS, <linux/rtnetlink.h>
 _HEADER, _ = layout(tcmsg.fields)

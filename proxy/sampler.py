@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from clock.cost import Cost
+from common.cost import Cost
 from proxy.live_socket import LiveSocket
 from proxy.socket_diag import SocketDiag
 from proxy.usage import Usage, usage

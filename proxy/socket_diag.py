@@ -14,7 +14,7 @@ from typing import Self
 from pyroute2.netlink import NETLINK_SOCK_DIAG
 from pyroute2.netlink.diag import SOCK_DIAG_BY_FAMILY, SS_ESTABLISHED, inet_diag_msg, inet_diag_req
 
-from netlink.conversation import Conversation, attributes, layout, question
+from common.netlink import Conversation, attributes, layout, question
 
 _INFO, _CONGESTION, _MEMORY = 2, 4, 7  # INET_DIAG_*, <linux/inet_diag.h>
 _EXTENSIONS = sum(1 << (number - 1) for number in (_INFO, _CONGESTION, _MEMORY))

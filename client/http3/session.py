@@ -14,7 +14,7 @@ from client.journal import Journal
 from client.plan import Plan
 from client.telling import connecting_deadline, told
 from client.transport import Deadline, TransportFailed
-from clock import arrival
+from common import arrival
 
 _OLDEST_STAMP_NS = 10**6
 _DATAGRAM_BYTES = 65_535

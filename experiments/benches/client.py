@@ -22,7 +22,7 @@ from client.dialects import PLAIN
 from client.http2.engine import Http2Engine
 from client.plan import Plan, maps_plan
 from client.priorities import Priorities
-from clock import quality
+from common import clock_quality
 from experiments.errors import StepFailed
 from experiments.origin import CLOCK, ONE_THREAD
 from experiments.processes import run
@@ -103,7 +103,7 @@ def main() -> None:
     table = Table("instrument", "ns")
     records = recorded()
     table.add_row("one event of the client", f"{engine_ns_per_event(records):.0f}")
-    for name, clock in (("Python", quality.describe()["python"]), ("Node", _node_clock())):
+    for name, clock in (("Python", clock_quality.describe()["python"]), ("Node", _node_clock())):
         table.add_row(f"one read of the clock, {name}", str(clock["read_cost_ns"]))
     Console().print(table)
 

@@ -1,15 +1,15 @@
 """Which way Node reads the clock in the origin's image: found out before an experiment, once.
 
-The image has no Python to put clock/route.py's filter in place; the engine does it. This one answers with an error
-and does not kill, because for a moment the engine's own parts run under it. So that Node fails under it says something
-only if it succeeds without. Perl, which Debian's images come with, makes the system call itself.
+The image has no Python to put the filter of common/clock_route.py in place; the engine does it. This one answers with
+an error and does not kill, because for a moment the engine's own parts run under it. So that Node fails under it says
+something only if it succeeds without. Perl, which Debian's images come with, makes the system call itself.
 """
 
 import platform
 import shlex
 from pathlib import Path
 
-from clock.route import CALLS, Calls, Finding, Route
+from common.clock_route import CALLS, Calls, Finding, Route
 from experiments.errors import StepFailed
 from experiments.origin import CLOCK_READER
 from experiments.places import engine

@@ -32,7 +32,7 @@ from netem import calibration
 from netem.shaper import Shaper
 
 _ROOT = ROOT
-_IN_THE_GUEST = ("analysis", "client", "clock", "experiments", "netem", "netlink", "proxy")
+_IN_THE_GUEST = ("analysis", "client", "common", "experiments", "netem", "proxy")
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024
 _MIB = 2**20

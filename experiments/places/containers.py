@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from clock.route import Finding
+from common.clock_route import Finding
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
 from experiments.order import Order, Tools
@@ -129,7 +129,9 @@ class Containers:
 
     def python_clock(self) -> Mapping[str, Any]:
         """That of the Python in the client's place."""
-        clock: dict[str, Any] = json.loads(self._services.until(self._place, "client", [self.python, "-m", "clock"]))
+        clock: dict[str, Any] = json.loads(
+            self._services.until(self._place, "client", [self.python, "-m", "common.clock_quality"])
+        )
         return clock
 
     def node_route(self, tools: Tools) -> Finding:

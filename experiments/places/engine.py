@@ -11,7 +11,7 @@ from experiments.programs import find, unknown
 
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"
-_SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "clock", "netem", "netlink", "proxy")
+_SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "common", "netem", "proxy")
 _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
 _PROBE_S = 30.0

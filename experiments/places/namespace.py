@@ -16,11 +16,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Self
 
+from common.netlink import Conversation
 from experiments import processes
 from experiments.errors import StepFailed, Unavailable
 from experiments.processes import Process
 from netem.carried import Received, read_counts, received
-from netlink.conversation import Conversation
 
 _CLONE_NEWNET = 0x4000_0000
 _OWN = Path("/proc/thread-self/ns/net")

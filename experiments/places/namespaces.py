@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from client import __main__ as client
-from clock import quality
-from clock.route import Finding, route_of
+from common import clock_quality
+from common.clock_route import Finding, route_of
 from experiments import processes
 from experiments.errors import StepFailed
 from experiments.order import Tools
@@ -102,7 +102,7 @@ class Namespaces:
 
     def python_clock(self) -> Mapping[str, Any]:
         """That of this process: the client has the same interpreter, and all places one kernel."""
-        return quality.describe()
+        return clock_quality.describe()
 
     def node_route(self, tools: Tools) -> Finding:
         """Found out with a Node of its own."""
@@ -287,5 +287,5 @@ def _node_route(node: str) -> Finding:
 
 def known_beforehand(node: str) -> None:
     """Find out what is the same in all places that this process, or a copy of it, will make."""
-    quality.describe()
+    clock_quality.describe()
     _node_route(node)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from clock.route import Finding
+from common.clock_route import Finding
 from experiments.order import Tools
 from experiments.origin import ONE_THREAD, PROGRAM, RunningOrigin
 from experiments.processes import Process
@@ -125,7 +125,7 @@ class Places(Protocol):
         """What env.json should say about them."""
 
     def python_clock(self) -> Mapping[str, Any]:
-        """What env.json should say about the clock that the client reads (clock/quality.py)."""
+        """What env.json should say about the clock that the client reads (common/clock_quality.py)."""
 
     def node_route(self, tools: Tools) -> Finding:
         """Which way the origin's Node reads the clock."""

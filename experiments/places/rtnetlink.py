@@ -13,7 +13,7 @@ from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ndmsg import ndmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
-from netlink.conversation import attributes, layout, order, question
+from common.netlink import attributes, layout, order, question
 
 _INET = 2  # AF_INET
 _UP = 0x1  # IFF_UP, <linux/if.h>

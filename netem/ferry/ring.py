@@ -1,7 +1,7 @@
 """One end of a loop: frames read from a ring shared with the kernel (packet(7), TPACKET_V2), and written back.
 
 Rules:
-1. A frame comes with the time the kernel received it, on CLOCK_MONOTONIC, never decreasing (clock/arrival.py). A stamp
+1. A frame comes with the time the kernel received it, on CLOCK_MONOTONIC, never decreasing (common/arrival.py). A stamp
    so old that the clock was probably set meanwhile is not believed.
 2. The ring is the only buffer between the loop and the ferry, and what does not fit into it is counted. Its size is not
    subject to net.core.rmem_max, which an ordinary socket could not exceed in a user namespace.
@@ -16,7 +16,7 @@ import struct
 import time
 from typing import Self
 
-from clock.arrival import believed_ns
+from common.arrival import believed_ns
 
 FRAMES = 2048
 """The ring's capacity: an eighth of a second of full-size packets at 200 Mbit/s."""

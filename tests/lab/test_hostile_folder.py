@@ -15,7 +15,7 @@ from tests.server.fronts import NAME, running_front
 _PATIENCE_S = 120.0
 _TINY = ("SIZE=20480", "RELOADS=0", "RATE=1mbit", "DELAY=20ms")
 _MODULES = (
-    *("analysis", "client", "clock", "experiments", "netem", "netlink", "proxy"),
+    *("analysis", "client", "common", "experiments", "netem", "proxy"),
     *("altair", "cryptography", "h2", "jsonschema", "pyroute2", "rich", "vl_convert", "yaml"),
     *("ctypes", "json", "socket", "ssl", "tomllib", "venv", "sitecustomize", "usercustomize"),
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clock import route
-from clock.route import CALLS, Finding, Route, route_of, route_of_python
+from common import clock_route
+from common.clock_route import CALLS, Finding, Route, route_of, route_of_python
 from experiments.origin import CLOCK, CLOCK_READER, ONE_THREAD
 from experiments.processes import program_environment
 from experiments.programs import find
@@ -49,8 +49,8 @@ def test_the_route_of_node_is_pythons() -> None:
 def test_a_filter_that_does_not_bite_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that lived where the system call passes as well may have made one."""
     elsewhere = replace(CALLS[_MACHINE], architecture=1)
-    monkeypatch.setattr(route, "CALLS", {_MACHINE: elsewhere})
-    assert route.route_of_python() == Finding(route=None, reason="the filter lets the system call pass")
+    monkeypatch.setattr(clock_route, "CALLS", {_MACHINE: elsewhere})
+    assert clock_route.route_of_python() == Finding(route=None, reason="the filter lets the system call pass")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_python_and_node_account_for_their_clocks() -> None:
     """As programs: JSON, every figure or its reason, and on a real clock a step within a second."""
     node = find("node")
     assert node is not None
-    python_says = json.loads(subprocess.check_output([sys.executable, "-m", "clock"]))["python"]
+    python_says = json.loads(subprocess.check_output([sys.executable, "-m", "common.clock_quality"]))["python"]
     node_says = json.loads(subprocess.check_output([node, *ONE_THREAD, str(CLOCK)]))
     assert python_says["advances_while_working"] is True
     assert set(python_says) == {*node_says, "advances_while_working", "reads"}

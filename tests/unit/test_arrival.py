@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from clock import arrival
+from common import arrival
 
 REAL_NS = 1_700_000_000_000_000_000
 NOW_NS = 5_000_000_000

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clock.cost import Cost
+from common.cost import Cost
 from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser, payload_span
 from experiments.entries import entry_of
 from experiments.errors import InvalidRun, Unavailable

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from clock.quality import Quality, examine
+from common.clock_quality import Quality, examine
 
 MS = 10**6
 

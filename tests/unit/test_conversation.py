@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from netlink.conversation import Conversation, attributes
+from common.netlink import Conversation, attributes
 
 _HEADER = struct.Struct("=IHHII")
 _REQUEST, _DUMP = 0x1, 0x300

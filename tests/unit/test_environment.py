@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clock.route import Finding, Route
+from common.clock_route import Finding, Route
 from experiments.environment import Environment, node_clock
 from experiments.order import Order, Tools
 from experiments.record import RunFolder, read_json

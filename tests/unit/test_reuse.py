@@ -142,5 +142,5 @@ def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:
 def test_the_code_is_that_of_this_tree() -> None:
     """Every folder that is named in it holds something, so that a renamed one is noticed."""
     present = [name for name in sources._DECIDING if (home.ROOT / name).exists()]
-    assert {"analysis", "backend", "client", "experiments", "netem", "netlink", "proxy", "compose.yaml"} <= set(present)
+    assert {"analysis", "backend", "client", "common", "experiments", "netem", "proxy", "compose.yaml"} <= set(present)
     assert len(sources.code()) == 12

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clock.cost import Cost
+from common.cost import Cost
 from experiments.errors import InvalidRun
 from experiments.knobs import scenario_from
 from experiments.tuning import check_tuned

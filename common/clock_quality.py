@@ -1,9 +1,12 @@
 """How good a clock is: its smallest step, what a read costs, whether it moves while a program works.
 
+    python -m common.clock_quality     prints it for this Python's clock, as JSON
+
 Nothing here waits for the clock to move: in a guest whose time stands still while anybody works that would be for ever.
 Every loop is bounded by a count.
 """
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from clock.route import route_of_python
+from common.clock_route import route_of_python
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _READS = 500
@@ -112,3 +115,7 @@ def describe() -> Mapping[str, Any]:
             "reasons": reasons,
         },
     }
+
+
+if __name__ == "__main__":
+    print(json.dumps(describe()))

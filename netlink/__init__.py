@@ -1,1 +1,0 @@
-"""Netlink, for instruments that ask the kernel the same question a hundred times a second."""
