@@ -26,19 +26,19 @@ help: ## this list
 	@echo "Knobs follow as NAME=VALUE; README.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
 setup: ## system packages, Python environment, guest kernel; whatever is missing
-	@experiments/setup.sh
+	@experiments/host/setup.sh
 
 # What captures, a browser, every server, tests, checks and sweeps need besides.
 .PHONY: setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep setup-compared
 setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep:
-	@experiments/setup.sh $(@:setup-%=%)
+	@experiments/host/setup.sh $(@:setup-%=%)
 
 # What compares the two servers that the documents compare needs both.
 setup-compared:
-	@experiments/setup.sh SERVER=nginx,h2o
+	@experiments/host/setup.sh SERVER=nginx,h2o
 
 environment: ## the Python environment only; says what else is missing
-	@experiments/setup.sh environment
+	@experiments/host/setup.sh environment
 
 kernel: setup ## the guest kernel, built once (minutes) and kept in ~/.cache/priolab; KERNEL=6.12 or a tarball for another
 
@@ -52,12 +52,12 @@ reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## 
 	@$(PRIOLAB) reproduce --from-make
 
 notebook: ## the questions as notebooks, in JupyterLab on this machine (installed when first used)
-	@experiments/setup.sh notebook
+	@experiments/host/setup.sh notebook
 	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: setup-demo demo slides
 setup-demo:
-	@experiments/setup.sh demo
+	@experiments/host/setup.sh demo
 
 demo: setup-demo ## experiments as films, on a page of this machine: for a talk, or to play with
 	@$(PRIOLAB) demo --from-make
@@ -114,7 +114,7 @@ compile := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-a
     --custom-compile-command "make constraints" $(if $(filter yes,$(UPGRADE)),--upgrade)
 constraints: export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 constraints: ## pin what pyproject.toml asks for, by digests: constraints.txt, build-requirements.txt (UPGRADE=yes: newest versions)
-	@[ -x .venv/bin/uv ] || experiments/setup.sh lint
+	@[ -x .venv/bin/uv ] || experiments/host/setup.sh lint
 	@$(compile) --group build --output-file build-requirements.txt
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
 
@@ -145,7 +145,7 @@ scaling: setup-test ## what a million arms cost, measured here; writes its table
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
 
 base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
-	@experiments/base-image.sh
+	@experiments/host/base-image.sh
 
 .PHONY: sbom
 sbom: setup-lint ## a bill of materials for each container image: sbom/IMAGE.cdx.json (Docker; SERVER=nginx,h2o: other fronts)

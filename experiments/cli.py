@@ -14,26 +14,26 @@ from analysis.exports.formats import FORMATS
 from analysis.journals import FolderError
 from analysis.load import load_experiment
 from analysis.summary import summarize
-from experiments import knee, probing, tune
+from experiments.commands import knee, probe, tune
+from experiments.commands import setup as setting_up
+from experiments.commands.console import Report
+from experiments.commands.doctor import examine, ways
+from experiments.commands.export import export
+from experiments.commands.first_run import First, build_afterwards, first_run
 from experiments.demo import command as demo
-from experiments.doctor import examine, ways
-from experiments.entries import catalogue
 from experiments.errors import LabError, ScenarioError, StepFailed
-from experiments.experiment import run_experiment
-from experiments.export import export
-from experiments.first_run import First, build_afterwards, first_run
-from experiments.guest import kernel
-from experiments.home import in_checkout
-from experiments.interruption import Interrupted, raise_interrupted
-from experiments.invocation import RUN_KNOBS, RunKnob, ignored, request_from, split_words, words_of_make
-from experiments.knobs import KNOBS, Knob
-from experiments.programs import absences
-from experiments.record import wrecks
-from experiments.report import Report
-from experiments.setup import command as setting_up
-from experiments.setup.asked import Part
+from experiments.execution.experiment import run_experiment
+from experiments.execution.invocation import RUN_KNOBS, RunKnob, ignored, request_from, split_words, words_of_make
+from experiments.host.home import in_checkout
+from experiments.host.interruption import Interrupted, raise_interrupted
+from experiments.host.programs import absences
+from experiments.host.setup_request import Part
+from experiments.results.run_folder import wrecks
+from experiments.scenario.knobs import KNOBS, Knob
+from experiments.scenario.named import catalogue
 from experiments.studies import agreement, predictions, sabotage
 from experiments.sweep import command as sweeping
+from experiments.testbed.guest import kernel
 from proxy.server import catalogue as servers
 
 _BAD_INPUT = 2
@@ -157,7 +157,7 @@ def command_line() -> argparse.ArgumentParser:
     sabotage_parser = commands.add_parser("sabotage", help="every way to spoil the effect, measured")
     sabotage_parser.add_argument("file", type=Path, help="the document to write")
     sabotage_parser.set_defaults(do=_sabotage)
-    probing.add_to(commands)
+    probe.add_to(commands)
     tune.add_to(commands)
     setup_parser = commands.add_parser(
         "setup", help="what the lab needs of this machine: packages, the guest kernel", allow_abbrev=False

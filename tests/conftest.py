@@ -14,8 +14,8 @@ import pytest
 
 from analysis.load import load_experiment
 from analysis.summary import summarize
-from experiments import keeper
-from experiments.doctor import Finding, examine, ways
+from experiments.commands.doctor import Finding, examine, ways
+from experiments.execution import keeper
 from proxy.server import catalogue
 from tests.page import axe
 from tests.punctuality import any_late, until_punctual

@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.keeper import group_of
+from experiments.execution.keeper import group_of
 from tests.conftest import Done, Lab, done_in, make_lab
 from tests.lab.endings import Traces, descendants, words_of
 from tests.punctuality import any_late, until_punctual

@@ -38,15 +38,15 @@ from pathlib import Path
 from typing import Any
 
 from analysis.figures import picture
-from experiments import reuse
+from experiments.commands.console import Report
+from experiments.commands.printable import printable
 from experiments.errors import StepFailed
 from experiments.execution import parcel
+from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.fingerprint import fingerprint_here
+from experiments.execution.invocation import request_from
 from experiments.execution.local import Local
-from experiments.experiment import Progress, run_experiment
-from experiments.invocation import request_from
-from experiments.printable import printable
-from experiments.report import Report
-from experiments.sweep.asking import asked_from
+from experiments.sweep.invocation import asked_from
 from experiments.sweep.sweep import fingerprint_of, sweep_from
 from tests import damage
 from tests.damage import Trial
@@ -126,7 +126,7 @@ def _experiment(folder: Path) -> None:
     shutil.copytree(_TESTS / "golden" / "format-2", folder / "given")
     request = request_from(_worded(_RUN))
     tools = Local(request.manner, 1).prepare([arm.scenario for arm in request.arms], lambda _: None)
-    _sign(folder / "given" / "experiment.json", reuse.fingerprint_here(request, tools))
+    _sign(folder / "given" / "experiment.json", fingerprint_here(request, tools))
 
 
 def _older(folder: Path) -> None:
@@ -163,7 +163,7 @@ def _unfinished(folder: Path) -> None:
 
 
 def _scenario(folder: Path) -> None:
-    shutil.copy(_TESTS.parent / "experiments" / "catalogue" / "small-window.toml", folder / "mine.toml")
+    shutil.copy(_TESTS.parent / "experiments" / "scenario" / "catalogue" / "small-window.toml", folder / "mine.toml")
 
 
 def _sweep_file(folder: Path) -> None:
@@ -561,7 +561,7 @@ def _stop_before_the_runs() -> None:
         raise StepFailed("mutations", _NOT_RUN)
 
     Local.carry_out = refuse  # type: ignore[method-assign]
-    vars(import_module("experiments.setup.command"))["_carry_out"] = lambda *_: None
+    vars(import_module("experiments.commands.setup"))["_carry_out"] = lambda *_: None
 
 
 def _worded(words: Sequence[str]) -> dict[str, str]:

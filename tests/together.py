@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.experiment import Progress, run_experiment
-from experiments.invocation import request_from, split_words
-from experiments.request import Arm
+from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.invocation import request_from, split_words
+from experiments.execution.request import Arm
 from tests.conftest import Done, done_in
 
 

@@ -18,10 +18,10 @@ from analysis.findings import findings
 from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
 from experiments.benches import client, demo, ferry, guest
+from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.invocation import request_from
 from experiments.execution.local import Local, bearable
-from experiments.experiment import Progress, run_experiment
-from experiments.invocation import request_from
-from experiments.sweep.asking import asked_from
+from experiments.sweep.invocation import asked_from
 from experiments.sweep.sweep import Hearing, run_sweep, sweep_from
 from netem.shaper import Shaper
 

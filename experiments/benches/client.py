@@ -24,9 +24,9 @@ from client.plan import Plan, maps_plan
 from client.priorities import Priorities
 from common import clock_quality
 from experiments.errors import StepFailed
-from experiments.origin import CLOCK, ONE_THREAD
-from experiments.processes import run
-from experiments.programs import find
+from experiments.host.origin_process import CLOCK, ONE_THREAD
+from experiments.host.processes import run
+from experiments.host.programs import find
 
 _SIZE_BYTES = 700 * 1024
 _FRAME_BYTES = 8 * 1024

@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.errors import StepFailed
-from experiments.places.namespace import Namespace
-from experiments.places.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link
-from experiments.processes import Process, wait_until
+from experiments.host.processes import Process, wait_until
+from experiments.testbed.namespaces.namespace import Namespace
+from experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link
 from netem.ferry import loops
 from netem.ferry.direction import Direction
 from netem.ferry.process import Order, ask

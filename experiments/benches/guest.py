@@ -16,10 +16,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from experiments.commands.console import Report
 from experiments.errors import StepFailed
-from experiments.guest import kernel, source
-from experiments.guest.edits.edit import Version
-from experiments.report import Report
+from experiments.testbed.guest import kernel, kernel_source
+from experiments.testbed.guest.kernel_patches.edit import Version
 
 _PROGRAM = Path(__file__).with_name("micro.c")
 _STOP = Path(__file__).with_name("stop.c")
@@ -74,7 +74,7 @@ def _stop_us(program: Path) -> float:
 
 def _kernel(version: Version | None, report: Report) -> tuple[str, list[str]]:
     """A kernel's name and the beginning of its command line; it is built if it is not there."""
-    with source.wanted(version):
+    with kernel_source.wanted(version):
         if not kernel.is_built():
             with report.kernel_progress() as tell:
                 kernel.build(tell)

@@ -19,10 +19,10 @@ from analysis.load import load_experiment
 from experiments.errors import StepFailed
 from experiments.execution import parcel
 from experiments.execution.local import Local
-from experiments.record import write_document
-from experiments.sweep.asking import asked_from
+from experiments.results.run_folder import write_document
 from experiments.sweep.command import tally_of
 from experiments.sweep.folder import SweepFolder
+from experiments.sweep.invocation import asked_from
 from experiments.sweep.sweep import Hearing, begin, fingerprint_of, run_sweep, sweep_from
 from experiments.sweep.table import outcomes
 

@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import Any
 
 from client.plan import PlanKind, Protocol
-from experiments.entries import LAYERS, Entry, catalogue
-from experiments.knobs import KNOBS, scenario_from
-from experiments.programs import lack_of
+from experiments.host.programs import lack_of
+from experiments.scenario.knobs import KNOBS, scenario_from
+from experiments.scenario.named import LAYERS, Entry, catalogue
 from proxy.server import catalogue as servers
 
 LOWATS = ("none", "1M", "524288", "262144", "131072", "65536", "32768", "16384", "8192", "4096", "1024", "auto")

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from experiments.commands.console import Report
 from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.execution.experiment import results_folder
+from experiments.execution.invocation import check_only, request_from
 from experiments.execution.local import bearable
-from experiments.experiment import results_folder
-from experiments.invocation import check_only, request_from
-from experiments.report import Report
 
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 24

@@ -19,14 +19,14 @@ import traceback
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
+from experiments.demo.arm_view import Shown
 from experiments.demo.job import Job, News, State
 from experiments.demo.shelf import Shelf
-from experiments.demo.showing import Shown
 from experiments.errors import LabError, ScenarioError
-from experiments.invocation import request_from
-from experiments.knobs import KNOBS, scenario_from
-from experiments.processes import module, program_environment
-from experiments.request import Request
+from experiments.execution.invocation import request_from
+from experiments.execution.request import Request
+from experiments.host.processes import module, program_environment
+from experiments.scenario.knobs import KNOBS, scenario_from
 
 _PR_SET_PDEATHSIG = 1
 _STOP_S = 100.0

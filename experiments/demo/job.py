@@ -5,8 +5,8 @@ import time
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from experiments.demo.showing import Shown
-from experiments.request import Request
+from experiments.demo.arm_view import Shown
+from experiments.execution.request import Request
 
 
 class State(StrEnum):

@@ -34,12 +34,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from analysis.journals import FolderError
+from experiments.demo.arm_view import Shown, document
 from experiments.demo.choices import offers
 from experiments.demo.command import HOST
 from experiments.demo.connection import Connection
 from experiments.demo.desk import Busy, Desk
 from experiments.demo.job import Job, News, State
-from experiments.demo.showing import Shown, document
 from experiments.demo.story import steps
 from experiments.errors import LabError, ScenarioError
 

@@ -6,12 +6,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments import reuse, sources
-from experiments.demo.showing import Shown
-from experiments.fabrics.fabric import FABRICS
-from experiments.knobs import scenario_from
-from experiments.record import PARTIAL, read_json
-from experiments.request import Request
+from experiments.demo.arm_view import Shown
+from experiments.execution import fingerprint
+from experiments.execution.request import Request
+from experiments.results import digest
+from experiments.results.run_folder import PARTIAL, read_json
+from experiments.run.fabrics import FABRICS
+from experiments.scenario.knobs import scenario_from
 
 _ARM_APART = ("arms", "repeat", "versions")
 
@@ -33,7 +34,7 @@ class Shelf:
         (arm,) = request.arms
         scenario, capture = arm.scenario, request.manner.capture
         versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
-        wanted = reuse.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
+        wanted = fingerprint.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
         fit = []
         for path, document in self._finished():
             # What is not as it must be is not what is looked for; reading it for its own sake says what is wrong.
@@ -63,12 +64,12 @@ class Shelf:
 def _versions(fabric: str, server: str, client: str, *, capture: bool) -> Mapping[str, str]:
     """Asked once: programs of this machine do not change while a talk is given."""
     tools = FABRICS[fabric].tools(scenario_from({"SERVER": server, "CLIENT": client}), capture=capture)
-    return reuse.versions_here({server: tools})
+    return fingerprint.versions_here({server: tools})
 
 
 @cache
 def _code() -> str:
-    return sources.code()
+    return digest.code()
 
 
 def _read(file: Path) -> Mapping[str, Any]:

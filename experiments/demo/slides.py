@@ -14,17 +14,17 @@ from typing import Any
 from analysis.figures import picture, slide
 from analysis.figures.arms import arm_of
 from analysis.load import load_experiment
+from experiments.commands.console import Report
+from experiments.demo.arm_view import Shown, document
 from experiments.demo.shelf import Shelf
-from experiments.demo.showing import Shown, document
 from experiments.demo.story import Step, steps
 from experiments.errors import StepFailed, Unavailable
-from experiments.experiment import results_folder, run_experiment
-from experiments.fabrics.fabric import choose
-from experiments.invocation import check_only, run_values
-from experiments.knobs import KNOBS
-from experiments.record import check_document, write_document
-from experiments.report import Report
-from experiments.request import Arm, Manner, Request
+from experiments.execution.experiment import results_folder, run_experiment
+from experiments.execution.invocation import check_only, run_values
+from experiments.execution.request import Arm, Manner, Request
+from experiments.results.run_folder import check_document, write_document
+from experiments.run.fabrics import choose
+from experiments.scenario.knobs import KNOBS
 
 _PAGE = Path(__file__).with_name("page")
 _TEMPLATE = Path(__file__).with_name("slides.html")

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.knobs import KNOBS, scenario_from
+from experiments.scenario.knobs import KNOBS, scenario_from
 
 _FILE = Path(__file__).with_name("story.toml")
 

@@ -1,1 +1,1 @@
-"""Who carries out runs: on this machine, or on many."""
+"""Experiments: carried out on this machine or on many, and concluded."""

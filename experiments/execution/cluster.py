@@ -27,16 +27,16 @@ from typing import Self
 from distributed import Client, Future, KilledWorker, Status, get_worker
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.execution.conclusion import Run, give_up, lay_out
 from experiments.execution.crew import Crew
 from experiments.execution.executor import Ended, Room, fair_share, unwritable
 from experiments.execution.parcel import BadParcel, unpack
+from experiments.execution.preparation import prepare
+from experiments.execution.request import Manner
 from experiments.execution.worker import Mishap, Parcel, Refusal, Terms, Unwanted, carry_out, identity, kinds
-from experiments.making import Run, give_up, lay_out
-from experiments.order import Tools
-from experiments.plural import counted
-from experiments.preparation import prepare
-from experiments.request import Manner
-from experiments.scenario import Scenario
+from experiments.host.plural import counted
+from experiments.results.order import Tools
+from experiments.scenario.scenario import Scenario
 
 _OPTION = "--scheduler"
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Protocol
 
 from experiments.errors import StepFailed
-from experiments.making import Ending, Run
-from experiments.order import Tools
-from experiments.record import RunFolder
-from experiments.scenario import Scenario
+from experiments.execution.conclusion import Ending, Run
+from experiments.results.order import Tools
+from experiments.results.run_folder import RunFolder
+from experiments.scenario.scenario import Scenario
 
 _FEW, _LITTLE = 5, 30
 _AT_FIRST, _LATER = 4 / 5, 2 / 3

@@ -16,17 +16,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments import jobs
 from experiments.errors import StepFailed
+from experiments.execution import jobs
+from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
 from experiments.execution.executor import Ended, Room, fair_share, unwritable
-from experiments.fabrics.fabric import Fabric
-from experiments.fabrics.virtual import memory_mib, memory_room_mib
-from experiments.making import Ending, Run, conclude, lay_out, wall_limit_s
-from experiments.order import BEGINS, ENDED, Tools
-from experiments.preparation import prepare
-from experiments.record import RunFolder
-from experiments.request import Manner
-from experiments.scenario import Scenario
+from experiments.execution.preparation import prepare
+from experiments.execution.request import Manner
+from experiments.results.order import BEGINS, ENDED, Tools
+from experiments.results.run_folder import RunFolder
+from experiments.run.fabrics import Fabric
+from experiments.scenario.scenario import Scenario
+from experiments.testbed.guest.virtual import memory_mib, memory_room_mib
 
 _MEMORY = Path("/proc/meminfo")
 

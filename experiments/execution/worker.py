@@ -16,18 +16,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments import sources
 from experiments.errors import LabError
+from experiments.execution.conclusion import Ending, Run
+from experiments.execution.fingerprint import versions_here
 from experiments.execution.local import Local
 from experiments.execution.parcel import pack
-from experiments.making import Ending, Run
-from experiments.order import Tools
-from experiments.record import PARTIAL, RunFolder
-from experiments.request import Manner
-from experiments.reuse import versions_here
-from experiments.scenario import LOWAT_AUTO, Scenario
+from experiments.execution.request import Manner
+from experiments.results import digest
+from experiments.results.order import Tools
+from experiments.results.run_folder import PARTIAL, RunFolder
+from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 
-_CODE = sources.code()
+_CODE = digest.code()
 """The code that this process has read; what it starts reads what is there then."""
 
 
@@ -87,7 +87,7 @@ def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
     tuners = {Path(each.tuner.program).name if each.tuner.program else "none" for each in tools.values()}
     return {
         "guest kernel": manner.fabric.kernel(),
-        "code": sources.code(),
+        "code": digest.code(),
         "tuner": ", ".join(sorted(tuners)),
         **versions_here(tools),
     }
@@ -96,7 +96,7 @@ def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
 def fit(terms: Terms, local: Local) -> None:
     """See to it that this machine is as the head is, and have the executor find its programs. Raises LabError."""
     manner = terms.manner
-    if sources.code() != _CODE:
+    if digest.code() != _CODE:
         raise LabError("its code has changed since it was started; start it again")
     for scenario in terms.scenarios:
         manner.fabric.probe(scenario, manner.shaper)

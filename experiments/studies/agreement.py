@@ -11,14 +11,14 @@ from analysis.agreement import FRACTION, compare, markdown
 from analysis.load import load_experiment
 from analysis.packets import RECORD_BYTES
 from analysis.summary import summarize
-from experiments.doctor import Way, ways
+from experiments.commands.console import Report
+from experiments.commands.doctor import Way, ways
 from experiments.errors import Unavailable
-from experiments.experiment import run_experiment
-from experiments.fabrics.fabric import choose
-from experiments.knobs import KNOBS
-from experiments.record import check_document, read_json, write_document
-from experiments.report import Report
-from experiments.request import Arm, Manner, Request
+from experiments.execution.experiment import run_experiment
+from experiments.execution.request import Arm, Manner, Request
+from experiments.results.run_folder import check_document, read_json, write_document
+from experiments.run.fabrics import choose
+from experiments.scenario.knobs import KNOBS
 from experiments.studies import kernels
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns

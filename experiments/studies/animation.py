@@ -13,10 +13,10 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from experiments.commands.console import Report
 from experiments.demo import slides
 from experiments.demo.story import steps
-from experiments.programs import find
-from experiments.report import Report
+from experiments.host.programs import find
 
 _STEP = "LOWAT"
 _SIZE = {"width": 1000, "height": 860}

@@ -24,18 +24,18 @@ from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.networks import Network, networks
 from analysis.sweeps.promise import Kept, check
 from analysis.sweeps.summary import summarize
+from experiments.commands.console import Report
+from experiments.execution.invocation import check_only, request_from
 from experiments.execution.local import Local, bearable
-from experiments.invocation import check_only, request_from
-from experiments.knobs import KNOBS
-from experiments.record import check_document, write_document
-from experiments.report import Report
-from experiments.request import Arm, Request
+from experiments.execution.request import Arm, Request
+from experiments.results.run_folder import check_document, write_document
+from experiments.scenario.knobs import KNOBS
 from experiments.studies import moments
 from experiments.studies.auto_document import Study, text
 from experiments.studies.complete import complete
 from experiments.studies.moments import Trial
 from experiments.sweep import command
-from experiments.sweep.asking import asked_from
+from experiments.sweep.invocation import asked_from
 from experiments.sweep.sweep import Sweep, sweep_from
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")

@@ -19,9 +19,9 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
 from experiments.errors import LabError, ScenarioError, StepFailed
-from experiments.fabrics.compose import Compose
-from experiments.knobs import scenario_from
-from experiments.places import engine
+from experiments.scenario.knobs import scenario_from
+from experiments.testbed.containers import docker_engine
+from experiments.testbed.containers.compose import Compose
 from proxy.server import catalogue
 
 _USUAL = "nginx"
@@ -48,14 +48,14 @@ class Image:
 
 def read(name: str) -> Image:
     """Ask the image; its programs run in a container without network. Raises StepFailed."""
-    image_id, created = engine.docker("image", "inspect", "--format", "{{.Id}} {{.Created}}", name).split()
+    image_id, created = docker_engine.docker("image", "inspect", "--format", "{{.Id}} {{.Created}}", name).split()
     dpkg = _inside(name, _DPKG)
     has_python = any(line.startswith("python3\t") for line in dpkg.splitlines())
     return Image(
         name=name,
         id=image_id,
         created=datetime.fromisoformat(created),
-        base=engine.base(),
+        base=docker_engine.base(),
         system=_inside(name, ("cat", "/etc/os-release")),
         dpkg=dpkg,
         python=_inside(name, _PYTHON) if has_python else "",
@@ -64,7 +64,7 @@ def read(name: str) -> Image:
 
 def _inside(image: str, command: Sequence[str]) -> str:
     program, *words = command
-    return engine.docker("run", "--rm", "--network", "none", "--entrypoint", program, image, *words)
+    return docker_engine.docker("run", "--rm", "--network", "none", "--entrypoint", program, image, *words)
 
 
 def document(image: Image) -> str:
@@ -107,7 +107,7 @@ def write(folder: Path, servers: Sequence[str]) -> list[Path]:
     for scenario in scenarios:
         compose.probe(scenario, None)
     compose.prepare(scenarios, lambda step: print(f"sbom: {step}", flush=True))
-    names = dict.fromkeys(name for server in servers for name in engine.images(server).values())
+    names = dict.fromkeys(name for server in servers for name in docker_engine.images(server).values())
     bills = {name.partition(":")[0]: document(read(name)) for name in names}
     files = []
     try:

@@ -1,10 +1,10 @@
 """An experiment for a study: whatever is concluded from it rests on every one of its runs."""
 
 from analysis.load import Experiment, load_experiment
+from experiments.commands.console import Report
 from experiments.errors import InvalidRun
-from experiments.experiment import Progress, run_experiment
-from experiments.report import Report
-from experiments.request import Request
+from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.request import Request
 
 
 def complete(request: Request, report: Report) -> Experiment:

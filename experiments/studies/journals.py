@@ -16,7 +16,7 @@ JOURNALS = (
 )
 
 _BEGIN_NS = 1024 * 10**9
-"""A run begins at a multiple of it (experiments/guest/init.py)."""
+"""A run begins at a multiple of it (experiments/run/guest_init.py)."""
 
 
 def _since_its_beginning(value: Any, begin_ns: int) -> Any:

@@ -8,12 +8,12 @@ from typing import Any
 from analysis.agreement import compare, markdown
 from analysis.load import load_experiment
 from analysis.summary import summarize
-from experiments.experiment import run_experiment
-from experiments.fabrics.fabric import FABRICS
-from experiments.guest import kernel, source
-from experiments.report import Report
-from experiments.request import Arm, Manner, Request
+from experiments.commands.console import Report
+from experiments.execution.experiment import run_experiment
+from experiments.execution.request import Arm, Manner, Request
+from experiments.run.fabrics import FABRICS
 from experiments.studies.journals import JOURNALS, lines
+from experiments.testbed.guest import kernel, kernel_source
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
@@ -29,8 +29,8 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
     summaries: dict[str, Mapping[str, Any]] = {}
     identical: dict[str, bool] = {}
     made: list[str] = []
-    for version in source.TRIED:
-        with source.wanted(version):
+    for version in kernel_source.TRIED:
+        with kernel_source.wanted(version):
             if not kernel.is_built():
                 with report.kernel_progress() as tell:
                     kernel.build(tell)
@@ -38,7 +38,7 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
             assert record is not None
             name = f"Linux {record.version}"
             report.say(f"{name}: {len(arms)} arms, {_REPEATS} times each")
-            request = _request(f"linux-{source.words(version)}", arms, results)
+            request = _request(f"linux-{kernel_source.words(version)}", arms, results)
             with report.progress(request) as progress:
                 folders = [run_experiment(request, progress) for _ in range(_REPEATS)]
             lacking = f"; lacking: {', '.join(record.lacking)}" if record.lacking else ""

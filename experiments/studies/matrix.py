@@ -19,15 +19,15 @@ from analysis.matrix.cells import Cell, Matrix, Pair, Unasked, crossing, reading
 from analysis.probe import Probe
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, Protocol
+from experiments.commands.console import Report
 from experiments.errors import ScenarioError, Unavailable
-from experiments.experiment import Progress
-from experiments.home import setup_command
-from experiments.invocation import check_only, request_from
-from experiments.knobs import KNOBS
-from experiments.programs import lack_of, server_version
-from experiments.record import check_document, write_document
-from experiments.report import Report
-from experiments.request import Arm, Request
+from experiments.execution.experiment import Progress
+from experiments.execution.invocation import check_only, request_from
+from experiments.execution.request import Arm, Request
+from experiments.host.home import setup_command
+from experiments.host.programs import lack_of, server_version
+from experiments.results.run_folder import check_document, write_document
+from experiments.scenario.knobs import KNOBS
 from experiments.studies.complete import completed
 from proxy.server import Server, catalogue
 

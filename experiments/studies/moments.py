@@ -19,7 +19,7 @@ from analysis.packets import PACKET_BUFFER_BYTES
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import AUTO, Network
 from analysis.sweeps.steered import LATER
-from experiments.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS
 
 _MOMENT = "JS_DELAY"
 _MOMENTS = 12

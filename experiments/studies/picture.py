@@ -8,8 +8,8 @@ from pathlib import Path
 from analysis.figures import picture
 from analysis.figures.album import FIGURES
 from analysis.load import load_experiment
-from experiments.experiment import Progress, run_experiment
-from experiments.invocation import request_from
+from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.invocation import request_from
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 

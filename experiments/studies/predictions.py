@@ -9,14 +9,14 @@ from analysis import model
 from analysis.load import load_experiment
 from analysis.predictions import Row, markdown, median_error, rows
 from analysis.summary import summarize
+from experiments.commands.console import Report
 from experiments.errors import StepFailed
-from experiments.experiment import run_experiment
-from experiments.fabrics.fabric import choose
-from experiments.invocation import split_words
-from experiments.knobs import KNOBS
-from experiments.record import check_document, write_document
-from experiments.report import Report
-from experiments.request import Arm, Manner, Request
+from experiments.execution.experiment import run_experiment
+from experiments.execution.invocation import split_words
+from experiments.execution.request import Arm, Manner, Request
+from experiments.results.run_folder import check_document, write_document
+from experiments.run.fabrics import choose
+from experiments.scenario.knobs import KNOBS
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
 _FABRIC = "virtual"

@@ -8,11 +8,11 @@ import vl_convert
 from analysis.load import Experiment, load_environment
 from analysis.reproduction import page
 from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
+from experiments.commands.console import Report
 from experiments.errors import StepFailed
-from experiments.invocation import check_only, request_from
-from experiments.record import write_document
-from experiments.report import Report
-from experiments.request import Request
+from experiments.execution.invocation import check_only, request_from
+from experiments.execution.request import Request
+from experiments.results.run_folder import write_document
 from experiments.studies.complete import complete
 from netem import units
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from analysis.summary import summarize
-from experiments.entries import Entry, catalogue, sabotage
-from experiments.fabrics.fabric import choose
-from experiments.invocation import run_values
-from experiments.record import check_document, write_document
-from experiments.report import Report
-from experiments.request import Arm, Manner, Request, arms_for
-from experiments.scenario import Scenario
+from experiments.commands.console import Report
+from experiments.execution.invocation import run_values
+from experiments.execution.request import Arm, Manner, Request, arms_for
+from experiments.results.run_folder import check_document, write_document
+from experiments.run.fabrics import choose
+from experiments.scenario.named import Entry, catalogue, sabotage
+from experiments.scenario.scenario import Scenario
 from experiments.studies import sabotage_document
 from experiments.studies.complete import complete
 

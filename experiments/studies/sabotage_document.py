@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import Any
 
 from analysis import ledger
-from experiments.entries import LAYERS, Card, Entry
+from experiments.scenario.named import LAYERS, Card, Entry
 
 _WIDTH = 118
 _HEAD = (

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from analysis.journals import FolderError
+from experiments.commands.console import Report
 from experiments.errors import LabError, Unavailable
+from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
+from experiments.execution.invocation import words_of_make
 from experiments.execution.local import Local, bearable
-from experiments.home import pip_install
-from experiments.invocation import words_of_make
-from experiments.making import Ending, Run
-from experiments.plural import counted
-from experiments.programs import lack_of
-from experiments.record import wrecks
-from experiments.report import Report
+from experiments.host.home import pip_install
+from experiments.host.plural import counted
+from experiments.host.programs import lack_of
+from experiments.results.run_folder import wrecks
 from experiments.sweep import estimate, file, table
-from experiments.sweep.asking import Asked, asked_from
 from experiments.sweep.folder import SweepFolder, document_of, unfinished
+from experiments.sweep.invocation import Asked, asked_from
 from experiments.sweep.progress import Tally
 from experiments.sweep.sweep import Hearing, Sweep, estimate_here, expanded, run_sweep, sweep_from
 from proxy.server import catalogue

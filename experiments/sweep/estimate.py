@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import ceil, log2, sqrt
 
 from experiments.execution.executor import fair_share
-from experiments.scenario import ClientKind, Scenario
+from experiments.scenario.scenario import ClientKind, Scenario
 from netem.link import PACKET_BYTES
 
 _FRAMING = 1.055

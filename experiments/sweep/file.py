@@ -13,8 +13,8 @@ from typing import Any
 
 from analysis.files import MOST_TOML_BYTES, content, parsed
 from experiments.errors import GridError, ScenarioError
-from experiments.invocation import unknown_knob
-from experiments.knobs import KNOBS
+from experiments.execution.invocation import unknown_knob
+from experiments.scenario.knobs import KNOBS
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 DEFAULT = "networks"

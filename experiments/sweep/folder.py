@@ -17,7 +17,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.record import PARTIAL, RunFolder, lock_new, lock_wreck, locked, publish, read_json, write_json
+from experiments.results.run_folder import (
+    PARTIAL,
+    RunFolder,
+    lock_new,
+    lock_wreck,
+    locked,
+    publish,
+    read_json,
+    write_json,
+)
 
 _DOCUMENT = "sweep.json"
 _AGAIN = ("failed", "unsupported")

@@ -22,9 +22,9 @@ from math import prod
 
 from analysis.sweeps.networks import LOWAT, NONE, TARGET_DELAY, network_of
 from experiments.errors import GridError, ScenarioError
-from experiments.knobs import KNOBS
-from experiments.request import Arm
-from experiments.scenario import LOWAT_AUTO
+from experiments.execution.request import Arm
+from experiments.scenario.knobs import KNOBS
+from experiments.scenario.scenario import LOWAT_AUTO
 
 _TWIN = "twin"
 _LONGEST_NAME = 180

@@ -11,23 +11,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments import reuse
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
+from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
+from experiments.execution.experiment import git_revision, results_folder
+from experiments.execution.fingerprint import fingerprint_here, newest
 from experiments.execution.local import bearable
-from experiments.experiment import git_revision, results_folder
-from experiments.fabrics.fabric import FABRICS, Fabric, choose
-from experiments.knobs import scenario_from
-from experiments.making import Ending, Run
-from experiments.order import Tools
-from experiments.plural import counted
-from experiments.record import RUN_FORMAT
-from experiments.request import Manner, Request
-from experiments.scenario import Scenario, as_document
+from experiments.execution.request import Manner, Request
+from experiments.host.plural import counted
+from experiments.results.order import Tools
+from experiments.results.run_folder import RUN_FORMAT
+from experiments.run.fabrics import FABRICS, Fabric, choose
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import Scenario, as_document
 from experiments.sweep import estimate
-from experiments.sweep.asking import Asked
 from experiments.sweep.folder import SweepFolder
 from experiments.sweep.grid import Grid, Point, expand
+from experiments.sweep.invocation import Asked
 
 _FORMAT = 1
 _ASK_FROM = 10_000
@@ -126,7 +126,7 @@ def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
     """
     tools = executor.prepare(sweep.scenarios, hearing.step)
     fingerprint = fingerprint_of(sweep, tools)
-    if sweep.reuse and (found := reuse.newest(sweep.results.resolve(), fingerprint)):
+    if sweep.reuse and (found := newest(sweep.results.resolve(), fingerprint)):
         hearing.reused(found)
         return found
     results = results_folder(sweep.results)
@@ -217,7 +217,7 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
     for point in sweep.points:
         document = {"arm": point.arm.name, **as_document(point.arm.scenario)}
         arms.update(json.dumps(document, sort_keys=True).encode())
-    return reuse.fingerprint_here(request, tools) | {"arms": arms.hexdigest()}
+    return fingerprint_here(request, tools) | {"arms": arms.hexdigest()}
 
 
 def _fabric(scenarios: Sequence[Scenario], asked: Asked) -> tuple[Fabric, str]:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from analysis.summary import arms
 from analysis.sweeps.networks import network_of
-from experiments.printable import shown
+from experiments.commands.printable import shown
 from experiments.sweep import estimate
 from experiments.sweep.grid import Point
 

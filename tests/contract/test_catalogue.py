@@ -10,20 +10,20 @@ import pytest
 import experiments
 import proxy
 from client.plan import PlanKind, Protocol
-from experiments.entries import catalogue, read_entry
-from experiments.invocation import RUN_KNOBS, RunKnob
-from experiments.knobs import KNOBS, Knob, scenario_from
-from experiments.request import arms_for
-from experiments.sweep.asking import asked_from
+from experiments.execution.invocation import RUN_KNOBS, RunKnob
+from experiments.execution.request import arms_for
+from experiments.scenario.knobs import KNOBS, Knob, scenario_from
+from experiments.scenario.named import catalogue, read_entry
 from experiments.sweep.file import DEFAULT
 from experiments.sweep.file import catalogue as sweeps
 from experiments.sweep.grid import expand
+from experiments.sweep.invocation import asked_from
 from proxy.server import Server
 from proxy.server import catalogue as servers
 from tests.contract.fronts import front, levels
 
 ROOT = Path(__file__).resolve().parents[2]
-SCENARIOS = sorted((Path(next(iter(experiments.__path__))) / "catalogue").iterdir())
+SCENARIOS = sorted((Path(next(iter(experiments.__path__))) / "scenario" / "catalogue").iterdir())
 SERVERS = sorted((Path(next(iter(proxy.__path__))) / "servers").iterdir())
 _SWITCHES = ("native", "buffering")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.knobs import KNOBS
-from experiments.places.rooms import TAPS
+from experiments.scenario.knobs import KNOBS
+from experiments.testbed.containers.mounts import TAPS
 from netem.words import WORDS
 from proxy.server import catalogue
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from experiments.cli import command_line
-from experiments.entries import catalogue, entry_of
-from experiments.invocation import RUN_KNOBS, run_values, split_words
-from experiments.knobs import KNOBS
-from experiments.request import arms_for
-from experiments.sweep.asking import asked_from
+from experiments.execution.invocation import RUN_KNOBS, run_values, split_words
+from experiments.execution.request import arms_for
+from experiments.scenario.knobs import KNOBS
+from experiments.scenario.named import catalogue, entry_of
+from experiments.sweep.invocation import asked_from
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/tutorial.md", "docs/talk.md", "docs/chromium.md", "docs/sabotage.md")

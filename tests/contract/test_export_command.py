@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from analysis.exports.formats import FORMATS
-from experiments import export as command
+from experiments.commands import export as command
+from experiments.commands.export import export
 from experiments.errors import LabError, ScenarioError, StepFailed, Unavailable
-from experiments.export import export
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _SAMPLED = ["loads", "events", "arrivals", "sockets", "queue"]

@@ -12,7 +12,7 @@ from analysis.load import load_experiment, load_run
 from analysis.metrics import page_loads
 from analysis.reproduction.loads import loads_seen
 from analysis.summary import summarize
-from experiments.report import Report
+from experiments.commands.console import Report
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -12,7 +12,7 @@ from client.dialects import PLAIN
 from client.events import Event, Kind
 from client.plan import maps_plan
 from client.priorities import Priorities
-from experiments import record
+from experiments.results import run_folder
 from tests.unit import builders
 
 REQUEST = {"method": "GET", "path": "/script.js", "received_ns": 5, "available_ns": 205, "status": 200}
@@ -38,9 +38,9 @@ def folder(tmp_path: Path) -> Path:
         Event(t_ns=1, kind=Kind.LOAD_STARTED, load=1),
         Event(t_ns=9, kind=Kind.DATA, load=1, stream_id=3, resource="image", size_bytes=100),
     ]
-    run = record.RunFolder(tmp_path / "control.1")
+    run = run_folder.RunFolder(tmp_path / "control.1")
     run.create()
-    record.write_json(run.run, builders.run(loads=[builders.load_document((5.0, 9.0), (1.0, 4.0))]).document)
+    run_folder.write_json(run.run, builders.run(loads=[builders.load_document((5.0, 9.0), (1.0, 4.0))]).document)
     (run.client / "plan.json").write_text(plan(Priorities.SPDY))
     (run.client / "events.jsonl").write_text("".join(event.to_json() + "\n" for event in events))
     (run.origin / "access.jsonl").write_text(json.dumps(REQUEST) + "\n")
@@ -59,7 +59,7 @@ def error_of(folder: Path) -> str:
 
 def test_writer_and_reader_agree_on_the_format() -> None:
     """The number that is written is the number that is read."""
-    assert record.RUN_FORMAT == RUN_FORMAT
+    assert run_folder.RUN_FORMAT == RUN_FORMAT
 
 
 def test_what_was_written_is_read(folder: Path) -> None:
@@ -168,13 +168,13 @@ def test_not_a_results_folder(tmp_path: Path) -> None:
 
 def test_experiment_with_a_missing_run(folder: Path) -> None:
     """An experiment that names a run which is not there tells which."""
-    record.write_json(folder.parent / "experiment.json", _experiment("control.1", "control.2"))
+    run_folder.write_json(folder.parent / "experiment.json", _experiment("control.1", "control.2"))
     with pytest.raises(FolderError, match=r"control\.2/run\.json: missing"):
         load_experiment(folder.parent)
 
 
 def test_experiment_has_its_arms_in_order(folder: Path) -> None:
     """An experiment's runs are read in the order it names them, by arm."""
-    record.write_json(folder.parent / "experiment.json", _experiment("control.1"))
+    run_folder.write_json(folder.parent / "experiment.json", _experiment("control.1"))
     experiment = load_experiment(folder.parent)
     assert {name: [run.path for run in runs] for name, runs in experiment.arms().items()} == {"control": [folder]}

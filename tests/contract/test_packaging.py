@@ -4,12 +4,12 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments import home
+from experiments.host import home
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 ROOTS = {name.partition(".")[0] for name in TOOLS["packages"]}
-OF_A_CLONE = {"experiments/base-image.sh", "experiments/setup.sh"}
+OF_A_CLONE = {"experiments/host/base-image.sh", "experiments/host/setup.sh"}
 """What only the Makefile runs."""
 
 
@@ -38,7 +38,7 @@ def test_all_files_are_named() -> None:
         for file in (ROOT / package).glob(pattern)
     }
     assert set(_others()) - named == OF_A_CLONE
-    assert {"backend/origin.mjs", "proxy/servers/nginx/nginx.conf", "experiments/guest/kernel.config"} <= named
+    assert {"backend/origin.mjs", "proxy/servers/nginx/nginx.conf", "experiments/testbed/guest/kernel.config"} <= named
 
 
 def test_what_images_are_made_of_is_shared() -> None:

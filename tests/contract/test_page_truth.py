@@ -15,7 +15,7 @@ from analysis.metrics import PageLoad, measured_load
 from analysis.stream import Payload
 from analysis.whereabouts import whereabouts
 from experiments.demo.server import PAGE
-from experiments.programs import find
+from experiments.host.programs import find
 from tests.conftest import needs
 from tests.lab.visits import expected
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from experiments.entries import LAYERS, Card, Entry, sabotage
-from experiments.knobs import KNOBS, scenario_from
+from experiments.scenario.knobs import KNOBS, scenario_from
+from experiments.scenario.named import LAYERS, Card, Entry, sabotage
 from experiments.studies import sabotage as study
 from experiments.studies.sabotage_document import words
 from tests.contract.test_catalogue import ROOT

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.setup.environment import MADE_OF, Environment
+from experiments.host.python_environment import MADE_OF, Environment
 
 ROOT = Path(__file__).resolve().parents[2]
-SETUP = "experiments/setup.sh"
+SETUP = "experiments/host/setup.sh"
 # What a machine has without any package of the lab's.
 PLAIN = ("sh", "dirname")
 
@@ -192,7 +192,7 @@ def test_the_standard_library_is_enough(bare: Path) -> None:
         "-I",
         "-S",
         "-c",
-        "import sys; sys.path.insert(0, sys.argv[1]); import experiments.setup.command",
+        "import sys; sys.path.insert(0, sys.argv[1]); import experiments.commands.setup",
     ]
     done = subprocess.run([*made, str(bare)], cwd="/", capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -7,8 +7,8 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from experiments.places import engine
 from experiments.studies.bill import main
+from experiments.testbed.containers import docker_engine
 
 pytestmark = pytest.mark.usefixtures("compose")
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("compose")
 def test_what_the_images_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One valid file for each image, with the packages that the lab uses in it."""
     assert main([str(tmp_path), "nginx"]) == 0
-    images = {name.partition(":")[0]: name for name in engine.images("nginx").values()}
+    images = {name.partition(":")[0]: name for name in docker_engine.images("nginx").values()}
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.cdx.json" for name in images}
     files = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("sbom: building ")]
     assert sorted(files) == sorted(f"sbom: {path}" for path in tmp_path.iterdir())
@@ -31,9 +31,9 @@ def test_what_the_images_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
         bill = json.loads(text)
         run = ("run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", images[image])
-        version = engine.docker(*run, "--show", "--showformat", "${Version}", package)
+        version = docker_engine.docker(*run, "--show", "--showformat", "${Version}", package)
         assert version in [each["version"] for each in bill["components"] if each["name"] == package]
-        assert bill["metadata"]["component"]["version"] == engine.tag()
+        assert bill["metadata"]["component"]["version"] == docker_engine.tag()
 
 
 def test_a_server_that_there_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from experiments.demo.choices import offers
 from experiments.demo.story import steps
-from experiments.programs import find
+from experiments.host.programs import find
 from tests.conftest import make_lab
 from tests.demonstration import Demo, demonstration
 from tests.lab.conftest import Runs

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.export import export
+from experiments.commands.export import export
 from tests.conftest import needs
 from tests.lab.conftest import Runs
 

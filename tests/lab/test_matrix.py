@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from analysis.matrix.cells import OwnOrder, Reading, own_order, reading
-from experiments.invocation import request_from
-from experiments.programs import lack_of
-from experiments.report import Report
+from experiments.commands.console import Report
+from experiments.execution.invocation import request_from
+from experiments.host.programs import lack_of
 from experiments.studies.complete import complete
 from experiments.studies.matrix import probing
 from proxy.server import catalogue

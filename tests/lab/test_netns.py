@@ -40,7 +40,7 @@ _AT_ONCE = 10
         ("-m netem.ferry", "nginx", "the link (ferry): it was ended by SIGKILL"),
         ("-m client", "nginx", "the client: it was ended by SIGKILL"),
         ("origin.mjs", "nginx", "the origin: it was ended by SIGKILL"),
-        ("-m experiments.arm", "nginx", "it ended without an outcome"),
+        ("-m experiments.run.process", "nginx", "it ended without an outcome"),
     ],
 )
 def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, server: str, reason: str) -> None:
@@ -86,7 +86,7 @@ def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatc
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=_SOON_S)
     shown = {words for words in seen if not words.startswith("nginx: ")}
-    for part in ("keeper.py", "experiments.arm", "netem.ferry", "origin.mjs", "-m client"):
+    for part in ("keeper.py", "experiments.run.process", "netem.ferry", "origin.mjs", "-m client"):
         assert any(part in words for words in shown), part
     assert [words for words in shown if b"TZ=UTC" not in seen[words].split(b"\0")] == []
     traces.must_be_gone()

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from analysis.ledger import Layer
-from experiments.entries import sabotage
-from experiments.report import Report
+from experiments.commands.console import Report
+from experiments.scenario.named import sabotage
 from experiments.studies.sabotage import PLAIN, Found, Role, document, measure
 from tests.conftest import Lab
 

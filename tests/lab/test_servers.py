@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.programs import lack_of, server_version
+from experiments.host.programs import lack_of, server_version
 from experiments.studies.journals import JOURNALS, lines
 from proxy.server import catalogue
 from tests.conftest import Done, Lab, make_lab, needs

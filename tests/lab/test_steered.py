@@ -11,7 +11,7 @@ from analysis.load import load_experiment
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.promise import check
 from analysis.sweeps.summary import summarize
-from experiments.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS
 from tests.conftest import Lab
 from tests.lab.conftest import Runs
 

@@ -17,7 +17,7 @@ import pytest
 
 from experiments.benches import ferry as ferry_bench
 from experiments.benches.ferry import CLIENT_ADDRESS, FRONT_ADDRESS, Crossing, crossing, open_socket, three_places
-from experiments.places.namespace import Namespace
+from experiments.testbed.namespaces.namespace import Namespace
 from netem.ferry import loops
 from netem.ferry.direction import Direction
 from netem.ferry.process import Order

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.places.namespace import Namespace
+from experiments.testbed.namespaces.namespace import Namespace
 from netem.batch import KeptTc
 
 pytestmark = pytest.mark.usefixtures("netns")

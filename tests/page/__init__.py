@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.npm import folder_for, install_for
+from experiments.host.npm import folder_for, install_for
 
 _ASKED = Path(__file__).resolve().parent
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 from distributed import Client
 
 from experiments.execution.cluster import Cluster
-from experiments.making import Ending, Run
+from experiments.execution.conclusion import Ending, Run
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep
 from tests.lab.endings import descendants
 

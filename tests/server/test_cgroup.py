@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.places import cgroup
-from experiments.places.cgroup import own_group, removal
+from experiments.testbed.namespaces import cgroup
+from experiments.testbed.namespaces.cgroup import own_group, removal
 from tests.server.echo import serving
 
 pytestmark = pytest.mark.usefixtures("bpf")

@@ -11,9 +11,9 @@ import pytest
 
 from common import clock_route
 from common.clock_route import CALLS, Finding, Route, route_of, route_of_python
-from experiments.origin import CLOCK, CLOCK_READER, ONE_THREAD
-from experiments.processes import program_environment
-from experiments.programs import find
+from experiments.host.origin_process import CLOCK, CLOCK_READER, ONE_THREAD
+from experiments.host.processes import program_environment
+from experiments.host.programs import find
 
 _MACHINE = os.uname().machine
 _READ = "import time; time.clock_gettime_ns(time.CLOCK_MONOTONIC)"

@@ -14,10 +14,10 @@ from distributed import Client
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.execution.cluster import Cluster
+from experiments.execution.conclusion import Run
 from experiments.execution.parcel import BadParcel, unpack
-from experiments.fabrics.netns import Netns
-from experiments.making import Run
 from experiments.sweep.sweep import Sweep
+from experiments.testbed.namespaces.netns import Netns
 from tests.lab.endings import words_of
 from tests.server.cluster import Dask, Heard, swept, until
 from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of

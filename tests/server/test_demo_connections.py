@@ -14,7 +14,7 @@ from experiments.demo.connection import MOST, Connection
 from experiments.demo.desk import Desk
 from experiments.demo.job import Job, News
 from experiments.demo.server import PAGE, TOKEN_HEADER, Server
-from experiments.request import Request
+from experiments.execution.request import Request
 
 _SOON_S = 30.0
 _SHORT_S = 0.3

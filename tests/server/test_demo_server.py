@@ -17,8 +17,8 @@ from starlette.routing import Route
 from experiments.demo.desk import Desk
 from experiments.demo.server import PAGE, TOKEN_HEADER, application
 from experiments.execution.local import bearable
-from experiments.fabrics.fabric import FABRICS
-from experiments.knobs import scenario_from
+from experiments.run.fabrics import FABRICS
+from experiments.scenario.knobs import scenario_from
 from tests.conftest import Lab, make_lab
 from tests.demonstration import Demo, demonstration
 from tests.lab.endings import Traces, nothing_is_left, words_of

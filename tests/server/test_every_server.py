@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.processes import Process, wait_until
+from experiments.host.processes import Process, wait_until
 from proxy.descriptors import stat
 from proxy.front import Front
 from proxy.readiness import ask

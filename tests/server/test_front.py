@@ -17,7 +17,7 @@ from client.dialects import PLAIN
 from client.plan import maps_plan
 from client.priorities import Priorities
 from experiments.errors import StepFailed
-from experiments.processes import Process
+from experiments.host.processes import Process
 from proxy.certificates import issue
 from proxy.front import Front
 from proxy.readiness import NotReady, ask, wait_until_ready

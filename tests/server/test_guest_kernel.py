@@ -1,4 +1,4 @@
-"""The guest's kernel, whose way to its programs is changed (experiments/guest/edits): they compute in it as ever."""
+"""The guest's kernel, whose way to its programs is changed (testbed/guest/kernel_patches): they compute as ever."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.guest import kernel
+from experiments.testbed.guest import kernel
 
 _COMPUTING = Path(__file__).with_name("computing.c")
 _CASES = ("system call", "page fault", "memory", "signal", "fault", "fork", "threads", "processes", "exec")

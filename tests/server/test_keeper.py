@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import keeper
-from experiments.places import engine
+from experiments.execution import keeper
+from experiments.testbed.containers import docker_engine
 
 
 def leave(scratch: Path, script: str) -> None:
@@ -53,10 +53,10 @@ def test_an_engine_that_does_not_come_back_is_told(tmp_path: Path, capfd: pytest
     for name, script in scripts.items():
         (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
-    leave(tmp_path / "gone", f"PATH='{tools}'\n" + engine.removal("priolab-x"))
+    leave(tmp_path / "gone", f"PATH='{tools}'\n" + docker_engine.removal("priolab-x"))
     keeper.clean_up(str(tmp_path / "gone"))
     assert capfd.readouterr().out.startswith("@ containers and networks may be left; see docker ps --all")
     (tools / "docker").write_text("#!/bin/sh\nexit 0\n")
-    leave(tmp_path / "there", f"PATH='{tools}'\n" + engine.removal("priolab-x"))
+    leave(tmp_path / "there", f"PATH='{tools}'\n" + docker_engine.removal("priolab-x"))
     keeper.clean_up(str(tmp_path / "there"))
     assert capfd.readouterr().out == ""

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import StepFailed
-from experiments.guest import build, kernel, source
-from experiments.guest.edits.edit import Change, Edit, Effect
+from experiments.testbed.guest import kernel, kernel_build, kernel_source
+from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 pytestmark = pytest.mark.usefixtures("gcc")
 
@@ -47,9 +47,9 @@ def tarball(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     with tarfile.open(packed, "w:xz") as archive:
         archive.add(tree, tree.name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv(source.VARIABLE, str(packed))
+    monkeypatch.setenv(kernel_source.VARIABLE, str(packed))
     monkeypatch.setattr(kernel, "CHANGES", (_CHANGE, _LACKING))
-    monkeypatch.setattr(build, "_POLL_S", 0.05)
+    monkeypatch.setattr(kernel_build, "_POLL_S", 0.05)
     return packed
 
 
@@ -166,7 +166,7 @@ def test_what_fails_is_told(
 
 def test_what_is_not_installed_is_told(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is fetched or unpacked, with the packages."""
-    monkeypatch.setattr(build, "_TOOLS", ("gcc", "no-such-tool"))
+    monkeypatch.setattr(kernel_build, "_TOOLS", ("gcc", "no-such-tool"))
     _fails(tarball, "not installed: no-such-tool; install: gcc libc6-dev make flex bison bc xz-utils")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from experiments.programs import find
+from experiments.host.programs import find
 
 _ORIGIN = Path(__file__).parents[2] / "backend" / "origin.mjs"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import StepFailed
-from experiments.processes import Process, run, search_path, wait_until
+from experiments.host.processes import Process, run, search_path, wait_until
 
 _SOON_S = 5.0
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.setup import apt, environment
-from experiments.setup.environment import MADE_OF, CannotMake, Environment
-from experiments.setup.machine import Rights
+from experiments.host import apt, python_environment
+from experiments.host.machine import Rights
+from experiments.host.python_environment import MADE_OF, CannotMake, Environment
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,9 +65,9 @@ def test_a_policy_that_a_killed_set_up_left_forbids_nothing(programs: Path, tmp_
     """And goes with the next set-up, which knows it again."""
     _script(programs, "apt-get", "exit 0")
     program = (
-        "import os, signal, sys; from pathlib import Path; from experiments.setup import apt;"
+        "import os, signal, sys; from pathlib import Path; from experiments.host import apt;"
         "apt._POLICY, apt._DPKG = Path(sys.argv[1]), Path(sys.argv[2]);"
-        "from experiments.setup.machine import Rights\n"
+        "from experiments.host.machine import Rights\n"
         "with apt.Installer(Rights.ROOT).at_work(): os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run(
@@ -204,7 +204,7 @@ def test_an_environment_that_was_there_stays(checkout: Path, monkeypatch: pytest
     (checkout / ".venv" / ".installed").write_text("an older lab's")
     assert not made.is_to_be_made
     assert made.lacks("")
-    monkeypatch.setattr(environment, "_kept", lambda _: "")
+    monkeypatch.setattr(python_environment, "_kept", lambda _: "")
     with pytest.raises(CannotMake, match=r"^pip failed: .*No module named pip"):
         made.install("")
     assert made.python.exists()
@@ -230,13 +230,13 @@ def test_an_interruption_lets_apt_end_in_order(programs: Path, tmp_path: Path) -
         f"(trap '' INT; sleep 1; echo unpacked >>\"{tmp_path}/said\") & wait; wait",
     )
     program = (
-        "import sys; from pathlib import Path; from experiments.setup import apt, command;"
-        "from experiments.setup.machine import Rights\n"
+        "import sys; from pathlib import Path; from experiments.commands import setup; from experiments.host import apt;"
+        "from experiments.host.machine import Rights\n"
         "apt._POLICY, apt._DPKG = Path(sys.argv[1]), Path(sys.argv[2])\n"
         "def work(*_, **__):\n"
         "    with apt.Installer(Rights.ROOT).at_work(): apt.Installer(Rights.ROOT).install(['nginx'])\n"
-        "command.set_up = work\n"
-        "sys.exit(command.main([]))"
+        "setup.set_up = work\n"
+        "sys.exit(setup.main([]))"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path / "policy-rc.d"), str(tmp_path)],

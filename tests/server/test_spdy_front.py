@@ -18,7 +18,7 @@ from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Protocol, maps_plan
 from client.priorities import Priorities
 from client.spdy.engine import SpdyEngine
 from client.transport import TransportFailed
-from experiments.processes import Process
+from experiments.host.processes import Process
 from proxy.front import Front, FrontSettings
 from proxy.readiness import ask
 from tests.server.fronts import NAME, SIZE, running_front, settings_of

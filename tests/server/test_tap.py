@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import InvalidRun, StepFailed
-from experiments.places import tap
-from experiments.processes import Process
+from experiments.host.processes import Process
+from experiments.testbed import tap
 
 _LISTENING = "echo tcpdump: listening on wire, snapshot length 262144 bytes >&2"
 _UNTIL_TOLD = "while :; do sleep 0.01; done"

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from experiments.cache import cache_folder
-from experiments.places.cgroup import own_group
+from experiments.host.cache import cache_folder
+from experiments.testbed.namespaces.cgroup import own_group
 from proxy.tuner import compiler, namespaces
 from proxy.tuner.caution import HOLD_NS, Caution
 from proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process

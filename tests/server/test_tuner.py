@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from experiments.cache import cache_folder
-from experiments.places.cgroup import own_group
+from experiments.host.cache import cache_folder
+from experiments.testbed.namespaces.cgroup import own_group
 from proxy.tuner import compiler
 from proxy.tuner.in_kernel import InKernel
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, read_decisions

@@ -7,8 +7,8 @@ from typing import Any
 from analysis.journals import ClientEvent, OriginRequest
 from analysis.load import Evidence, Experiment, Run
 from analysis.metrics import PageLoad, Piece, ResourceTimes
-from experiments.knobs import scenario_from
-from experiments.scenario import as_document
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import as_document
 
 MS = 10**6
 

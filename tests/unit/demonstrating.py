@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from experiments.demo import desk, shelf
-from experiments.fabrics.virtual import Virtual
-from experiments.knobs import KNOBS
-from experiments.request import Manner, Request, arms_for
+from experiments.execution.request import Manner, Request, arms_for
+from experiments.scenario.knobs import KNOBS
+from experiments.testbed.guest.virtual import Virtual
 
 VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
 KERNEL = "linux-6.1"

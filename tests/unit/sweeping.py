@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from experiments.fabrics.fabric import Fabric
-from experiments.order import Tools
-from experiments.record import RunFolder
-from experiments.request import Manner
-from experiments.scenario import Scenario
+from experiments.execution.request import Manner
+from experiments.results.order import Tools
+from experiments.results.run_folder import RunFolder
+from experiments.run.fabrics import Fabric
+from experiments.scenario.scenario import Scenario
 from experiments.sweep.grid import expand, grid_from
 from experiments.sweep.sweep import Sweep
 from netem.calibration import REAL, Tolerance

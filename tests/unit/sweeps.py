@@ -10,7 +10,7 @@ from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.folder import Trouble
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Level, Network
-from experiments.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS
 from tests.unit import builders
 
 GRAIN_MS = 10.0

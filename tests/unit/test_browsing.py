@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from common.cost import Cost
-from experiments.browsing import check_browser, client_command, last_event_ns, observed_browser, payload_span
-from experiments.entries import entry_of
 from experiments.errors import InvalidRun, Unavailable
-from experiments.fabrics.compose import Compose
-from experiments.fabrics.fabric import FABRICS
-from experiments.fabrics.virtual import memory_mib
-from experiments.knobs import scenario_from
-from experiments.making import Run, lay_out, wall_limit_s
-from experiments.order import Order, Tools
-from experiments.record import RunFolder
-from experiments.request import Arm, Manner
-from experiments.tuning import check_connection
+from experiments.execution.conclusion import Run, lay_out, wall_limit_s
+from experiments.execution.request import Arm, Manner
+from experiments.results.order import Order, Tools
+from experiments.results.run_folder import RunFolder
+from experiments.run.browser import check_browser, client_command, last_event_ns, observed_browser, payload_span
+from experiments.run.fabrics import FABRICS
+from experiments.run.setting_checks import check_connection
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.named import entry_of
+from experiments.testbed.containers.compose import Compose
+from experiments.testbed.guest.virtual import memory_mib
 from proxy.sampler import ProcessSample
 from proxy.usage import Usage
 

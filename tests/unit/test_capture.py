@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from experiments import capture, processes
 from experiments.errors import StepFailed, Unavailable
-from experiments.experiment import Progress, run_experiment
-from experiments.fabrics.fabric import FABRICS
-from experiments.record import RunFolder
-from experiments.request import Manner, Request, arms_for
+from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.request import Manner, Request, arms_for
+from experiments.host import processes
+from experiments.results.run_folder import RunFolder
+from experiments.run import capture
+from experiments.run.fabrics import FABRICS
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from analysis.contradictions import Allowance, contradictions
 from analysis.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
 from analysis.load import Evidence, Layers, load_evidence, load_layers, load_run
-from experiments.knobs import scenario_from
-from experiments.scenario import as_document
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import as_document
 
 MS = 10**6
 GOLDEN = Path(__file__).parent.parent / "golden" / "format-2"

@@ -16,7 +16,7 @@ from experiments.demo import desk as desks
 from experiments.demo.desk import Busy, Desk
 from experiments.demo.job import Job, News, State
 from experiments.errors import ScenarioError
-from experiments.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS
 from tests.unit.demonstrating import settle
 
 _SOON_S = 20.0

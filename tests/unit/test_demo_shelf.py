@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from experiments.demo.arm_view import Shown
 from experiments.demo.shelf import Shelf
-from experiments.demo.showing import Shown
-from experiments.request import Request
-from experiments.reuse import fingerprint
+from experiments.execution.fingerprint import fingerprint
+from experiments.execution.request import Request
 from netem.shaper import Shaper
 from tests.unit.demonstrating import CODE, KERNEL, VERSIONS, request_of, settle
 

@@ -11,11 +11,11 @@ from analysis.load import load_experiment
 from analysis.summary import summarize
 from client.plan import PlanKind
 from experiments.demo import choices
+from experiments.demo.arm_view import Shown, document
 from experiments.demo.choices import LOWATS, offers
 from experiments.demo.server import PAGE
-from experiments.demo.showing import Shown, document
 from experiments.demo.story import Step, steps
-from experiments.knobs import KNOBS, scenario_from
+from experiments.scenario.knobs import KNOBS, scenario_from
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments import doctor, programs
-from experiments.fabrics.virtual import Virtual
-from experiments.guest import kernel
+from experiments.commands import doctor
+from experiments.host import programs
+from experiments.testbed.guest import kernel
+from experiments.testbed.guest.virtual import Virtual
 from netem.shaper import Shaper
 
 _RECORD = kernel.Record(

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from experiments.commands.console import Report
 from experiments.errors import InvalidRun, Unavailable
-from experiments.fabrics.compose import Compose
-from experiments.fabrics.egress import check_egress
-from experiments.knobs import scenario_from
-from experiments.places.egress import check_at, make_room, observed_at
-from experiments.report import Report
-from experiments.scenario import ShaperAt, as_document
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import ShaperAt, as_document
+from experiments.testbed.containers.compose import Compose
+from experiments.testbed.namespaces.front_shaper import check_at, make_room, observed_at
+from experiments.testbed.namespaces.front_shaper_probe import check_egress
 from netem import egress, tc
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal, Statistics

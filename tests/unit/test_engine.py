@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from experiments import experiment, processes
 from experiments.errors import TimedOut, Unavailable
-from experiments.fabrics import compose
-from experiments.places import engine
+from experiments.execution import experiment
+from experiments.host import processes
+from experiments.testbed.containers import compose, docker_engine
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
         raise TimedOut(step, " ".join(command), timeout_s, if_too_slow)
 
     monkeypatch.setattr(processes, "run", run)
-    monkeypatch.setattr(engine, "find", lambda name: name)
+    monkeypatch.setattr(docker_engine, "find", lambda name: name)
     monkeypatch.delenv("DOCKER_HOST", raising=False)
 
 
@@ -34,24 +34,24 @@ def test_what_takes_too_long_says_what_can_be_done() -> None:
 def test_a_slow_version_stops_nothing() -> None:
     """It is unknown, with the reason."""
     assert compose._package("image", "nodejs") == "unknown: it took more than 120 s to say"
-    assert engine.version_told() == "unknown: it took more than 120 s to say"
+    assert docker_engine.version_told() == "unknown: it took more than 120 s to say"
 
 
 @pytest.mark.usefixtures("slow")
 def test_an_engine_that_does_not_answer_in_time() -> None:
     """It may be there: the remedy is another than for one that is not."""
     with pytest.raises(Unavailable, match=r"did not answer within 30 s; see whether the engine answers"):
-        engine.check()
+        docker_engine.check()
     with pytest.raises(TimedOut, match=r"docker info took more than 120 s; see whether the engine answers"):
-        engine.docker("info")
+        docker_engine.docker("info")
 
 
 def test_a_slow_compose_is_not_a_missing_one(monkeypatch: pytest.MonkeyPatch, slow: None) -> None:
     """The reason is that it is slow."""
     del slow
-    monkeypatch.setattr(engine, "compose_command", engine.compose_command.__wrapped__)
+    monkeypatch.setattr(docker_engine, "compose_command", docker_engine.compose_command.__wrapped__)
     with pytest.raises(Unavailable, match=r"`docker-compose version` took more than 30 s; see whether"):
-        engine.compose_command()
+        docker_engine.compose_command()
 
 
 def test_a_slow_git_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from analysis.ledger import Layer
-from experiments.entries import LAYERS, Card, catalogue, read_entry, sabotage
 from experiments.errors import ScenarioError
-from experiments.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS
+from experiments.scenario.named import LAYERS, Card, catalogue, read_entry, sabotage
 
 _CARD = '[card]\nsee = "much"\nlayer = "tls_record"\ntell = "so"\n'
 

@@ -7,7 +7,9 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["argparse", "analysis.journals", "experiments.knobs", "experiments.sweep.command"])
+@pytest.mark.parametrize(
+    "module", ["argparse", "analysis.journals", "experiments.scenario.knobs", "experiments.sweep.command"]
+)
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_modules_are_imported(module: str, stop: signal.Signals) -> None:
     """One line and the signal's exit code, wherever in the imports it comes."""

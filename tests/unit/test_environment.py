@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from common.clock_route import Finding, Route
-from experiments.environment import Environment, node_clock
-from experiments.order import Order, Tools
-from experiments.record import RunFolder, read_json
+from experiments.results.order import Order, Tools
+from experiments.results.run_folder import RunFolder, read_json
+from experiments.run.environment import Environment, node_clock
 
 SEEN = {"source": "tsc", "resolution_ns": 140, "read_cost_ns": 150.5, "reasons": {}}
 

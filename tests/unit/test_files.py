@@ -8,10 +8,10 @@ import pytest
 from analysis import files, shape
 from analysis.journals import Arrival, FolderError, read_lines
 from analysis.load import load_document, load_experiment, load_plan
-from experiments.entries import read_entry
 from experiments.errors import ScenarioError
-from experiments.record import read_json, write_document
-from experiments.setup.asked import Asked, Part, asked_by
+from experiments.host.setup_request import Asked, Part, asked_by
+from experiments.results.run_folder import read_json, write_document
+from experiments.scenario.named import read_entry
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from experiments import first_run
+from experiments.commands import first_run
+from experiments.commands.console import Report
 from experiments.errors import StepFailed, Unavailable
-from experiments.fabrics.netns import Netns
-from experiments.guest import kernel
-from experiments.report import Report
+from experiments.testbed.guest import kernel
+from experiments.testbed.namespaces.netns import Netns
 
 
 @dataclass(frozen=True)

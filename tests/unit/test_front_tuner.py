@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import Unavailable
-from experiments.knobs import scenario_from
-from experiments.places import front_tuner
-from experiments.places.front_tuner import FrontTuner
-from experiments.tuners import TunerOrder, prepare
+from experiments.host.tuner_program import TunerOrder, prepare
+from experiments.scenario.knobs import scenario_from
+from experiments.testbed.namespaces import front_tuner
+from experiments.testbed.namespaces.front_tuner import FrontTuner
 from proxy.tuner import compiler
 from proxy.tuner.tuner import CannotTune, TunerKind
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.fabrics.virtual import Virtual
-from experiments.guest import kernel, source
-from experiments.guest.edits.edit import Version
-from experiments.guest.kernel import Record
-from experiments.guest.source import Choice
+from experiments.testbed.guest import kernel, kernel_source
+from experiments.testbed.guest.kernel import Record
+from experiments.testbed.guest.kernel_patches.edit import Version
+from experiments.testbed.guest.kernel_source import Choice
+from experiments.testbed.guest.virtual import Virtual
 
 _RECORD = Record(
     version="7.2.13", source="linux-7.2.13.tar.xz", compiler="gcc 12", changes=["one"], lacking=[], stands_in=False
@@ -20,7 +20,7 @@ _RECORD = Record(
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv(source.VARIABLE, raising=False)
+    monkeypatch.delenv(kernel_source.VARIABLE, raising=False)
     (tmp_path / "priolab").mkdir()
     return tmp_path / "priolab"
 
@@ -28,7 +28,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def _built(version: Version, *, stands_in: bool = False) -> Path:
     file = kernel._file(Choice(version=version))
     file.touch()
-    kernel._write(file, dataclasses.replace(_RECORD, version=f"{source.words(version)}.9", stands_in=stands_in))
+    kernel._write(file, dataclasses.replace(_RECORD, version=f"{kernel_source.words(version)}.9", stands_in=stands_in))
     return file
 
 
@@ -51,15 +51,15 @@ def test_another_kernel_serves_only_as_a_stand_in() -> None:
     assert not kernel.is_built()
     stand_in = _built((6, 1), stands_in=True)
     assert kernel.path() == stand_in
-    pinned = _built(source.PINNED)
+    pinned = _built(kernel_source.PINNED)
     assert kernel.path() == pinned
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_version_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the environment variable."""
-    _built(source.PINNED)
-    monkeypatch.setenv(source.VARIABLE, "6.12")
+    _built(kernel_source.PINNED)
+    monkeypatch.setenv(kernel_source.VARIABLE, "6.12")
     assert not kernel.is_built()
     older = _built((6, 12))
     assert kernel.path() == older
@@ -68,7 +68,7 @@ def test_a_version_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("folder")
 def test_the_recipe_is_the_versions_own() -> None:
     """Changes that a version does not need do not make another kernel of it."""
-    names = {version: {change.name for change in kernel.needed(version)} for version in source.TRIED}
+    names = {version: {change.name for change in kernel.needed(version)} for version in kernel_source.TRIED}
     assert "threads share what is mapped" in names[(6, 1)]
     assert "threads share what is mapped" not in names[(6, 12)]
     assert "floating-point registers stay in place" in names[(6, 12)]
@@ -89,7 +89,7 @@ def test_the_way_in(
     monkeypatch: pytest.MonkeyPatch, version: Version, refusal: str | None, words: list[str], entry: str
 ) -> None:
     """By seccomp where the kernel knows it and the host allows it; run.json says which."""
-    monkeypatch.setenv(source.VARIABLE, source.words(version))
+    monkeypatch.setenv(kernel_source.VARIABLE, kernel_source.words(version))
     monkeypatch.setattr(kernel, "_seccomp_refusal", lambda: refusal)
     _built(version)
     assert kernel.words() == words

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments import home, sources
-from experiments.places import engine
+from experiments.host import home
+from experiments.results import digest
+from experiments.testbed.containers import docker_engine
 
 
 @pytest.fixture
@@ -76,5 +77,5 @@ def test_what_is_not_shared_is_missed(installed: Path) -> None:
 
 def test_images_are_named_for_all_that_they_are_made_of() -> None:
     """The copy for them holds what their name is a digest of."""
-    assert set(engine._SOURCES) == {*home._SHARED, *home._IN_IMAGES}
-    assert sources.digest(home.ROOT, engine._SOURCES)
+    assert set(docker_engine._SOURCES) == {*home._SHARED, *home._IN_IMAGES}
+    assert digest.digest(home.ROOT, docker_engine._SOURCES)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.instruments import cost, instruments
-from experiments.record import RunFolder
+from experiments.execution.instruments import cost, instruments
+from experiments.results.run_folder import RunFolder
 
 
 @pytest.mark.parametrize(

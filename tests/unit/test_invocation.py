@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.entries import read_entry
 from experiments.errors import ScenarioError
-from experiments.invocation import ignored, request_from, split_words
-from experiments.request import arms_for
+from experiments.execution.invocation import ignored, request_from, split_words
+from experiments.execution.request import arms_for
+from experiments.scenario.named import read_entry
 
 
 def test_split_words() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import jobs, keeper
 from experiments.errors import Unavailable
+from experiments.execution import jobs, keeper
 
 
 def task(folder: Path, name: str, ended: dict[str, str | None], command: Callable[[], list[str]]) -> jobs.Task:

@@ -5,20 +5,20 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
-from experiments.guest import source
-from experiments.guest.edits.edit import Version
-from experiments.guest.source import Choice, chosen, find, mirrors, version_of
+from experiments.testbed.guest import kernel_source
+from experiments.testbed.guest.kernel_patches.edit import Version
+from experiments.testbed.guest.kernel_source import Choice, chosen, find, mirrors, version_of
 
 
 @pytest.fixture
 def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty cache, an empty /usr/src and no package sources."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(source.VARIABLE, raising=False)
+    monkeypatch.delenv(kernel_source.VARIABLE, raising=False)
     (tmp_path / "cache/priolab/sources").mkdir(parents=True)
     (tmp_path / "src").mkdir()
-    monkeypatch.setattr(source, "_DISTRIBUTION", tmp_path / "src")
-    monkeypatch.setattr(source, "_LISTS", tmp_path / "apt")
+    monkeypatch.setattr(kernel_source, "_DISTRIBUTION", tmp_path / "src")
+    monkeypatch.setattr(kernel_source, "_LISTS", tmp_path / "apt")
     return tmp_path
 
 
@@ -46,16 +46,16 @@ def test_names_of_tarballs(name: str, version: Version | None) -> None:
 @pytest.mark.usefixtures("folders")
 def test_the_pinned_version_is_wanted() -> None:
     """Unless somebody names another."""
-    assert chosen() == Choice(version=source.PINNED, pinned=True)
+    assert chosen() == Choice(version=kernel_source.PINNED, pinned=True)
 
 
 def test_a_wish(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
     """A version, or a tarball."""
-    monkeypatch.setenv(source.VARIABLE, "6.12")
+    monkeypatch.setenv(kernel_source.VARIABLE, "6.12")
     assert chosen() == Choice(version=(6, 12))
     tarball = folders / "linux-6.19.3.tar.xz"
     tarball.touch()
-    monkeypatch.setenv(source.VARIABLE, str(tarball))
+    monkeypatch.setenv(kernel_source.VARIABLE, str(tarball))
     assert chosen() == Choice(version=(6, 19), tarball=tarball)
     assert find(chosen(), _silent) == tarball
 
@@ -64,7 +64,7 @@ def test_a_wish(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
 @pytest.mark.parametrize("wish", ["newest", "7", "7.2.13", "/nowhere/linux-7.2.tar.xz"])
 def test_an_odd_wish(monkeypatch: pytest.MonkeyPatch, wish: str) -> None:
     """What is allowed stands in the error."""
-    monkeypatch.setenv(source.VARIABLE, wish)
+    monkeypatch.setenv(kernel_source.VARIABLE, wish)
     with pytest.raises(ScenarioError, match=r"KERNEL.*a version such as 7\.2"):
         chosen()
 
@@ -101,7 +101,7 @@ def test_a_fetch_that_fails(monkeypatch: pytest.MonkeyPatch, folders: Path) -> N
     (folders / "apt/sources.list").write_text("deb http://127.0.0.1:9/debian bookworm main\n")
     keyring = folders / "keyring.gpg"
     keyring.touch()
-    monkeypatch.setattr(source, "_KEYRING", keyring)
+    monkeypatch.setattr(kernel_source, "_KEYRING", keyring)
     programs = folders / "bin"
     programs.mkdir()
     (programs / "apt-get").write_text("#!/bin/sh\necho 'E: no archive today' >&2\nexit 100\n")
@@ -146,11 +146,11 @@ def test_a_stable_suite_has_newer_sources_in_its_security_archive(
     (tmp_path / "sources.list").write_text(
         "deb http://a.example/debian trixie main\ndeb http://b.example/debian-security trixie-security main\n"
     )
-    monkeypatch.setattr(source, "_LISTS", tmp_path)
-    assert list(source._archives(suite)) == archives
+    monkeypatch.setattr(kernel_source, "_LISTS", tmp_path)
+    assert list(kernel_source._archives(suite)) == archives
 
 
 def test_a_step_that_fails_is_told(folders: Path) -> None:
     """By its command, its exit code and its last line."""
     with pytest.raises(StepFailed, match=r"a step: sh -c ended with 3: no more"):
-        source._run(["sh", "-c", "echo less >&2; echo no more >&2; exit 3"], folders, {}, "a step")
+        kernel_source._run(["sh", "-c", "echo less >&2; echo no more >&2; exit 3"], folders, {}, "a step")

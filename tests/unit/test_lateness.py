@@ -13,12 +13,12 @@ from analysis.load import Evidence, Layers, load_evidence, load_layers
 from analysis.metrics import SCRIPT, measured_load
 from client.journal import Journal
 from experiments.errors import InvalidRun
+from experiments.execution.conclusion import Ending
+from experiments.execution.lateness import check_lateness, observed_lateness
 from experiments.execution.local import Local
-from experiments.knobs import scenario_from
-from experiments.lateness import check_lateness, observed_lateness
-from experiments.making import Ending
-from experiments.record import RunFolder
-from experiments.scenario import as_document
+from experiments.results.run_folder import RunFolder
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import as_document
 from experiments.sweep.sweep import Hearing, run_sweep
 from netem.calibration import REAL
 from tests.unit.sweeping import CopyingFabric, sweep_of

@@ -13,12 +13,12 @@ from analysis.load import Evidence, load_experiment
 from analysis.summary import summarize
 from experiments.errors import StepFailed
 from experiments.execution import local
+from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Ended, Room
+from experiments.execution.experiment import side_by_side
 from experiments.execution.local import Local, bearable
-from experiments.experiment import side_by_side
-from experiments.fabrics.fabric import Fabric
-from experiments.knobs import scenario_from
-from experiments.making import Ending, Run
+from experiments.run.fabrics import Fabric
+from experiments.scenario.knobs import scenario_from
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep
 from tests.unit.sweeping import CopyingFabric, sweep_of
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_p
             raise KeyError("nothing like it")
         return judge(evidence, *rest)
 
-    monkeypatch.setattr("experiments.making.findings", findings)
+    monkeypatch.setattr("experiments.execution.conclusion.findings", findings)
     sweep = sweep_of(VALUES, results=tmp_path)
     folder, heard = carried_out(sweep, Local(sweep.manner, 2))
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}

@@ -3,8 +3,8 @@
 import pytest
 
 from analysis.model import NoPrediction, Writes, script_first_byte_ms
-from experiments.knobs import scenario_from
-from experiments.scenario import as_document
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import as_document
 from proxy.server import catalogue
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from experiments import processes
 from experiments.errors import StepFailed
-from experiments.fabrics import netns
+from experiments.host import processes
+from experiments.testbed.namespaces import netns
 
 _UNKNOWN = "ended with 2: Error: Specified qdisc kind is unknown."
 _NOT_FOUND = "ended with 127: unshare: failed to execute tc: No such file or directory"

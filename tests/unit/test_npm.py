@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments import npm
 from experiments.errors import StepFailed
-from experiments.npm import install, modules_of
-from experiments.programs import lack_of, remedy_for
+from experiments.host import npm
+from experiments.host.npm import install, modules_of
+from experiments.host.programs import lack_of, remedy_for
 from proxy.server import Server, catalogue
 
 NPM = "what it needs of npm"

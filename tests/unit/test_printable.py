@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.printable import printable
-from experiments.report import Report
+from experiments.commands.console import Report
+from experiments.commands.printable import printable
 
 
 @pytest.mark.parametrize(

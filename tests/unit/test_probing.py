@@ -11,8 +11,8 @@ from client.dialects import PLAIN
 from client.plan import STEPS
 from client.priorities import Priorities
 from client.transport import TransportFailed
-from experiments import probing
 from experiments.cli import main
+from experiments.commands import probe
 from experiments.errors import StepFailed
 
 
@@ -30,7 +30,7 @@ def seen(steps: int, script: int) -> Probe:
 )
 def test_a_url(url: str, means: tuple[str, int, str]) -> None:
     """Host, port, and what a request says; nothing that may not stand there."""
-    assert probing._url("url", url) == means
+    assert probe._url("url", url) == means
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_url(url: str, means: tuple[str, int, str]) -> None:
 def test_a_step_more_or_less_decides_nothing(steps: int, asked: int, swapped: int, word: str) -> None:
     """With few steps a frame out of place weighs much."""
     probes = iter((seen(steps, asked), seen(steps, swapped)))
-    assert probing._answer(PLAIN, lambda _: next(probes)).word == word
+    assert probe._answer(PLAIN, lambda _: next(probes)).word == word
 
 
 def test_a_refusal_is_an_answer() -> None:
@@ -55,7 +55,7 @@ def test_a_refusal_is_an_answer() -> None:
     def refused(_: object) -> Probe:
         raise StepFailed("probing", "the server said no")
 
-    answer = probing._answer(PLAIN, refused)
+    answer = probe._answer(PLAIN, refused)
     assert answer.row("plain") == ("plain", "refused", "the server said no", "")
     assert answer.document() == {"reading": None, "refusal": "the server said no"}
 
@@ -71,7 +71,7 @@ def test_a_refusal_is_an_answer() -> None:
 )
 def test_own_order(unasked: float, turned: float, told: str) -> None:
     """In words of URLs."""
-    assert probing._own_order(unasked, turned) == told
+    assert probe._own_order(unasked, turned) == told
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]], ids=["table", "json"])
@@ -79,18 +79,18 @@ def test_the_deadline_comes_between_dialects(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What was seen until then is shown, what was not is named, and the command has failed."""
-    target = probing._Target(
+    target = probe._Target(
         host="a.test", authority="a.test", address="::1", port=443, paths=("/", "/"), ca=Path("ca.pem"), steps=STEPS
     )
     plain = {Priorities.NONE: seen(100, 50), Priorities.SPDY: seen(100, 98), Priorities.SWAP: seen(100, 2)}
 
-    def probe_in_time(question: probing._Question, *_: Any) -> Probe:
+    def probe_in_time(question: probe._Question, *_: Any) -> Probe:
         if question.dialect == PLAIN:
             return plain[question.priorities]
         raise TransportFailed("a probe took longer than its deadline")
 
-    monkeypatch.setattr(probing, "_target", lambda *_: (target, 1))
-    monkeypatch.setattr(probing, "_probe", probe_in_time)
+    monkeypatch.setattr(probe, "_target", lambda *_: (target, 1))
+    monkeypatch.setattr(probe, "_probe", probe_in_time)
     assert main(["probe", "https://a.test/", "--dialect", "plain,chrome,header", *words]) == 1
     said = capsys.readouterr()
     assert said.err.splitlines()[-1] == (

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from experiments import processors
+from experiments.execution import cpu_claims
 
 
 @pytest.fixture
@@ -19,18 +19,18 @@ def three(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_claims_are_spread(three: list[int]) -> None:
     """Everyone is given one before anyone gets a second, and what was given up is given again."""
     with ExitStack() as stack:
-        first = [stack.enter_context(processors.claim()).cpu for _ in three]
+        first = [stack.enter_context(cpu_claims.claim()).cpu for _ in three]
         assert sorted(first) == three
-        second = [stack.enter_context(processors.claim()) for _ in three]
+        second = [stack.enter_context(cpu_claims.claim()) for _ in three]
         assert sorted(claim.cpu for claim in second) == three
         second[1].give_up()
         second[1].give_up()
-        assert stack.enter_context(processors.claim()).cpu == second[1].cpu
-    with processors.claim() as claim:
+        assert stack.enter_context(cpu_claims.claim()).cpu == second[1].cpu
+    with cpu_claims.claim() as claim:
         assert claim.cpu in three
 
 
 def test_where_nothing_can_be_claimed(three: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Any will do."""
-    monkeypatch.setattr(processors, "_MOST", 0)
-    assert processors.claim().cpu in three
+    monkeypatch.setattr(cpu_claims, "_MOST", 0)
+    assert cpu_claims.claim().cpu in three

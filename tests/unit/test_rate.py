@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.rate import STEPS_PATTERN, Rate, steps_of
-from experiments.knobs import scenario_from
-from experiments.scenario import as_document
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import as_document
 
 S = 10**9
 RATE = Rate.of({"rate_bit_s": 8000, "rate_steps": f"80000bit@{2 * S}ns+8000bit@{6 * S}ns"}, began_ns=S)

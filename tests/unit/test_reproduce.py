@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from analysis.reproduction.pictures import LOWAT_BYTES
+from experiments.commands.console import Report
 from experiments.errors import ScenarioError
-from experiments.report import Report
-from experiments.request import arms_for
+from experiments.execution.request import arms_for
 from experiments.studies import reproduce
 
 

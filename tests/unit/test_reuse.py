@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from experiments import home, sources
-from experiments.fabrics.netns import Netns
-from experiments.fabrics.virtual import Virtual
-from experiments.request import Manner, Request, arms_for
-from experiments.reuse import fingerprint, newest
+from experiments.execution.fingerprint import fingerprint, newest
+from experiments.execution.request import Manner, Request, arms_for
+from experiments.host import home
+from experiments.results import digest
+from experiments.testbed.guest.virtual import Virtual
+from experiments.testbed.namespaces.netns import Netns
 from netem.shaper import Shaper
 
 VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
@@ -122,25 +123,25 @@ def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:
     (tmp_path / "part" / "__pycache__").mkdir()
     source = tmp_path / "part" / "one.py"
 
-    def digest() -> str:
-        return sources.digest(tmp_path, ["part", "single.yaml", "missing"], apart=["part/apart"])
+    def seen_now() -> str:
+        return digest.digest(tmp_path, ["part", "single.yaml", "missing"], apart=["part/apart"])
 
-    seen = {digest()}
+    seen = {seen_now()}
     for text in ("a", "b"):
         source.write_text(text)
-        seen.add(digest())
+        seen.add(seen_now())
     (tmp_path / "single.yaml").write_text("b")
-    seen.add(digest())
+    seen.add(seen_now())
     source.rename(source.with_name("two.py"))
-    seen.add(digest())
+    seen.add(seen_now())
     assert len(seen) == 5
     (tmp_path / "part" / "apart" / "three.py").write_text("c")
     (tmp_path / "part" / "__pycache__" / "one.pyc").write_text("d")
-    assert digest() in seen
+    assert seen_now() in seen
 
 
 def test_the_code_is_that_of_this_tree() -> None:
     """Every folder that is named in it holds something, so that a renamed one is noticed."""
-    present = [name for name in sources._DECIDING if (home.ROOT / name).exists()]
+    present = [name for name in digest._DECIDING if (home.ROOT / name).exists()]
     assert {"analysis", "backend", "client", "common", "experiments", "netem", "proxy", "compose.yaml"} <= set(present)
-    assert len(sources.code()) == 12
+    assert len(digest.code()) == 12

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.places.rooms import Rooms
-from experiments.record import RunFolder
+from experiments.results.run_folder import RunFolder
+from experiments.testbed.containers.mounts import Rooms
 
 ME = (os.geteuid(), os.getegid())
 

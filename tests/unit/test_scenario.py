@@ -8,8 +8,8 @@ from client.dialects import PLAIN
 from client.plan import PlanKind
 from client.priorities import First, Priorities
 from experiments.errors import ScenarioError
-from experiments.knobs import KNOBS, scenario_from
-from experiments.scenario import ClientKind, CongestionControl, Scenario, ShaperAt, as_document
+from experiments.scenario.knobs import KNOBS, scenario_from
+from experiments.scenario.scenario import ClientKind, CongestionControl, Scenario, ShaperAt, as_document
 from netem.link import Link
 from proxy.server import catalogue
 

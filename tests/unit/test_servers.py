@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments import programs
 from experiments.errors import Unavailable
-from experiments.knobs import scenario_from
-from experiments.programs import check_levels, lack_of, remedy_for
+from experiments.host import programs
+from experiments.host.programs import check_levels, lack_of, remedy_for
+from experiments.scenario.knobs import scenario_from
 from proxy.server import Server, Switch, catalogue
 
 LATER = Switch(name="notsent-lowat", levels={"on": {}, "off": {}}, since={"on": "3.2"})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.setup.asked import DEFAULT_SWEEP, OF_A_RUN, Part, asked_by, words_in
+from experiments.host.setup_request import DEFAULT_SWEEP, OF_A_RUN, Part, asked_by, words_in
 from experiments.sweep import file
 
 ROOT = Path(__file__).resolve().parents[2]

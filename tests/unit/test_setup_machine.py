@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.setup import machine
-from experiments.setup.packages import Want
+from experiments.host import machine
+from experiments.host.packages import Want
 
 _TRIXIE = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nID=debian\n'
 _NOBLE = "PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nID_LIKE=debian\nLOGO='ubuntu-logo'\n"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.setup.asked import Part, asked_by
-from experiments.setup.machine import Distribution, Machine, Rights
-from experiments.setup.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of
-from experiments.setup.plan import Plan, Trial, decide
+from experiments.host.machine import Distribution, Machine, Rights
+from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of
+from experiments.host.setup_plan import Plan, Trial, decide
+from experiments.host.setup_request import Part, asked_by
 from proxy.server import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]

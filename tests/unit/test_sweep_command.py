@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from experiments import making
+from experiments.commands.console import Report
 from experiments.errors import GridError, Unavailable
-from experiments.report import Report
+from experiments.execution import conclusion
 from experiments.sweep import command
 from tests.unit.sweeping import CopyingFabric
 
@@ -92,7 +92,7 @@ def test_a_sweep_that_cannot_go_on(
     swept: Swept, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Says why, and what it leaves; the next one goes on with that."""
-    real, full = making.conclude, [False, False, True]
+    real, full = conclusion.conclude, [False, False, True]
 
     def conclude(*arguments: Any, **more: Any) -> Any:
         if full and full.pop(0):

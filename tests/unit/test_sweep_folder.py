@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from experiments.errors import StepFailed
+from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Ended, Room
-from experiments.making import Ending, Run
-from experiments.order import Tools
-from experiments.record import PARTIAL, wrecks
+from experiments.results.order import Tools
+from experiments.results.run_folder import PARTIAL, wrecks
 from experiments.sweep.command import wreck_in_words
 from experiments.sweep.folder import SweepFolder, unfinished
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.errors import GridError, ScenarioError
-from experiments.fabrics.fabric import FABRICS
-from experiments.knobs import KNOBS
-from experiments.scenario import as_document
-from experiments.sweep.asking import asked_from
+from experiments.run.fabrics import FABRICS
+from experiments.scenario.knobs import KNOBS
+from experiments.scenario.scenario import as_document
 from experiments.sweep.grid import Grid, Point, expand, grid_from
+from experiments.sweep.invocation import asked_from
 from experiments.sweep.sweep import Sweep, sweep_from
 from tests.unit.sweeping import sweep_of
 

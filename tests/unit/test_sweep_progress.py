@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from experiments.entries import entry_of
-from experiments.knobs import scenario_from
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.named import entry_of
 from experiments.sweep import estimate
 from experiments.sweep.estimate import duration
 from experiments.sweep.progress import Tally, link_s

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import tune
 from experiments.cli import main
+from experiments.commands import tune
 from proxy.tuner import compiler, libbpf, userland
 from proxy.tuner.tuner import CannotTune
 

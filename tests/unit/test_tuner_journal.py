@@ -8,8 +8,8 @@ import pytest
 
 from common.cost import Cost
 from experiments.errors import InvalidRun
-from experiments.knobs import scenario_from
-from experiments.tuning import check_tuned
+from experiments.run.setting_checks import check_tuned
+from experiments.scenario.knobs import scenario_from
 from proxy.sampler import ProcessSample
 from proxy.tuner.in_kernel import read_record
 from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, read_decisions, refused, writing

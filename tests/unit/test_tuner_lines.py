@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.tuner_log import Lines
+from experiments.commands.tuner_log import Lines
 from proxy.tuner.journal import Decision, refused
 from tests.unit.test_tuner_journal import DECISION
 

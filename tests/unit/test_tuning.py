@@ -3,8 +3,8 @@
 import pytest
 
 from experiments.errors import InvalidRun
-from experiments.knobs import scenario_from
-from experiments.tuning import check_ferry, check_record
+from experiments.run.setting_checks import check_ferry, check_record
+from experiments.scenario.knobs import scenario_from
 from netem.calibration import REAL
 
 GOOD = {

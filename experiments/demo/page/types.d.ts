@@ -1,4 +1,4 @@
-// What the server sends: experiments/demo/showing.py, choices.py and story.py; docs/results.md says what it means.
+// What the server sends: experiments/demo/arm_view.py, choices.py and story.py; docs/results.md says what it means.
 
 export type Resource = "page" | "image" | "script";
 

@@ -1,0 +1,322 @@
+"""What the terminal shows: progress while it runs, then the table, the verdicts, and where things are."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from analysis import ledger
+from experiments.commands.doctor import Finding, Way
+from experiments.commands.printable import printable, shown
+from experiments.execution.experiment import Progress
+from experiments.execution.request import Request
+from experiments.scenario.named import LAYERS, Entry
+from experiments.scenario.scenario import as_document
+from netem import units, words
+
+_WIDTH_OF_A_FILE = 160
+_TICK_S = 5.0
+_LONGEST_COMPLAINT = 1500
+_STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
+
+
+class Report:
+    """Writes for a person; to a file or a pipe the same without colours and movement.
+
+    aside: all of it goes to standard error, because standard output belongs to a program.
+    """
+
+    def __init__(self, *, aside: bool = False) -> None:
+        self._console = Console(stderr=aside, highlight=False, soft_wrap=True, emoji=False)
+        if not self._console.is_terminal:
+            self._console.width = _WIDTH_OF_A_FILE
+        self._errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line."""
+        self._console.print(shown(text), style=style)
+
+    def complain(self, text: str) -> None:
+        """One line on standard error, of what it may have taken from a file no more than anybody reads."""
+        line = text.replace("\n", "\\n")
+        if len(line) > _LONGEST_COMPLAINT:
+            line = f"{line[: _LONGEST_COMPLAINT // 2]} ... {line[-_LONGEST_COMPLAINT // 2 :]}"
+        self._errors.print(f"[bold red]priolab:[/] {shown(line)}")
+
+    def note(self, text: str) -> None:
+        """Something that is good to know, on one line."""
+        self._console.print(f"[yellow]note:[/] {shown(text)}")
+
+    def made_table(self, table: Table) -> None:
+        """A table made elsewhere."""
+        self._console.print(table)
+
+    @contextmanager
+    def ticking(self, line: Callable[[], str]) -> Iterator[Callable[[], None]]:
+        """Shows a line that changes: live on a terminal, elsewhere now and then when what it yields is called."""
+        if self._console.is_terminal:
+            with Live(get_renderable=lambda: Text(line()), console=self._console, transient=True, refresh_per_second=2):
+                yield lambda: None
+            return
+        shown_s = time.monotonic()
+
+        def tick() -> None:
+            nonlocal shown_s
+            if time.monotonic() - shown_s >= _TICK_S:
+                shown_s = time.monotonic()
+                self.say(line())
+
+        yield tick
+
+    def announce(self, request: Request) -> None:
+        """What is about to be run, the rate in both units."""
+        scenario = request.arms[-1].scenario
+        arms = ", ".join(arm.name for arm in request.arms)
+        times = "" if request.repeat == 1 else f", {request.repeat} times each"
+        servers = ", ".join(dict.fromkeys(arm.scenario.server for arm in request.arms))
+        self.say(f"{request.name}: {arms}{times}; server {servers}")
+        self.say(f"fabric: {request.manner.fabric.name} ({request.manner.fabric_reason})")
+        self.link(as_document(scenario))
+
+    def link(self, scenario: Mapping[str, Any]) -> None:
+        """The link, its rate in both units. scenario is a flat document."""
+        rate = "unlimited" if scenario["rate_bit_s"] is None else units.format_rate(scenario["rate_bit_s"])
+        down, up = (units.format_time(scenario[name]) for name in ("delay_ns", "delay_up_ns"))
+        queue = scenario["queue_packets"]
+        if text := scenario.get("rate_steps"):  # older folders are without
+            steps = words.WORDS["RATE_STEPS"].parse(text)
+            rate += "".join(
+                f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
+                for step in steps
+            )
+        place = " on the front's own egress" if scenario.get("shaper_at", "link") == "front" else ""
+        self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}")
+
+    @contextmanager
+    def progress(self, request: Request) -> Iterator[Progress]:
+        """Shows each run's step: live on a terminal, a line per step elsewhere."""
+        started = time.monotonic()
+        names = [f"{arm.name}.{number}" for number in range(1, request.repeat + 1) for arm in request.arms]
+        steps = dict.fromkeys(names, "waiting")
+        if not self._console.is_terminal:
+            yield self._plain_progress(started)
+            return
+        with Live(console=self._console, transient=True, refresh_per_second=8) as live:
+
+            def show(name: str, step: str) -> None:
+                if name in steps:
+                    steps[name] = step
+                done = sum(text in ("ok", "failed", "invalid", "unsupported") for text in steps.values())
+                lines = [f"{name:<20} {text}" for name, text in steps.items() if text not in ("waiting", "ok")]
+                lines += [] if name in steps else [f"{name}: {step}"]
+                head = f"{done} of {len(steps)} runs done, {time.monotonic() - started:.0f} s"
+                live.update(Text(printable("\n".join([head, *lines]))))
+
+            yield Progress(step=show, ended=lambda name, status, _: show(name, status), reused=self.reused)
+
+    def _plain_progress(self, started: float) -> Progress:
+        def show(name: str, step: str) -> None:
+            self.say(f"{time.monotonic() - started:6.1f} s  {name}: {step}")
+
+        return Progress(
+            step=show,
+            ended=lambda name, status, reason: show(name, f"{status} {reason or ''}".strip()),
+            reused=self.reused,
+        )
+
+    def reused(self, folder: Path) -> None:
+        """These results serve instead of new ones."""
+        self.say(f"taken from {_short(folder)}: the same arms, programs, kernel and code")
+
+    @contextmanager
+    def kernel_progress(self) -> Iterator[Any]:
+        """Shows the build of the guest kernel."""
+        started = time.monotonic()
+        shown: dict[str, Any] = {"line": None, "at": 0.0}
+
+        def words(step: str, fraction: float, left_s: float | None) -> str:
+            left = "" if left_s is None else f", {_about(left_s)} left"
+            return f"guest kernel (once): {step}, {fraction:.0%}{left}"
+
+        def plain(step: str, fraction: float, left_s: float | None) -> None:
+            if step == shown["line"] and time.monotonic() - shown["at"] < 15:
+                return
+            shown.update(line=step, at=time.monotonic())
+            self.say(f"{time.monotonic() - started:6.1f} s  {words(step, fraction, left_s)}")
+
+        if not self._console.is_terminal:
+            yield plain
+            return
+        with self._console.status("guest kernel") as status:
+            yield lambda *told: status.update(f"{words(*told)}; {time.monotonic() - started:.0f} s")
+
+    def summary(self, summary: Mapping[str, Any]) -> None:
+        """The table, a verdict per arm, and the warnings. A narrow terminal gets the columns that matter most."""
+        columns = [column for column in _COLUMNS if column.is_essential or self._console.width >= _WIDE]
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("arm", no_wrap=True)
+        table.add_column("verdict", no_wrap=True)
+        for column in columns:
+            table.add_column(column.heading, justify="right", no_wrap=True)
+        for arm in summary["arms"]:
+            word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
+            cells = [column.cell(arm) for column in columns]
+            table.add_row(shown(arm["name"]), f"[{_STYLES.get(word, 'bold')}]{shown(word)}[/]", *cells)
+        self._console.print(table)
+        for arm in summary["arms"]:
+            if arm["verdict_reason"]:
+                verdict = f"[{_STYLES.get(arm['verdict'], 'bold')}]{shown(arm['verdict'])}[/]"
+                self._console.print(f"{shown(arm['name'])}: {verdict} - {shown(arm['verdict_reason'])}")
+            if arm["status"] != "ok":
+                self._console.print(f"{shown(arm['name'])}: [bold red]{arm['status']}[/] - {shown(str(arm['reason']))}")
+        self._loads(summary["arms"])
+        self._ledgers(summary["arms"])
+        for sentence in dict.fromkeys(sentence for arm in summary["arms"] for sentence in arm["warnings"]):
+            self.note(sentence)
+
+    def _ledgers(self, arms: Sequence[Mapping[str, Any]]) -> None:
+        for arm in arms:
+            if arm["ledger"]:
+                self._console.print(f"{shown(arm['name'])}: {shown(ledger.sentence(arm['ledger']))}")
+            elif arm["ledger_reason"]:
+                self._console.print(f"{shown(arm['name'])}: no ledger: {shown(arm['ledger_reason'])}")
+
+    def _loads(self, arms: Sequence[Mapping[str, Any]]) -> None:
+        if not any(len(arm["loads"]) > 1 for arm in arms):
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("script first byte, by load")
+        most = max(len(arm["loads"]) for arm in arms)
+        for number in range(1, most + 1):
+            table.add_column(f"load {number}", justify="right")
+        for arm in arms:
+            table.add_row(shown(arm["name"]), *(_seconds(load["script"]["first_byte_ms"]) for load in arm["loads"]))
+        self._console.print(table)
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Cells in columns; a narrow terminal folds them."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in head:
+            table.add_column(heading)
+        for row in rows:
+            table.add_row(*map(shown, row))
+        self._console.print(table, soft_wrap=False)
+
+    def figures(self, paths: Sequence[Path], folder: Path) -> None:
+        """Where the picture and the run folders are."""
+        for path in paths:
+            self.say(f"picture: {_short(path)}")
+        self.say(f"results: {_short(folder)}")
+
+    def exported(self, paths: Sequence[Path], notes: Sequence[str]) -> None:
+        """What was written, and what is not in it."""
+        for path in paths:
+            self.say(f"wrote {_short(path)}")
+        for note in notes:
+            self.note(note)
+
+    def catalogue(self, entries: Mapping[str, Entry]) -> None:
+        """The named scenarios; then those that spoil the effect."""
+        for entry in entries.values():
+            if not entry.card:
+                self._entry(entry)
+        self.say("")
+        self.say("ways to spoil it", "bold underline")
+        for entry in entries.values():
+            if entry.card:
+                self._entry(entry)
+                self.say(f"    Layer: {LAYERS[entry.card.layer]}.")
+                self.say(f"    Tell: {entry.card.tell}")
+                if entry.card.cure:
+                    self.say(f"    Cure: {entry.card.cure}")
+
+    def _entry(self, entry: Entry) -> None:
+        knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
+        self._console.print(f"[bold]{shown(entry.name)}[/]  {shown(knobs)}")
+        self.say(f"    {entry.title}.")
+        self.say(f"    Expect: {entry.expect}.")
+
+    def findings(self, findings: Sequence[Finding]) -> None:
+        """What this machine can do."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("part", "usable", "detail", "remedy"):
+            table.add_column(heading)
+        for finding in findings:
+            usable = "[green]yes[/]" if finding.present else "[red]no[/]"
+            table.add_row(shown(finding.name), usable, shown(finding.detail), shown(finding.remedy))
+        self._console.print(table, soft_wrap=False)
+
+    def ways(self, ways: Sequence[Way]) -> None:
+        """Which fabrics and shapers can be used."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("fabric", "shaper", "usable", "reason", "remedy"):
+            table.add_column(heading)
+        for way in ways:
+            usable = "[green]yes[/]" if way.usable else "[red]no[/]"
+            table.add_row(way.fabric, way.shaper, usable, shown(way.reason), shown(way.remedy))
+        self._console.print(table, soft_wrap=False)
+
+    def document(self, document: object) -> None:
+        """JSON, and nothing but."""
+        print(json.dumps(document, indent=2))
+
+
+def _seconds(time_ms: float | None) -> str:
+    return "-" if time_ms is None else f"{time_ms / 1000:.2f} s"
+
+
+def _kib(size_bytes: float | None) -> str:
+    return "-" if size_bytes is None else f"{size_bytes / 1024:.0f} KiB"
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    """Of the table of arms. is_essential: also where there is little room."""
+
+    heading: str
+    cell: Callable[[Mapping[str, Any]], str]
+    is_essential: bool = True
+
+
+def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
+    """Folders of format 1 have none."""
+    found: float | None = (arm["oracle"] or {}).get(key)
+    return found
+
+
+_COLUMNS = (
+    _Column(heading="script\npossible", cell=lambda arm: _seconds(_of_oracle(arm, "script_first_byte_ms"))),
+    _Column(heading="late\nby", cell=lambda arm: _seconds(_of_oracle(arm, "inversion_ms")), is_essential=False),
+    _Column(heading="script\nfirst", cell=lambda arm: _seconds(arm["script"]["first_byte_ms"])),
+    _Column(heading="script\nlast", cell=lambda arm: _seconds(arm["script"]["last_byte_ms"])),
+    _Column(heading="image\nfirst", cell=lambda arm: _seconds(arm["image"]["first_byte_ms"]), is_essential=False),
+    _Column(heading="image\nlast", cell=lambda arm: _seconds(arm["image"]["last_byte_ms"])),
+    _Column(heading="image\nbefore", cell=lambda arm: _kib(arm["image_bytes_before_script"])),
+    _Column(heading="of it\nneedless", cell=lambda arm: _kib(_of_oracle(arm, "inversion_bytes")), is_essential=False),
+    _Column(heading="wall\ntime", cell=lambda arm: f"{arm['wall_s']:.1f} s", is_essential=False),
+)
+"""Possible is the oracle's bound; late by, and of it needless: the inversion against it, in seconds and image bytes."""
+
+_WIDE = 120
+"""Columns of a terminal that all of them need."""
+
+
+def _about(seconds: float) -> str:
+    """A time in words, no finer than it is known."""
+    return f"{5 * ceil(seconds / 5)} s" if seconds < 90 else f"{ceil(seconds / 60)} min"

@@ -1,0 +1,173 @@
+"""What this machine can do: every part the lab needs, every fabric and shaper; why not, and the remedy."""
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version as package_version
+
+from experiments.errors import Unavailable
+from experiments.host.programs import (
+    BROWSER,
+    BROWSER_REMEDY,
+    DRIVER,
+    browser_version,
+    find,
+    lack_of,
+    lack_of_browser,
+    remedy_for,
+    server_version,
+    version,
+)
+from experiments.host.tuner_program import lack_of_compiler, lack_on_host
+from experiments.run.fabrics import FABRICS, Fabric
+from experiments.scenario.knobs import scenario_from
+from experiments.testbed.guest import kernel, kernel_source
+from experiments.testbed.guest.virtual import no_netem
+from proxy.server import Server, catalogue
+from proxy.tuner.compiler import REMEDY
+
+_CAPTURING = {"tcpdump": "tcpdump", "editcap": "wireshark-common", "tshark": "tshark"}
+"""Programs that CAPTURE=yes needs, and the last one its tests, with their packages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One capability. detail is its version or place; remedy is empty if it is present."""
+
+    name: str
+    present: bool
+    detail: str
+    remedy: str
+
+
+def _program(name: str, package: str, *version_words: str) -> list[Finding]:
+    path = find(name)
+    said = version(path, *version_words) if path else None
+    finding = Finding(
+        name=name,
+        present=path is not None,
+        detail=said or path or "not installed",
+        remedy="" if path else f"apt-get install {package}",
+    )
+    return [finding]
+
+
+def _server(server: Server) -> list[Finding]:
+    lack = lack_of(server)
+    said = server_version(server) or "unknown"
+    detail = f"{lack} is not installed" if lack else said
+    remedy = remedy_for(server) if lack else ""
+    return [Finding(name=server.name, present=lack is None, detail=detail, remedy=remedy)]
+
+
+def examine() -> list[Finding]:
+    """Every capability, in the order in which they build on each other.
+
+    Programs are asked side by side: on a slow machine one takes seconds to print its version.
+    """
+    questions: list[Callable[[], list[Finding]]] = [
+        partial(_program, "node", "nodejs", "--version"),
+        partial(_program, "tc", "iproute2", "-V"),
+        partial(_program, "ethtool", "ethtool", "--version"),
+        *(partial(_server, server) for server in catalogue().values()),
+        *(partial(_program, name, package, "--version") for name, package in _CAPTURING.items()),
+        _browser,
+        _tuner,
+        partial(_program, "gcc", "gcc", "--version"),
+        _guest,
+    ]
+    python = Finding(name="python", present=True, detail=sys.version.split()[0], remedy="")
+    with ThreadPoolExecutor(len(questions)) as pool:
+        answers = pool.map(lambda ask: ask(), questions)
+        return [python, *(finding for answer in answers for finding in answer)]
+
+
+def _browser() -> list[Finding]:
+    """What CLIENT=chromium is done by: the browser and what drives it."""
+    lack = lack_of_browser()
+    detail = f"{lack} is not installed" if lack else f"{browser_version()}, {DRIVER} {package_version(DRIVER)}"
+    return [Finding(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")]
+
+
+def _tuner() -> list[Finding]:
+    """What LOWAT=auto is done by; the guest's kernel takes what can be compiled, this machine's asks who comes."""
+    lack = lack_of_compiler()
+    compiled = Finding(
+        name="bpf compiler", present=lack is None, detail=lack or "it compiles", remedy="" if lack is None else REMEDY
+    )
+    lack = lack_on_host()
+    remedy = "" if lack is None else "run as root; in the guest, and with TUNER=userland, it is not needed"
+    return [compiled, Finding(name="bpf", present=lack is None, detail=lack or "this kernel takes it", remedy=remedy)]
+
+
+def _guest() -> list[Finding]:
+    record = kernel.record()
+    detail = "not built" if record is None else f"{_built(record)}; {_entry()}"
+    found = Finding(
+        name="guest kernel", present=record is not None, detail=detail, remedy="" if record else "make kernel"
+    )
+    lack = no_netem()
+    netem = Finding(
+        name="netem in guest",
+        present=lack is None,
+        detail=lack or "sch_netem",
+        remedy="" if lack is None else "make kernel",
+    )
+    return [found, netem]
+
+
+def _built(record: kernel.Record) -> str:
+    """A kernel in words: its version, and the changes of its source that are in force."""
+    words = [f"Linux {record.version}"]
+    if record.stands_in:
+        words.append(f"in place of {kernel_source.words(kernel_source.PINNED)}, which could not be had")
+    words.append(f"{len(record.changes)} changes in force ({', '.join(record.changes)})")
+    if record.lacking:
+        words.append(f"lacking, which costs time: {', '.join(record.lacking)}")
+    return "; ".join(words)
+
+
+def _entry() -> str:
+    """The way into the kernel in words, with what the slower one costs."""
+    reason = kernel.why_ptrace()
+    return "entered by seccomp" if reason is None else f"entered by ptrace, so runs take about twice as long: {reason}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way to make a link: a fabric and a shaper. reason and remedy are empty if it is usable."""
+
+    fabric: str
+    shaper: str
+    usable: bool
+    reason: str
+    remedy: str
+
+
+def ways() -> list[Way]:
+    """Every fabric with every shaper, the preferred ones first."""
+    return [way for fabric in FABRICS.values() for way in _ways(fabric)]
+
+
+def _ways(fabric: Fabric) -> list[Way]:
+    shapers = fabric.shapers()
+    try:
+        fabric.probe(scenario_from({}), None)
+    except Unavailable as error:
+        return [
+            Way(fabric=fabric.name, shaper=shaper, usable=False, reason=error.reason, remedy=error.remedy)
+            for shaper, _ in shapers
+        ]
+    stand_in = f"{' or '.join(shaper for shaper, lack in shapers if not lack)} stands in for it"
+    return [
+        Way(
+            fabric=fabric.name,
+            shaper=shaper,
+            usable=lack is None,
+            reason=lack or "",
+            remedy=stand_in if lack else "",
+        )
+        for shaper, lack in shapers
+    ]

@@ -1,0 +1,75 @@
+"""`priolab export`: an experiment's results into the files of a format, whole or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from analysis.exports.formats import FORMATS, File, lacking
+from analysis.exports.recording import album
+from analysis.files import write_all
+from analysis.journals import FolderError
+from analysis.load import load_experiment
+from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.host.home import pip_install
+
+_STEP = "exporting results"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """Files that are there now, and sentences about what is not in them."""
+
+    paths: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+def export(folder: Path, to: str, out: Path | None) -> Exported:
+    """Write a results folder in a format; into its `exports`, unless told where. Raises LabError.
+
+    out: a folder; or a file's name, for what is one file.
+    """
+    if to not in FORMATS:
+        raise ScenarioError("--to", to, ", ".join(FORMATS))
+    chosen = FORMATS[to]
+    if chosen.library and find_spec(chosen.library) is None:
+        remedy = f"run {pip_install(chosen.library)}"
+        raise Unavailable(f"--to {to}", f"{chosen.library} is not installed", remedy)
+    try:
+        recorded = album(load_experiment(folder))
+        files = chosen.files(recorded)
+    except FolderError as error:
+        raise StepFailed(_STEP, str(error)) from error
+    if not recorded.recordings:
+        raise StepFailed(_STEP, f"{folder}: no run is ok: {', '.join(recorded.left_out)}")
+    own = folder / "exports"
+    if out is None and own.is_symlink():
+        raise StepFailed(_STEP, f"{own} is a symlink, and leads elsewhere; name the place with --out")
+    paths = _places(files, own if out is None else out)
+    _write(files, paths)
+    notes = [f"left out: {name}" for name in recorded.left_out]
+    if chosen.samples:
+        notes += [
+            f"{name}: its folder is of format 1, without samples of socket and queue" for name in lacking(recorded)
+        ]
+    return Exported(paths=tuple(paths), notes=tuple(notes))
+
+
+def _places(files: Sequence[File], out: Path) -> list[Path]:
+    """Where each file goes."""
+    suffix = Path(files[0].name).suffix
+    if out.suffix != suffix or out.is_dir():
+        return [out / file.name for file in files]
+    if len(files) > 1:
+        raise ScenarioError("--out", str(out), f"a folder, for the {len(files)} files that there are")
+    return [out]
+
+
+def _write(files: Sequence[File], paths: Sequence[Path]) -> None:
+    """Each appears whole, and none before all have been written."""
+    try:
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_all({path: file.content for file, path in zip(files, paths, strict=True)})
+    except OSError as error:
+        raise StepFailed(_STEP, f"{error.filename or paths[0]} cannot be written: {error.strerror}") from error

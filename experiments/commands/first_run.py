@@ -1,0 +1,59 @@
+"""The first `make experiment` on a machine: its picture in real time, while nothing else runs, then the guest kernel.
+
+Compiling the kernel takes minutes; a run on real clocks takes one. So whoever is new sees a result first.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from experiments.commands.console import Report
+from experiments.errors import LabError, Unavailable
+from experiments.execution.invocation import request_from
+from experiments.execution.request import Request
+from experiments.host.machine import builds_guests
+from experiments.run.fabrics import AUTO
+from experiments.testbed.guest import kernel
+
+_REAL_TIME = "netns"
+_VIRTUAL = "virtual"
+
+
+@dataclass(frozen=True, kw_only=True)
+class First:
+    """An experiment as it is to be run now. builds_afterwards: the kernel is to be built once it has been shown."""
+
+    request: Request
+    builds_afterwards: bool
+
+
+def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None]) -> First:
+    """The experiment these words ask for, where the guest kernel may be missing. Raises LabError.
+
+    build: builds it; called here if the experiment can only be run in a guest.
+    """
+    fabric = words.get("FABRIC") or AUTO
+    if fabric not in (AUTO, _VIRTUAL) or not builds_guests() or kernel.is_built():
+        return First(request=request_from(words), builds_afterwards=False)
+    if fabric == AUTO:
+        try:
+            request = request_from({**words, "FABRIC": _REAL_TIME})
+        except Unavailable:
+            pass
+        else:
+            report.say("the guest kernel is not built yet, so this first experiment runs in real time, about a minute;")
+            report.say("then the kernel is built, and later experiments take seconds (FABRIC=netns asks for real time)")
+            manner = replace(
+                request.manner, fabric_reason=f"{request.manner.fabric.merit}; the guest kernel is not built"
+            )
+            return First(request=replace(request, manner=manner), builds_afterwards=True)
+    build()
+    return First(request=request_from(words), builds_afterwards=False)
+
+
+def build_afterwards(report: Report, build: Callable[[], None]) -> None:
+    """Build the kernel for later experiments. A failure is told; the experiment that was asked for is done."""
+    report.say("building the guest kernel for later experiments; the results above are complete, Ctrl-C does no harm")
+    try:
+        build()
+    except LabError as error:
+        report.complain(f"{error}; later experiments run in real time until `make kernel` succeeds")

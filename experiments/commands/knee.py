@@ -1,0 +1,67 @@
+"""`priolab knee`: what a sweep says: tables and sentences on the terminal, picture and tables in its folder."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from analysis.journals import FolderError
+from analysis.sweeps import table
+from analysis.sweeps.folder import Sweep, load_sweep
+from analysis.sweeps.summary import summarize
+from experiments.commands.console import Report
+from experiments.errors import StepFailed
+from experiments.results.run_folder import write_document
+
+_STEP = "finding the knee"
+_TABLES = {"knee.md": table.markdown, "knee.csv": table.networks_csv, "knee-values.csv": table.values_csv}
+
+
+def register(commands: Any, add_folder: Callable[..., None], folder: Callable[[argparse.Namespace], Path]) -> None:
+    """Add the command. add_folder: adds the arguments that name a results folder; folder: the one that was named."""
+    parser = commands.add_parser("knee", help="which LOWAT a sweep recommends, and why", allow_abbrev=False)
+    add_folder(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
+    parser.set_defaults(do=lambda options, report: show(folder(options), report, as_json=options.json))
+
+
+def show(path: Path, report: Report, *, as_json: bool = False) -> int:
+    """Say what the sweep in a folder says, and leave it there as files whose names begin with knee; the exit code.
+
+    as_json: print the summary and nothing else, and write nothing. It is 1 if a run is missing or not ok. Raises
+    StepFailed if the folder is no sweep's, or cannot be written.
+    """
+    try:
+        sweep = load_sweep(path)
+        summary = summarize(sweep)
+        if as_json:
+            report.document(summary)
+        else:
+            _tell(summary, report)
+            report.figures(_draw(sweep), path)
+            for name, make in _TABLES.items():
+                write_document(path / name, make(summary).encode(), _STEP)
+    except (FolderError, OSError) as error:
+        raise StepFailed(_STEP, str(error)) from error
+    return 1 if summary["runs"]["troubles"] else 0
+
+
+def _draw(sweep: Sweep) -> list[Path]:
+    from analysis.figures import knee  # half a second of imports that only a figure needs
+
+    return knee.save(sweep)
+
+
+def _tell(summary: Mapping[str, Any], report: Report) -> None:
+    networks = summary["networks"]
+    overview = table.of_networks(summary) if len(networks) > 1 else table.of_values(networks[0])
+    report.table(overview.head, overview.rows)
+    for network in networks:
+        report.say(f"\n{network['network']}", "bold")
+        for sentence in table.sentences(network):
+            report.say(f"  {sentence}")
+    if judged := table.of_auto(summary):
+        report.say("")
+        report.table(judged.head, judged.rows)
+    for note in table.notes(summary):
+        report.say(f"note: {note}", "yellow")

@@ -1,0 +1,471 @@
+"""`priolab probe`: a server that is already there, asked in which order it sends when nothing is in its way.
+
+Rules:
+1. Two large resources are requested on one connection and parked on the client's window, which is then opened bit by
+   bit, as in the probes of docs/matrix.md: whose bytes come is the server's choice, and only order is read.
+2. In every dialect both are asked for in turn: only what that changes is an answer.
+3. Connections are made to one address, eight at a time, and no more than are announced, but for one that measures the
+   round trip. Each is left as soon as the order has been seen.
+4. A dialect in which the server breaks off is an answer, too.
+5. One deadline holds for the whole command: half a minute. Where a server is so far away that honest answers would
+   take longer, it is half as long again as those, five minutes at most. When it comes, what was seen is shown, what was
+   not seen is named, and the command fails.
+6. What a client notes down is removed once it has been read, and when the command ends, be it by kill -9.
+"""
+
+import argparse
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from analysis.journals import ClientEvent, read_lines
+from analysis.matrix.cells import OwnOrder, own_order, reading
+from analysis.probe import Probe, probe_of
+from client import dialects
+from client.dialects import Dialect
+from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Steps, maps_plan
+from client.priorities import IMAGE, SCRIPT, First, Priorities
+from client.transport import Deadline, TransportFailed
+from client.valve import MOST_STEPS
+from experiments.commands.console import Report
+from experiments.errors import ScenarioError, StepFailed, TimedOut
+from experiments.execution import keeper
+from experiments.host.processes import Process, module, program_environment
+from experiments.scenario.knobs import KNOBS
+from netem import units
+
+_STEP = "probing"
+_CONNECT_S = 20.0
+_SLACK_NS = 60 * 10**9
+_LONGEST_PAUSE_NS = 10**10
+_AUTO = "auto"
+_LEAST_DEADLINE_NS = 30 * 10**9
+_MOST_AUTO_NS = 300 * 10**9
+_AT_ONCE = 8
+_LOOK_S = 0.2
+_MORE_TIME = "--deadline gives more time"
+_DOUBT_STEPS = 1.5
+"""A share may be off by so many steps: on a real clock a server may have nothing ready when the window is opened."""
+_MS_NS = 10**6
+_HTTPS = 443
+_FORMAT = 1
+_AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
+"""What may stand in a path or a query (RFC 3986, 2.2 and 2.4); letters, digits and a few more may anyhow."""
+_NAMES = (IMAGE, SCRIPT)
+"""What the two are in a plan: nothing is asked of the one, or of the other."""
+_SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+_MEANING = (
+    "strict: who is asked for has 98 % of the window or more; proportional: more of it than if the other is asked for;"
+    " ignored: it makes no difference; contrary: less."
+)
+
+
+def add_to(commands: Any) -> None:
+    """The command and its words; commands: what argparse's add_subparsers gave."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "probe", help="in which order a running server sends, in every dialect", allow_abbrev=False
+    )
+    parser.add_argument("url", help=f"https://HOST[:PORT]/PATH, of {PROBE_LEAST_BYTES // 1024} KiB at least")
+    parser.add_argument("second", nargs="?", help="another of the same server (the same once more)")
+    parser.add_argument("--dialect", metavar="A,B", help=f"some of those of DIALECT ({','.join(dialects.TRIED)})")
+    parser.add_argument("--connect", metavar="HOST[:PORT]", help="where to connect to, whatever the URL says")
+    parser.add_argument("--ca", type=Path, metavar="FILE", help="trust this authority alone (the system's)")
+    parser.add_argument("--pause", metavar="TIME", help="quiet before the window is opened further (by the round trip)")
+    parser.add_argument(
+        "--deadline", metavar="TIME", default=_AUTO, help="longest time for the whole command (30s; more if far away)"
+    )
+    parser.add_argument("--json", action="store_true", help="print a document instead of a table")
+    parser.set_defaults(do=probe)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Target:
+    """paths: of what is requested first and second. ca: the file with the authorities that are trusted."""
+
+    host: str
+    authority: str
+    address: str
+    port: int
+    paths: tuple[str, str]
+    ca: Path
+    steps: Steps
+
+    def plan(self, question: "_Question") -> Plan:
+        """Image and script are what is requested first and second, unless `first` turns them round."""
+        return maps_plan(
+            address=self.address,
+            port=self.port,
+            server_name=self.host,
+            authority=self.authority,
+            priorities=question.priorities,
+            dialect=question.dialect,
+            first=question.first,
+            paths=dict(zip(_NAMES, self.paths, strict=True)),
+            reloads=0,
+            window_bytes=PROBE_LEAST_BYTES,
+            steps=self.steps,
+            load_deadline_ns=_SLACK_NS + 2 * MOST_STEPS * self.steps.quiet_ns,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """What one connection asks."""
+
+    dialect: Dialect = dialects.PLAIN
+    priorities: Priorities = Priorities.NONE
+    first: First = First.IMAGE
+
+
+_UNASKED = (_Question(), _Question(first=First.SCRIPT))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """In one dialect. shares: the second's part of the window, if it is asked for and if the first is; doubt: what
+    they may be off by. refusal: why there is none; without both, it was not seen before the deadline.
+    """
+
+    shares: tuple[float, float] | None = None
+    doubt: float = 0.0
+    refusal: str | None = None
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether there was time for it."""
+        return self.shares is not None or self.refusal is not None
+
+    @property
+    def word(self) -> str:
+        """What it is called."""
+        if self.shares:
+            return str(reading(*self.shares, doubt=self.doubt))
+        return "refused" if self.is_seen else "not seen"
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        if self.shares is None:
+            return {"reading": None, "refusal": self.refusal}
+        return {"reading": self.word, "second_share": dict(zip(("asked", "swapped"), self.shares, strict=True))}
+
+    def row(self, dialect: str) -> tuple[str, ...]:
+        """For people."""
+        if self.shares is None:
+            return dialect, self.word, self.refusal or "", ""
+        return dialect, self.word, f"{self.shares[0]:.0%}", f"{1 - self.shares[1]:.0%}"
+
+
+def probe(options: argparse.Namespace, report: Report) -> int:
+    """Ask, and tell. Raises ScenarioError, StepFailed."""
+    began_ns = time.monotonic_ns()
+    given = options.deadline != _AUTO
+    limit_ns = _time_ns("--deadline", options.deadline, "100ms", "86400s") if given else _LEAST_DEADLINE_NS
+    named = _dialects(options.dialect)
+    try:
+        target, round_trip_ns = _target(options, Deadline(began_ns + limit_ns, "a probe"))
+    except TransportFailed:
+        where = options.connect or urlsplit(options.url).netloc
+        raise TimedOut(_STEP, f"reaching {where}", limit_ns / 10**9, _MORE_TIME) from None
+    questions = [*_UNASKED, *(question for dialect in named for question in _asked(dialect))]
+    if not given:
+        honest_ns = ceil(len(questions) / _AT_ONCE) * MOST_STEPS * (target.steps.quiet_ns + round_trip_ns)
+        limit_ns = max(limit_ns, min(honest_ns * 3 // 2 // 10**9 * 10**9, _MOST_AUTO_NS))
+    beside = Report(aside=True) if options.json else report
+    beside.say(
+        f"{len(questions)} probes of {target.host} ({target.address}), {_AT_ONCE} at a time:"
+        f" {STEPS.size_bytes // 1024} KiB more of the window after {units.format_time(target.steps.quiet_ns)} of quiet;"
+        f" all within {limit_ns / 10**9:g} s"
+    )
+    unasked: tuple[float, float] | None = None
+    answers = {str(dialect): _Answer() for dialect in named}
+    with _seeing(questions, target, Deadline(began_ns + limit_ns, "a probe"), beside) as seen:
+        with suppress(TransportFailed):  # the deadline has come
+            one, other = (seen(question).script_share for question in _UNASKED)
+            unasked = one, other
+        for dialect in named:
+            with suppress(TransportFailed):
+                answers[str(dialect)] = _answer(dialect, seen)
+    missing = [] if unasked else ["the server's own order"]
+    missing += [dialect for dialect, answer in answers.items() if not answer.is_seen]
+    if options.json:
+        report.document(_document(target, unasked, answers))
+    else:
+        _show(report, unasked, answers)
+    if missing:
+        what = f"{len(questions)} probes"
+        raise TimedOut(_STEP, what, limit_ns / 10**9, f"not seen: {', '.join(missing)}; {_MORE_TIME}")
+    return 0
+
+
+@contextmanager
+def _seeing(
+    questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
+) -> Iterator[Callable[[_Question], Probe]]:
+    """Asks all; what it gives waits for what came of one, and raises what `_probe` raises."""
+    done, over = 0, threading.Event()
+    with (
+        report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
+        _kept_room() as room,
+        ThreadPoolExecutor(_AT_ONCE) as threads,
+    ):
+
+        def ask(question: _Question) -> Probe:
+            with tempfile.TemporaryDirectory(dir=room) as folder:
+                return _probe(question, target, Path(folder), deadline, over)
+
+        asked = {question: threads.submit(ask, question) for question in questions}
+
+        def seen(question: _Question) -> Probe:
+            nonlocal done
+            found = asked[question].result()
+            done = sum(each.done() for each in asked.values())
+            tick()
+            return found
+
+        try:
+            yield seen
+        finally:
+            over.set()
+            threads.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _kept_room() -> Iterator[Path]:
+    """A folder. Its keeper removes it when the pipe to this process closes, however this process ends."""
+    with tempfile.TemporaryDirectory(prefix="priolab-probe-") as room:
+        command = [sys.executable, "-I", "-S", str(keeper.__file__), room, "any", "sleep", "infinity"]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
+        ):
+            yield Path(room)
+
+
+def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:
+    """For people."""
+    head = ("dialect", "", "the second's part if asked for", "the first's part if asked for")
+    report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
+    if unasked:
+        report.say(
+            f"Nothing asked: {_own_order(*unasked)}; what is requested second has {unasked[0]:.0%} of the window,"
+            f" {1 - unasked[1]:.0%} if the two are requested the other way round."
+        )
+    else:
+        report.say("Nothing asked: not seen.")
+    report.say(_MEANING)
+
+
+def _asked(dialect: Dialect) -> list[_Question]:
+    """The second, and then the first, to come first."""
+    return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
+
+
+def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
+    try:
+        asked, swapped = map(seen, _asked(dialect))
+    except StepFailed as error:
+        return _Answer(refusal=error.reason)
+    doubt = _DOUBT_STEPS / min(asked.steps, swapped.steps)
+    return _Answer(shares=(round(asked.script_share, 4), round(swapped.script_share, 4)), doubt=doubt)
+
+
+def _own_order(unasked: float, turned: float) -> str:
+    """In words in which nothing is called a script."""
+    if own_order(1 - unasked, 1 - turned) is OwnOrder.SCRIPT_FIRST:
+        return "the first URL before the second, whichever is requested first"
+    if (found := own_order(unasked, turned)) is OwnOrder.SCRIPT_FIRST:
+        return "the second URL before the first, whichever is requested first"
+    return found
+
+
+def _document(target: _Target, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> Any:
+    """docs/results.md describes it."""
+    return {
+        "format": _FORMAT,
+        "host": target.host,
+        "address": target.address,
+        "port": target.port,
+        "paths": target.paths,
+        "unasked": unasked
+        and {
+            "own_order": _own_order(*unasked),
+            "second_share": {"requested_second": round(unasked[0], 4), "requested_first": round(unasked[1], 4)},
+        },
+        "dialects": {dialect: answer.document() for dialect, answer in answers.items()},
+    }
+
+
+def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
+    """What one connection saw. Raises StepFailed, and TransportFailed when the deadline has come or it is `over`."""
+    plan = folder / "plan.json"
+    plan.write_text(target.plan(question).to_json())
+    command = (*module("client"), str(plan), str(target.ca), str(folder))
+    with Process(_STEP, command, folder / "output.log") as client:
+        while not client.wait(min(_LOOK_S, deadline.remaining_s())):
+            if over.is_set():
+                raise TransportFailed("nobody waits for it any more")
+        try:
+            client.check_success()
+        except StepFailed as error:  # its log goes with the folder
+            raise StepFailed(_STEP, _in_its_words(error.reason, target)) from None
+    events = read_lines(folder / "events.jsonl", ClientEvent)
+    for resource, path in zip(_NAMES, target.paths, strict=True):
+        own = [event for event in events if event.resource == resource]
+        size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
+        if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
+            raise StepFailed(_STEP, f"{path} has {size} bytes; a probe needs {PROBE_LEAST_BYTES} at least")
+    found = probe_of(events)
+    if found is None:
+        raise StepFailed(_STEP, "the server sent nothing when the window was opened")
+    return found
+
+
+def _in_its_words(reason: str, target: _Target) -> str:
+    """A plan's names are image and script; those who asked know paths."""
+    paths = dict(zip(_NAMES, target.paths, strict=True))
+    reason = reason.removeprefix("load 1 of 1: ").partition("; unfinished: ")[0]
+    return re.sub(rf"(answered|stream of) ({'|'.join(_NAMES)})\b", lambda said: f"{said[1]} {paths[said[2]]}", reason)
+
+
+def _dialects(text: str | None) -> list[Dialect]:
+    """Each once, in the order in which they were asked for. Raises ScenarioError."""
+    words = dialects.TRIED if text is None else text.split(",")
+    try:
+        return list(dict.fromkeys(dialects.parse(word.strip()) for word in words))
+    except ValueError:
+        raise ScenarioError(
+            "--dialect", str(text), f"{KNOBS['DIALECT'].allowed}; several with commas between"
+        ) from None
+
+
+def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, int]:
+    """What the words mean, and the round trip in ns, for which a connection is made.
+
+    Raises ScenarioError, StepFailed, and TransportFailed when the deadline has come.
+    """
+    one = _url("url", options.url)
+    two = _url("second", options.second) if options.second else one
+    if one[:2] != two[:2]:
+        raise ScenarioError("second", options.second, "a URL of the same server and port")
+    host, port, path = one
+    to_host, to_port = _address(options.connect) if options.connect else (host, None)
+    ca = _authorities(options.ca)
+    given_pause_ns = _time_ns("--pause", options.pause, "1ms", "10s") if options.pause else None
+    address, round_trip_ns = _reached(to_host, to_port or port, deadline)
+    pause_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * (round_trip_ns // _MS_NS) * _MS_NS)
+    target = _Target(
+        host=host,
+        authority=urlsplit(options.url).netloc,
+        address=address,
+        port=to_port or port,
+        paths=(path, two[2]),
+        ca=ca,
+        steps=Steps(size_bytes=STEPS.size_bytes, quiet_ns=given_pause_ns or pause_ns, leave=True),
+    )
+    return target, round_trip_ns
+
+
+def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
+    """As getaddrinfo gives them. It cannot be interrupted: a thread waits for it, and is left behind.
+
+    Raises OSError, UnicodeError, and TransportFailed when the deadline has come.
+    """
+    found: Future[Sequence[Any]] = Future()
+
+    def look_up() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.set_exception(error)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    wait([found], deadline.remaining_s())
+    deadline.remaining_s()
+    return found.result()
+
+
+def _reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
+    """The first of its addresses that answers, and how long the handshake took in ns.
+
+    Raises StepFailed, and TransportFailed when the deadline has come.
+    """
+    trouble: Exception = OSError("it has no address")
+    try:
+        found = _addresses(host, port, deadline)
+    except (OSError, UnicodeError) as error:
+        found, trouble = [], error
+    for family, kind, _, _, address in found:
+        began_ns = time.monotonic_ns()
+        try:
+            with socket.socket(family, kind) as connection:
+                connection.settimeout(min(_CONNECT_S, deadline.remaining_s()))
+                connection.connect(address)
+        except OSError as error:
+            trouble = error
+        else:
+            return str(address[0]), time.monotonic_ns() - began_ns
+    deadline.remaining_s()
+    raise StepFailed(_STEP, f"cannot connect to {host}:{port}: {trouble}") from trouble
+
+
+def _url(where: str, text: str) -> tuple[str, int, str]:
+    """Host, port, and the path with its query. Raises ScenarioError."""
+    wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH")
+    try:
+        parts = urlsplit(text)
+        port = parts.port or _HTTPS
+    except ValueError:
+        raise wrong from None
+    if parts.scheme != "https" or parts.hostname is None or parts.username is not None:
+        raise wrong
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return parts.hostname, port, quote(path, safe=_AS_THEY_ARE)
+
+
+def _address(text: str) -> tuple[str, int | None]:
+    """Raises ScenarioError."""
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host is None or parts.netloc != text:
+        raise ScenarioError("--connect", text, "HOST[:PORT]")
+    return host, port
+
+
+def _time_ns(where: str, text: str, least: str, most: str) -> int:
+    """A time between these. Raises ScenarioError."""
+    try:
+        time_ns = units.parse_time_ns(text)
+        if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):
+            return time_ns
+    except ValueError:
+        pass
+    raise ScenarioError(where, text, f"a time from {least} to {most}")
+
+
+def _authorities(given: Path | None) -> Path:
+    """A file of certificates. Raises ScenarioError."""
+    if given is not None:
+        try:
+            ssl.create_default_context(cafile=str(given))
+        except OSError as error:  # ssl.SSLError is one
+            raise ScenarioError("--ca", str(given), f"a file of certificates in PEM ({error.strerror})") from error
+        return given
+    for file in (ssl.get_default_verify_paths().cafile, *_SYSTEMS):
+        if file and Path(file).is_file():
+            return Path(file)
+    raise ScenarioError("--ca", "", "a file of certificates; none of this system's was found")

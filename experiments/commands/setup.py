@@ -1,0 +1,215 @@
+"""The set-up, carried out: it says what it does, and does nothing that is already done.
+
+    experiments/host/setup.sh [PART]         in a checkout, before there is a Python environment; knobs come from make
+    priolab setup [PART] [KNOB=VALUE]   anywhere
+
+0 done; 1 it cannot be, in one line for each cause; 2 bad input; 128 and the signal's number if interrupted.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.errors import LabError, StepFailed
+from experiments.host import apt, machine, npm
+from experiments.host.home import ROOT, is_clone
+from experiments.host.interruption import Interrupted, raise_interrupted
+from experiments.host.machine import Machine, Rights
+from experiments.host.packages import Want, npm_servers, wants_of
+from experiments.host.python_environment import CannotMake, Environment, extras, install_all, lacks_extra, lacks_venv
+from experiments.host.setup_plan import Plan, decide, remedy
+from experiments.host.setup_request import Asked, Part, asked_by, words_in
+from experiments.testbed.guest import kernel
+from proxy.server import catalogue
+
+_BAD_INPUT = 2
+_MAKE_VARIABLE = "PRIOLAB_KNOBS"
+
+
+class _Refused(Exception):
+    """It ends here; the lines say why."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = lines
+        super().__init__("\n".join(lines))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of setup.sh; the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    raise_interrupted()
+    try:
+        words += words_in(os.environ.get(_MAKE_VARIABLE, ""))
+    except ValueError as error:
+        complain(f"make: {error}; words are NAME=VALUE")
+        return _BAD_INPUT
+    try:
+        return set_up(words, makes_environment=True)
+    except Interrupted as interruption:
+        complain(f"interrupted by {interruption.name}; what was complete is kept, and the same command goes on")
+        return interruption.code
+
+
+def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
+    """See to what these words, a part's name and knobs NAME=VALUE, need of the machine; the exit code.
+
+    makes_environment: whether the Python environment of this checkout is a part of it.
+    """
+    names = [word for word in words if "=" not in word]
+    if len(names) > 1 or any(name not in list(Part) for name in names):
+        complain(f"PART={' '.join(names)} is not allowed; allowed: one of {', '.join(Part)}")
+        return _BAD_INPUT
+    part = Part(names[0]) if names else Part.EVERYTHING
+    if part in (Part.TEST, Part.LINT) and not is_clone():
+        complain(f"PART={part} needs a clone of the lab, and `make setup-{part}` there")
+        return 1
+    environment = Environment(ROOT) if makes_environment else None
+    try:
+        _carry_out(asked_by(part, [word for word in words if "=" in word], ROOT), environment)
+    except _Refused as refusal:
+        for line in refusal.lines:
+            complain(line)
+        return 1
+    except (CannotMake, LabError) as error:
+        complain(str(error))
+        return 1
+    return 0
+
+
+def _carry_out(asked: Asked, environment: Environment | None) -> None:
+    """Packages, Python's environment, packages of npm, the guest kernel: each builds on those before it."""
+    needs_kernel = asked.in_guests and _lacks_kernel()
+    builds_kernel = needs_kernel and asked.part is not Part.EXPERIMENT  # `priolab run` does, when it is due
+    _install(asked, environment, builds_kernel=needs_kernel)
+    if environment is not None:
+        install_all(environment, extras(asked), say)
+    else:
+        _look_for_extras(asked)
+    _install_from_npm(asked)
+    if builds_kernel:
+        _build_kernel(environment.python if environment else Path(sys.executable))
+
+
+def _look_for_extras(asked: Asked) -> None:
+    """An environment that somebody else made is theirs: they are told how to have more in it."""
+    for extra, what in extras(asked):
+        if lack := lacks_extra(extra):
+            how = f"have {what} installed with the lab, as by `pipx install --force '.[{extra}]'` in a clone"
+            raise _Refused(f"{lack} is not in this Python environment; {how}")
+
+
+def _install(asked: Asked, environment: Environment | None, *, builds_kernel: bool) -> None:
+    needs_kernel = builds_kernel or (asked.part is Part.ENVIRONMENT and _lacks_kernel())
+    wants = wants_of(asked, catalogue(), kernel_built=not needs_kernel, families=machine.distribution().families)
+    lacking = machine.lacking(wants)
+    if environment and environment.is_to_be_made and (package := lacks_venv()):
+        lacking = (*lacking, Want(packages=(package,), makes_environment=True))
+    facts = machine.look(lacks_something=bool(lacking))
+    installer = apt.Installer(facts.rights)
+    plan = _plan(asked, facts, lacking, installer, builds_kernel=builds_kernel)
+    for note in plan.notes:
+        complain(f"note: {note}")
+    if plan.refusals:
+        raise _Refused(*plan.refusals)
+    if plan.install or plan.trials:
+        _have_installed(plan, installer)
+        if still := [want for want in machine.lacking(wants) if want.needed]:
+            what = " or ".join(still[0].programs or still[0].files)
+            raise _Refused(f"apt-get installed {' '.join(still[0].packages)}, and yet there is no {what}")
+    if running := [program for program in dict.fromkeys(plan.services) if machine.find(program)]:
+        names = " ".join(running)
+        say(f"installed and not running; Debian would start at the next boot: {names} (systemctl disable {names})")
+
+
+def _plan(
+    asked: Asked, facts: Machine, lacking: Sequence[Want], installer: apt.Installer, *, builds_kernel: bool
+) -> Plan:
+    """Decides; where the distribution seems to lack what is needed, once more with lists of packages that are new."""
+    concerned = [want for want in lacking if want.makes_environment or asked.part is not Part.ENVIRONMENT]
+    packages = list(dict.fromkeys(package for want in concerned for package in want.packages))
+    may_install = facts.has_apt and facts.rights is not Rights.NONE
+    if packages and may_install and not apt.knows_packages():
+        installer.update()
+    known = apt.obtainable(packages)
+    needed = [package for want in concerned if want.needed for package in want.packages]
+    if may_install and not all(known.get(package, True) for package in needed):
+        installer.update()
+        known = apt.obtainable(packages)
+    return decide(asked, facts, lacking, known, builds_kernel=builds_kernel)
+
+
+def _have_installed(plan: Plan, installer: apt.Installer) -> None:
+    try:
+        with installer.at_work():
+            installer.update()
+            if plan.install:
+                say(f"installing {' '.join(plan.install)}")
+                installer.install(plan.install)
+            for trial in plan.trials:
+                say(f"installing {' '.join(trial.packages)}")
+                try:
+                    installer.install(trial.packages)
+                except apt.CannotInstall as error:
+                    complain(f"note: apt-get failed: {error}; without, {trial.without}")
+    except apt.CannotInstall as error:
+        raise _Refused(f"apt-get failed: {error}") from error
+
+
+def _install_from_npm(asked: Asked) -> None:
+    if asked.part is Part.ENVIRONMENT:
+        return
+    servers = catalogue()
+    for server in npm_servers(asked, servers, needed=True):
+        npm.install(server)
+    absent: set[Path | None] = set()
+    for server in npm_servers(asked, servers, needed=False):
+        if server.npm in absent:  # two servers may be made of the same
+            continue
+        try:
+            npm.install(server)
+        except StepFailed as error:
+            absent.add(server.npm)
+            complain(f"npm: {error}")
+            complain(f"note: without, there is no SERVER={server.name}")
+            _hint_at_npm()
+    page = ROOT / "tests" / "page"
+    if asked.part in (Part.TEST, Part.LINT) and page.is_dir():
+        try:
+            npm.install_for(page, f"{page} asks for")
+        except StepFailed as error:
+            complain(f"npm: {error}")
+            complain("note: without, the demo's page is not checked")
+
+
+def _hint_at_npm() -> None:
+    if machine.find("npm") is None:
+        complain(f"note: {remedy(['npm'], machine.look(lacks_something=True))}")
+
+
+def _build_kernel(python: Path) -> None:
+    """The one call at the end; a process of its own, because it draws with what the environment holds."""
+    command = [str(python), "-P", "-m", "experiments", "kernel", "--quiet-if-present"]
+    with subprocess.Popen(command, cwd=ROOT) as building:
+        try:
+            code = building.wait()
+        except BaseException:
+            building.terminate()
+            raise
+    if code != 0:
+        raise _Refused
+
+
+def _lacks_kernel() -> bool:
+    return machine.builds_guests() and not kernel.is_built()
+
+
+def say(text: str) -> None:
+    """One line for whoever watches."""
+    print(f"setup: {text}", flush=True)
+
+
+def complain(text: str) -> None:
+    """One line on standard error."""
+    print(f"setup: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,178 @@
+"""`priolab tune`: the tuner outside the lab, beside a server that knows nothing of it, until it is told to stop."""
+
+import argparse
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from experiments.commands.console import Report
+from experiments.commands.tuner_log import Lines, TunerLog, complain, teller
+from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.host.cache import cache_folder
+from experiments.scenario.knobs import KNOBS, whole
+from netem import control, units
+from proxy.tuner import compiler
+from proxy.tuner.caution import Caution
+from proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
+from proxy.tuner.in_kernel import InKernel
+from proxy.tuner.journal import Decision
+from proxy.tuner.law import CEILING_BYTES, FLOOR_BYTES, TARGET_NS, Aim
+from proxy.tuner.namespaces import Sysctls
+from proxy.tuner.tuner import CannotTune, Note, Say, Tuner
+from proxy.tuner.userland import Userland
+
+_WHAT = "priolab tune"
+_STEP = "tuning"
+_PORT_MOST = 65535
+_CEILING_MOST = 2**31 - 1
+_PID_MOST = 2**22
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NEVER_NS = 2**63
+_T = TypeVar("_T")
+_Make = Callable[[Note, Say], Tuner]
+
+
+def add_to(commands: Any) -> None:
+    """The command and its words; commands: what argparse's add_subparsers gave."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "tune", help="set TCP_NOTSENT_LOWAT of a running server's connections", allow_abbrev=False
+    )
+    whose = parser.add_mutually_exclusive_group(required=True)
+    whose.add_argument("--cgroup", type=Path, help="in the kernel, what a cgroup's servers accept from now on (root)")
+    whose.add_argument("--pid", help="from outside, what a process and its descendants have accepted")
+    parser.add_argument(
+        "--target-delay", default=f"{TARGET_NS // 10**6}ms", metavar="TIME", help="of unsent bytes, at most (50ms)"
+    )
+    parser.add_argument("--floor", default=str(FLOOR_BYTES), metavar="BYTES", help=f"never less ({FLOOR_BYTES})")
+    parser.add_argument(
+        "--ceiling",
+        metavar="BYTES",
+        help=f"never more; without it {CEILING_BYTES}, and the sysctl tcp_notsent_lowat of the connection's namespace",
+    )
+    parser.add_argument("--port", help="only connections to this port of the server's")
+    parser.add_argument("--dry-run", action="store_true", help="decide, and set nothing")
+    parser.add_argument("--restore", action="store_true", help="at the end, give open connections what they had before")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="append decisions as JSON lines; SIGHUP opens it again"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no lines about connections on standard output")
+    parser.set_defaults(do=tune)
+
+
+def tune(options: argparse.Namespace, report: Report) -> int:
+    """Until SIGINT or SIGTERM; or SIGHUP, if it has no log. Raises ScenarioError, Unavailable, StepFailed."""
+    target = KNOBS["TARGET_DELAY"]
+    target_ns = _parsed("--target-delay", options.target_delay, target.parse, target.allowed)
+    floor_bytes = _parsed("--floor", options.floor, whole(1, CEILING_BYTES), f"1 to {CEILING_BYTES} bytes")
+    aim = Aim(target_us=target_ns // 1000, floor_bytes=floor_bytes, ceiling_bytes=_ceiling(options, floor_bytes))
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    say = teller(report)
+    restored: list[int] = []
+    with _explained(options):
+        make = _checked(options, aim)
+    with ExitStack() as stack:
+        told = stack.enter_context(control.signals(heard))
+        log = stack.enter_context(_log(options.log, partial(complain, report))) if options.log else None
+        lines = Lines((lambda _: None) if options.quiet else say)
+
+        def note(decision: Decision) -> None:
+            if log:
+                log.note(decision)
+            lines.note(decision)
+
+        with ExitStack() as at_work:
+            with _explained(options):
+                tuner = at_work.enter_context(make(note, say))
+            if options.restore:
+                at_work.callback(lambda: restored.append(tuner.restore()))
+            where = f"cgroup {options.cgroup}" if options.cgroup else f"process {options.pid}"
+            say(f"tuning {where} ({tuner.kind}); target {units.format_time(target_ns)}; Ctrl-C ends it")
+            _work(tuner, told, log, lines)
+        lines.look(_NEVER_NS)
+    say(f"stopped; {f'values put back: {restored[0]}' if restored else 'connections keep what they have'}")
+    return 0
+
+
+def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, lines: Lines) -> None:
+    """Until it is told to end. A handler of Python's that wakes a thread may be run while that holds what it needs."""
+    waited_for = [told.fileno()] if tuner.readable is None else [told.fileno(), tuner.readable]
+    try:
+        while True:
+            next_ns = tuner.look(time.monotonic_ns())
+            next_ns = min(next_ns, lines.look(time.monotonic_ns()))
+            wait_s = max(0, next_ns - time.monotonic_ns()) / 10**9
+            if told.fileno() not in select.select(waited_for, [], [], wait_s)[0]:
+                continue
+            if log is None or set(told.recv(len(_SIGNALS))) != {signal.SIGHUP}:
+                return
+            log.reopen()
+    except CannotTune as error:
+        raise StepFailed(_STEP, str(error)) from error
+
+
+def _ceiling(options: argparse.Namespace, floor_bytes: int) -> int:
+    if options.ceiling is None:
+        return CEILING_BYTES
+    allowed = f"{floor_bytes} (the floor) to {_CEILING_MOST} bytes"
+    return _parsed("--ceiling", options.ceiling, whole(floor_bytes, _CEILING_MOST), allowed)
+
+
+def _parsed(word: str, text: str, parse: Callable[[str], _T], allowed: str) -> _T:
+    try:
+        return parse(text)
+    except ValueError:
+        raise ScenarioError(word, text, allowed) from None
+
+
+def _log(path: Path, say: Say) -> TunerLog:
+    try:
+        return TunerLog(path, say)
+    except OSError as error:
+        raise StepFailed(_STEP, f"{path} cannot be written: {error.strerror}") from error
+
+
+def _checked(options: argparse.Namespace, aim: Aim) -> _Make:
+    """What makes the tuner, all being looked into that can be before. Raises CannotTune, ScenarioError, StepFailed."""
+    port = None
+    if options.port is not None:
+        port = _parsed("--port", options.port, whole(1, _PORT_MOST), f"1 to {_PORT_MOST}")
+    dry_run, sysctls = options.dry_run, None if options.ceiling else Sysctls()
+    if options.pid is not None:
+        pid = _parsed("--pid", options.pid, whole(1, _PID_MOST), f"1 to {_PID_MOST}")
+        beside = Caution(claim=claimed_process, sysctls=sysctls)
+        with Userland(pid, aim, lambda _: None, caution=beside):
+            return lambda note, _: Userland(pid, aim, note, port=port, dry_run=dry_run, caution=beside)
+    _check_cgroup(options.cgroup)
+    program = compiler.compiled(cache_folder())
+    within = Caution(claim=claimed_cgroup, sysctls=sysctls)
+    return lambda note, say: InKernel(
+        program, options.cgroup, aim, note, say, port=port, dry_run=dry_run, caution=within
+    )
+
+
+def _check_cgroup(cgroup: Path) -> None:
+    try:
+        (cgroup / "cgroup.controllers").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        allowed = "a folder of a cgroup2 hierarchy, as `find / -name cgroup.controllers` shows them"
+        raise ScenarioError("--cgroup", str(cgroup), allowed) from None
+    except OSError as error:
+        raise StepFailed(_STEP, f"{cgroup}: {error.strerror}") from error
+
+
+@contextmanager
+def _explained(options: argparse.Namespace) -> Iterator[None]:
+    try:
+        yield
+    except CannotTune as error:
+        if options.pid is not None or isinstance(error, Claimed):
+            remedy = error.remedy or "use --cgroup"
+        else:
+            remedy = ", or ".join(filter(None, (error.remedy, "use --pid for a server of your own")))
+        raise Unavailable(_WHAT, str(error), remedy) from error

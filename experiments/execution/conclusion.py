@@ -1,0 +1,249 @@
+"""The making of one run: its folder before it is carried out, its run.json afterwards.
+
+Experiments and sweeps differ in which runs they want and where the folders go; how one comes to be is here.
+"""
+
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.contradictions import Allowance, Contradiction, contradictions, outside
+from analysis.findings import NOTHING, findings
+from analysis.journals import FolderError
+from analysis.load import load_evidence, load_layers
+from experiments.errors import InvalidRun, LabError, StepFailed
+from experiments.execution.instruments import instruments
+from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
+from experiments.execution.request import Arm, Manner
+from experiments.host.processes import tail
+from experiments.host.programs import BROWSER, DRIVER
+from experiments.results.order import Order, Tools
+from experiments.results.run_folder import RUN_FORMAT, RunFolder, read_json, write_json
+from experiments.run import capture
+from experiments.run.fabrics import Fabric
+from experiments.run.page_loads import SERVER_NAME
+from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_document
+from netem.calibration import Tolerance
+from proxy.certificates import issue
+from proxy.server import catalogue
+
+_MOMENT_NS = 10**6
+"""By which moments of one clock may be off between two logs: stamps of packets are another clock's."""
+
+_WALL_LIMIT_S = 300.0
+_SLOWEST_BYTES_PER_S = 200_000
+"""Wall time of an arm in the guest depends on the bytes it moves, hardly on link time; an idle machine does 15 MB/s.
+
+But a browser's depends on link time, too.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One arm, once. seed: of everything random that can be seeded; arms of a repetition have the same one."""
+
+    arm: Arm
+    repetition: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.arm.name}.{self.repetition}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a run ended; reason is None if it is ok."""
+
+    status: str
+    reason: str | None
+
+
+def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
+    """Make the folder, with all that whoever carries the run out needs."""
+    folder.create()
+    if manner.capture:
+        folder.wire.mkdir()
+    issue(folder.asked, SERVER_NAME, seed=run.seed)
+    _order(run, manner, tools).write(folder)
+
+
+def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, trouble: str | None) -> Ending:
+    """Turn the outcome that was left in the folder into its run.json.
+
+    final: what the folder of the experiment, the run folder's parent, will be called. wall_s: how long it took;
+    trouble: what went wrong with whoever carried it out. A run that cannot be judged has failed. Raises OSError.
+    """
+    try:
+        outcome, judged = _outcome_and_findings(run, folder, manner, trouble)
+        accounts = instruments(folder)
+    except OSError:
+        raise
+    except Exception as error:  # a fault of the lab's own: the trace goes to a log, the run is marked
+        log = folder.path / "judging.log"
+        log.write_text(traceback.format_exc())
+        return give_up(
+            run,
+            folder,
+            manner,
+            final=final,
+            wall_s=wall_s,
+            why=str(StepFailed(run.name, f"it could not be judged: {type(error).__name__}: {error}", log)),
+        )
+    return _write(run, folder, manner, final, wall_s, outcome | {"instruments": accounts}, judged)
+
+
+def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
+    """Make it a run that failed, whatever it left. Raises OSError."""
+    outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
+    return _write(run, folder, manner, final, wall_s, outcome, NOTHING)
+
+
+def _outcome_and_findings(
+    run: Run, folder: RunFolder, manner: Manner, trouble: str | None
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    outcome = _outcome(folder, trouble)
+    if manner.capture:
+        try:
+            capture.finish(folder)
+        except StepFailed as error:
+            # Of a run that went wrong before, its packets may have gone with it; the first reason stands.
+            if outcome["status"] == "ok":
+                outcome |= {"status": "failed", "reason": str(error)}
+    if outcome["status"] != "ok":
+        return outcome, NOTHING
+    try:
+        return outcome, _judge(run.arm.scenario, folder, manner, outcome["observed"])
+    except InvalidRun as error:
+        return outcome | {"status": "invalid", "reason": str(error)}, NOTHING
+    except (LabError, FolderError) as error:
+        return outcome | {"status": "failed", "reason": f"the record is incomplete: {error}"}, NOTHING
+
+
+def _write(
+    run: Run,
+    folder: RunFolder,
+    manner: Manner,
+    final: Path,
+    wall_s: float,
+    outcome: dict[str, Any],
+    judged: Mapping[str, Any],
+) -> Ending:
+    if outcome["reason"]:
+        # Paths in it must be right when somebody reads them.
+        outcome["reason"] = (
+            outcome["reason"]
+            .replace(str(folder.path), str(final / run.name))
+            .replace(str(folder.path.parent), str(final))
+        )
+    write_json(
+        folder.run,
+        {
+            "format": RUN_FORMAT,
+            "run": run.name,
+            "experiment": final.name,
+            "arm": run.arm.name,
+            "repetition": run.repetition,
+            "seed": run.seed,
+            "fabric": manner.fabric.name,
+            "kernel": manner.fabric.kernel_record(),
+            **outcome,
+            "wall_s": round(wall_s, 3),
+            "knobs": dict(run.arm.knobs),
+            "scenario": as_document(run.arm.scenario),
+            "front": dict(catalogue()[run.arm.scenario.server].traits),
+            **judged,
+        },
+    )
+    folder.outcome.unlink(missing_ok=True)
+    return Ending(status=outcome["status"], reason=outcome["reason"])
+
+
+def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
+    """A run that takes longer on the wall clock hangs."""
+    fabric: Fabric = manner.fabric
+    limit_s = _WALL_LIMIT_S
+    if fabric.virtual_clock:
+        limit_s += (scenario.reloads + 1) * 2 * scenario.size_bytes / _SLOWEST_BYTES_PER_S
+    if not fabric.virtual_clock or scenario.client is ClientKind.CHROMIUM:
+        limit_s += (scenario.reloads + 1) * _deadline_ns(scenario, manner) / 10**9
+    return limit_s
+
+
+def load_deadline_ns(scenario: Scenario) -> int:
+    """Longer than any page load that is still getting anywhere, link time."""
+    rates_bit_s = scenario.link.rates_bit_s
+    moved_ns = 2 * scenario.size_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
+    losses = 1 + 20 * scenario.link.loss
+    waits_ns = 200 * scenario.link.round_trip_ns + scenario.script_delay_ns
+    return round(60 * 10**9 + 5 * losses * moved_ns + waits_ns)
+
+
+def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
+    return manner.load_deadline_ns or load_deadline_ns(scenario)
+
+
+def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
+    """Of what the run uses. Tools are found by server: those of a browser are another arm's, perhaps."""
+    others = () if scenario.client is ClientKind.CHROMIUM else (BROWSER, DRIVER)
+    return {name: version for name, version in tools.versions.items() if name not in others}
+
+
+def _order(run: Run, manner: Manner, tools: Tools) -> Order:
+    return Order(
+        knobs=run.arm.knobs,
+        fabric=manner.fabric.name,
+        shaper=manner.shaper,
+        seed=run.seed,
+        sample_ns=manner.sample_ns,
+        load_deadline_ns=_deadline_ns(run.arm.scenario, manner),
+        capture=manner.capture,
+        programs=tools.programs,
+        versions=_versions(run.arm.scenario, tools),
+        node_route=asdict(tools.node_route) if tools.node_route else None,
+        tuner=asdict(tools.tuner) if run.arm.scenario.lowat == LOWAT_AUTO else None,
+    )
+
+
+def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
+    if trouble is None and folder.outcome.exists():
+        outcome: dict[str, Any] = read_json(folder.outcome)
+        return {name: outcome[name] for name in ("status", "reason", "observed")}
+    log = folder.path / "console.log"
+    reason = trouble or str(StepFailed(folder.path.name, f"it ended without an outcome: {tail(log)}", log))
+    return {"status": "failed", "reason": reason, "observed": {}}
+
+
+def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Mapping[str, Any]:
+    """On a real clock `observed` receives how late the machine was. Raises InvalidRun if that was too late."""
+    expected_loads = scenario.reloads + 1
+    traits = catalogue()[scenario.server].traits
+    evidence, layers = load_evidence(folder.path), load_layers(folder.path)
+    _none_of(outside(evidence))
+    found = findings(evidence, layers, as_document(scenario), traits)
+    if len(found["loads"]) != expected_loads:
+        raise StepFailed("the client", f"{len(found['loads'])} of {expected_loads} loads are complete", folder.client)
+    if not manner.fabric.virtual_clock:
+        observed["lateness"] = late = observed_lateness(folder, evidence, layers, scenario)
+        if late:
+            check_lateness(late, manner.fabric.tolerance)
+    allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
+    _none_of(contradictions(evidence, layers, as_document(scenario), allowance))
+    return found
+
+
+def _none_of(found: Iterable[Contradiction]) -> None:
+    """Raises InvalidRun with the first, if there is one."""
+    for each in found:
+        raise InvalidRun(each.what, each.asked, each.seen)
+
+
+def _allowance(tolerance: Tolerance, resolution_ns: int | None) -> Allowance:
+    return Allowance(
+        rate=tolerance.rate,
+        moment_ns=_MOMENT_NS + (resolution_ns or 0),
+        late_ns=ROUND_TRIPS * tolerance.round_trip_ns,
+    )

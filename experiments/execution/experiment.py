@@ -1,0 +1,139 @@
+"""One experiment: its arms, side by side, into one folder that appears only when it is complete."""
+
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from experiments.errors import StepFailed
+from experiments.execution.conclusion import Run
+from experiments.execution.fingerprint import fingerprint_here, newest
+from experiments.execution.local import Local, bearable
+from experiments.execution.request import Request
+from experiments.host.home import ROOT, is_clone
+from experiments.host.processes import program_environment
+from experiments.results.run_folder import RUN_FORMAT, PartialFolder, RunFolder, write_json
+from experiments.run.fabrics import Fabric
+from experiments.scenario.scenario import ClientKind, Scenario
+
+_GIT_S = 30.0
+_UNQUOTABLE = '"$\\{}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Who wants to hear what.
+
+    step: a run has taken one; ended: a run has, with this status and reason; reused: this folder serves instead.
+    """
+
+    step: Callable[[str, str], None]
+    ended: Callable[[str, str, str | None], None]
+    reused: Callable[[Path], None] = lambda _: None
+
+
+def run_experiment(request: Request, progress: Progress) -> Path:
+    """Run all arms, unless others will do; the finished folder. Raises LabError, and leaves nothing if interrupted.
+
+    Whether the fabric can be used was asked when it was chosen (`fabrics.fabric.choose`).
+    """
+    manner = request.manner
+    scenarios = [arm.scenario for arm in request.arms]
+    executor = Local(manner, request.side_by_side or side_by_side(scenarios, manner.fabric), told=progress.step)
+    tools = executor.prepare(scenarios, partial(progress.step, "preparation"))
+    fingerprint = fingerprint_here(request, tools)
+    if request.reuse and (found := newest(request.results.resolve(), fingerprint)):
+        progress.reused(found)
+        return found
+    started = datetime.now(UTC)
+    final = results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    with PartialFolder(final) as partial_folder:
+        executor.carry_out(
+            _runs(request),
+            _Room(partial_folder.path, final),
+            lambda run, ending: progress.ended(run.name, ending.status, ending.reason),
+        )
+        write_json(
+            partial_folder.path / "experiment.json",
+            {
+                "format": RUN_FORMAT,
+                "experiment": final.name,
+                "name": request.name,
+                "fabric": manner.fabric.name,
+                "started_at": started.isoformat(timespec="seconds"),
+                "git_revision": git_revision(),
+                "fingerprint": fingerprint,
+                "runs": [
+                    f"{arm.name}.{repetition}" for arm in request.arms for repetition in range(1, request.repeat + 1)
+                ],
+            },
+        )
+        return partial_folder.publish()
+
+
+def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
+    """As many as are bearable. But two arms of the lab's own client bear each other on real clocks, one per processor.
+
+    That is known of a few arms, not of a sweep, which goes on for hours.
+    """
+    if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
+        return bearable(scenarios, fabric)
+    return len(os.sched_getaffinity(0))
+
+
+def _runs(request: Request) -> list[Run]:
+    """Repetition by repetition. The arms of one have the same seed, so that they differ in what is asked alone."""
+    return [
+        Run(arm=arm, repetition=repetition, seed=request.seed + repetition - 1)
+        for repetition in range(1, request.repeat + 1)
+        for arm in request.arms
+    ]
+
+
+def results_folder(results: Path) -> Path:
+    """The folder, made if need be. Raises StepFailed if nothing can be written there."""
+    if set(str(results.resolve())) & set(_UNQUOTABLE):
+        # Paths stand in configuration files, each server's with rules of its own for these.
+        raise StepFailed(
+            "the results folder", f"{results.resolve()} holds one of {' '.join(_UNQUOTABLE)}, which is not allowed"
+        )
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        probe = results / f".writable.{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise StepFailed("the results folder", f"{results} cannot be written: {error.strerror}") from error
+    return results.resolve()
+
+
+class _Room:
+    """See Room. Nobody sees the folders before all of them are there, so they have their names from the beginning."""
+
+    def __init__(self, path: Path, final: Path) -> None:
+        self.final = final
+        self._path = path
+
+    def building(self, name: str) -> RunFolder:
+        return RunFolder(self._path / name)
+
+    def file(self, name: str) -> None:
+        """It is where it belongs."""
+
+
+def git_revision() -> str | None:
+    """Of the lab's own code; None where it is not a git checkout, or git is too slow to tell."""
+    if not is_clone():  # an environment may be in somebody else's repository
+        return None
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_GIT_S, check=False, env=program_environment()
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

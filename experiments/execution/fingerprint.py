@@ -1,0 +1,77 @@
+"""Finished experiments that can be taken instead of running again: REUSE=yes.
+
+An experiment's fingerprint is everything that decides what it comes to. Two with the same fingerprint differ by chance
+alone, so the newest one whose runs are all ok will do.
+"""
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from experiments.execution.request import Request
+from experiments.results import digest
+from experiments.results.order import Tools
+from experiments.results.run_folder import PARTIAL, read_json
+from experiments.scenario.scenario import as_document
+
+_PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack", "pyroute2")
+"""Whose code runs in an arm."""
+
+
+def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code: str) -> dict[str, Any]:
+    """As experiment.json keeps it. Pure. kernel: what the places run on; code: the digest of the lab's own."""
+    document = {
+        "arms": [{"arm": arm.name, **as_document(arm.scenario)} for arm in request.arms],
+        "repeat": request.repeat,
+        "seed": request.seed,
+        "fabric": request.manner.fabric.name,
+        "shaper": request.manner.shaper,
+        "tuner": request.manner.tuner,
+        "sample_ns": request.manner.sample_ns,
+        "load_deadline_ns": request.manner.load_deadline_ns,
+        "capture": request.manner.capture,
+        "kernel": kernel,
+        "versions": dict(versions),
+        "code": code,
+    }
+    # As it will be read back: enumerations are words.
+    plain: dict[str, Any] = json.loads(json.dumps(document))
+    return plain
+
+
+def fingerprint_here(request: Request, tools: Mapping[str, Tools]) -> dict[str, Any]:
+    """That of running the request now, on this machine. tools: by server."""
+    return fingerprint(request, versions_here(tools), request.manner.fabric.kernel(), digest.code())
+
+
+def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
+    """Of Python, packages and programs on this machine, by name. tools: by server."""
+    versions = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+    for found in tools.values():
+        versions |= found.versions
+    return versions
+
+
+def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
+    """The newest finished experiment with that fingerprint whose runs are all ok."""
+    fit = [(started_at, path.name, path) for started_at, path in _same(results, wanted)]
+    return max(fit)[-1] if fit else None
+
+
+def _same(results: Path, wanted: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    for file in results.glob("*/experiment.json"):
+        if file.parent.suffix == PARTIAL or file.parent.is_symlink():
+            continue
+        try:
+            document = read_json(file)
+            if document.get("fingerprint") == wanted and _is_ok(file.parent, document["runs"]):
+                yield str(document["started_at"]), file.parent
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue  # whatever it is, it is not what is looked for; reading it for its own sake says what is wrong
+
+
+def _is_ok(folder: Path, runs: list[str]) -> bool:
+    return all(read_json(folder / name / "run.json")["status"] == "ok" for name in runs)

@@ -1,0 +1,51 @@
+"""What the instruments themselves cost, in nanoseconds per event: run.json's `instruments`.
+
+Each instrument counts for itself, and leaves its count where it leaves what it saw.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.results.run_folder import RunFolder, read_json
+
+_STANDS_STILL = "the clock stands still while a program works"
+_NO_ACCOUNT = "it left no account"
+
+
+def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
+    """By instrument. To be called when the run folder holds all it will."""
+    python = _read(folder.environment).get("clock", {}).get("python", {})
+    stands_still = python.get("advances_while_working") is False
+    accounts = {
+        "client": _read(folder.client / "socket.json").get("instrument"),
+        "sampler": _last_line(folder.front / "process.jsonl").get("sampler"),
+    }
+    return {name: cost(account, stands_still=stands_still) for name, account in accounts.items()}
+
+
+def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
+    """events, ns_per_event, and the reason where that is null. account: as common/cost.py counts."""
+    events = account["events"] if account else None
+    if not account or not events:
+        return {"events": events, "ns_per_event": None, "reason": _NO_ACCOUNT if account is None else "no event"}
+    if stands_still:
+        return {"events": events, "ns_per_event": None, "reason": _STANDS_STILL}
+    return {"events": events, "ns_per_event": round(account["spent_ns"] / events), "reason": None}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return document
+
+
+def _last_line(path: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(path.read_text().splitlines()[-1])
+    except (OSError, ValueError, IndexError):
+        return {}
+    return document

@@ -1,0 +1,258 @@
+"""What a command line asks for: a named scenario, knobs over it, and how to run it."""
+
+import difflib
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from experiments.errors import ScenarioError, UnknownKnob
+from experiments.execution.request import Manner, Request, arms_for
+from experiments.run.fabrics import AUTO, FABRICS, choose
+from experiments.scenario.knobs import KNOBS, whole
+from experiments.scenario.named import entry_of
+from netem import units
+from netem.shaper import Shaper
+from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
+from proxy.tuner.tuner import TunerKind
+
+_MOST_REPETITIONS = 1000
+_LARGEST_SEED = 2**32 - 1
+_SHORTEST_DEADLINE_NS = 10**8
+_LONGEST_DEADLINE_NS = 86_400 * 10**9
+_LONGEST_NAME_BYTES = 200
+"""A file system takes 255; an experiment's own name, and more, is put behind it."""
+
+_MAKE_VARIABLE = "PRIOLAB_KNOBS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunKnob:
+    """A word that changes how is run, not what. parse raises ValueError."""
+
+    name: str
+    default: str
+    parse: Callable[[str], Any]
+    allowed: str
+    meaning: str
+
+
+def _yes_or_no(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError("neither")
+    return text == "yes"
+
+
+def _deadline(text: str) -> int | None:
+    if text == "auto":
+        return None
+    deadline_ns = units.parse_time_ns(text)
+    if not _SHORTEST_DEADLINE_NS <= deadline_ns <= _LONGEST_DEADLINE_NS:
+        raise ValueError("out of range")
+    return deadline_ns
+
+
+def _shaper(text: str) -> Shaper | None:
+    return None if text == AUTO else Shaper(text)
+
+
+def _tuner(text: str) -> TunerKind | None:
+    return None if text == AUTO else TunerKind(text)
+
+
+def _path(text: str) -> Path:
+    if not text or not text.isprintable():
+        raise ValueError("empty, or not to be printed")
+    if any(len(part.encode()) > _LONGEST_NAME_BYTES for part in Path(text).parts):
+        raise ValueError("longer than a name may be")
+    return Path(text).expanduser()
+
+
+RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
+    {
+        knob.name: knob
+        for knob in (
+            RunKnob(
+                name="SCENARIO",
+                default="maps",
+                parse=str,
+                allowed="a name that `priolab list` shows, or a path that ends in .toml",
+                meaning="named scenario to start from",
+            ),
+            RunKnob(
+                name="CONTROL",
+                default="yes",
+                parse=_yes_or_no,
+                allowed="yes, no",
+                meaning="whether the control arm, LOWAT unset, is run too",
+            ),
+            RunKnob(
+                name="REPEAT",
+                default="1",
+                parse=whole(1, _MOST_REPETITIONS),
+                allowed=f"1 to {_MOST_REPETITIONS}",
+                meaning="repetitions of each arm; the summary gives medians",
+            ),
+            RunKnob(
+                name="SEED",
+                default="1",
+                parse=whole(0, _LARGEST_SEED),
+                allowed=f"0 to {_LARGEST_SEED}",
+                meaning="seed of the first repetition, the next one's is one more; in the guest the same scenario and"
+                " seed give the same events to the nanosecond",
+            ),
+            RunKnob(
+                name="FABRIC",
+                default=AUTO,
+                parse=str,
+                allowed=", ".join([AUTO, *FABRICS]),
+                meaning="how the places come to exist: a virtual-time guest, containers, or namespaces of this host;"
+                " auto takes the first of them that can be used here",
+            ),
+            RunKnob(
+                name="SHAPER",
+                default=AUTO,
+                parse=_shaper,
+                allowed=", ".join([AUTO, *Shaper]),
+                meaning="what the link is made of: the kernel's netem, or the lab's own ferry; auto takes netem where"
+                " the kernel has it",
+            ),
+            RunKnob(
+                name="TUNER",
+                default=AUTO,
+                parse=_tuner,
+                allowed=", ".join([AUTO, *TunerKind]),
+                meaning="what LOWAT=auto is done by: a program in the kernel (bpf), or a process beside the front"
+                " (userland); auto takes the first where it can be used",
+            ),
+            RunKnob(
+                name="SAMPLE",
+                default=SAMPLE_DEFAULT,
+                parse=parse_sample_ns,
+                allowed=SAMPLE_ALLOWED,
+                meaning="how often the front's socket and the link's queue are looked at, in link time; none: once",
+            ),
+            RunKnob(
+                name="CAPTURE",
+                default="no",
+                parse=_yes_or_no,
+                allowed="yes, no",
+                meaning="whether the packets at client and front are written down, for Wireshark, with the TLS keys",
+            ),
+            RunKnob(
+                name="REUSE",
+                default="no",
+                parse=_yes_or_no,
+                allowed="yes, no",
+                meaning="whether the newest finished experiment with the same arms, programs, kernel and code will do;"
+                " if there is none, it is run",
+            ),
+            RunKnob(
+                name="DEADLINE",
+                default="auto",
+                parse=_deadline,
+                allowed="a time such as 90s, from 100ms to 86400s, or auto",
+                meaning="longest page load in link time; auto follows from the link",
+            ),
+            RunKnob(
+                name="RESULTS",
+                default="results",
+                parse=_path,
+                allowed=f"a folder that can be written; printable, no name above {_LONGEST_NAME_BYTES} bytes",
+                meaning="where the folders with results go",
+            ),
+        )
+    }
+)
+
+
+def split_words(words: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE words as a mapping; a word without `=` names a scenario. Raises ScenarioError for unknown names."""
+    knobs: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            name, value = "SCENARIO", word
+        check_name(name)
+        knobs[name] = value
+    return knobs
+
+
+def ignored(words: Sequence[str]) -> Iterator[str]:
+    """A sentence for each knob that changes nothing: given before by other words, or by the environment alone."""
+    counts = split_words(words)
+    for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
+        if counts[name] != value:
+            yield f"{name}={value} changes nothing: {name}={counts[name]} comes after it"
+    for name in (*KNOBS, *RUN_KNOBS):
+        if name in os.environ and name not in counts:
+            yield f"{name}={os.environ[name]} of the environment changes nothing: a knob is a word of the command line"
+
+
+def check_name(name: str) -> None:
+    """Raises ScenarioError, with the nearest names, unless it is a knob's."""
+    known = [*KNOBS, *RUN_KNOBS]
+    if name not in known:
+        raise unknown_knob(name, known)
+
+
+def unknown_knob(name: str, known: Sequence[str]) -> UnknownKnob:
+    """The error for a name that is none of these."""
+    return UnknownKnob(name, difflib.get_close_matches(name.upper(), known, n=2), known)
+
+
+def check_only(words: Mapping[str, str], names: Sequence[str], allowed: str) -> None:
+    """For a command that says the rest itself. Raises ScenarioError, with what is allowed, unless all are of these."""
+    for name, value in words.items():
+        if name not in names:
+            raise ScenarioError(name, value, allowed)
+
+
+def words_of_make() -> list[str]:
+    """The variables of make's command line, as make exports them, blanks escaped. Raises ScenarioError."""
+    text = os.environ.get(_MAKE_VARIABLE, "")
+    try:
+        return [word.replace("$$", "$") for word in shlex.split(text)]
+    except ValueError as error:
+        raise ScenarioError("make", text, f"NAME=VALUE words ({error})") from None
+
+
+def run_values(words: Mapping[str, str]) -> dict[str, Any]:
+    """The values of all of the run's knobs, defaults for those that are not among the words. Raises ScenarioError."""
+    values: dict[str, Any] = {}
+    for knob in RUN_KNOBS.values():
+        text = words.get(knob.name, knob.default).strip()
+        try:
+            values[knob.name] = knob.parse(text)
+        except ValueError:
+            raise ScenarioError(knob.name, text, knob.allowed) from None
+    return values
+
+
+def request_from(words: Mapping[str, str]) -> Request:
+    """What these words ask for. Raises ScenarioError, and Unavailable if no fabric can be used."""
+    run = run_values(words)
+    entry = entry_of(run["SCENARIO"])
+    knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}
+    arms = tuple(arms_for(knobs, control=run["CONTROL"]))
+    fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])
+    return Request(
+        name=entry.name,
+        arms=arms,
+        repeat=run["REPEAT"],
+        manner=Manner(
+            fabric=fabric,
+            fabric_reason=why,
+            shaper=run["SHAPER"],
+            sample_ns=run["SAMPLE"],
+            load_deadline_ns=run["DEADLINE"],
+            tuner=run["TUNER"],
+            capture=run["CAPTURE"],
+        ),
+        results=run["RESULTS"],
+        seed=run["SEED"],
+        reuse=run["REUSE"],
+    )

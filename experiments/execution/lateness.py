@@ -1,0 +1,52 @@
+"""What a machine with a real clock added to the first bytes, against the tolerance."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.lateness import FIRST, Late, lateness
+from analysis.load import Evidence, Layers
+from analysis.metrics import SCRIPT, measured_load
+from analysis.shape import PROBE
+from experiments.errors import QUIETER, InvalidRun
+from experiments.results.run_folder import RunFolder, read_json
+from experiments.scenario.scenario import ClientKind, Scenario, as_document
+from netem.calibration import Tolerance
+
+_WHAT = {FIRST: "how late the first packet of a resource came", SCRIPT: "how late the origin had the script"}
+ROUND_TRIPS = 2
+"""Before a first byte: the page's and the resource's."""
+_WAITED = "how long packets lay in the kernel before the client read them (median)"
+
+
+def observed_lateness(
+    folder: RunFolder, evidence: Evidence, layers: Layers, scenario: Scenario
+) -> dict[str, Any] | None:
+    """What run.json keeps; None where nothing can be said: of a browser, which takes its own time, and of a probe."""
+    if scenario.client is not ClientKind.H2 or scenario.plan == PROBE:
+        return None
+    found = lateness(measured_load(evidence), evidence, layers, as_document(scenario))
+    return {
+        **{name: {"late_ns": late.late_ns, "first_byte_ns": late.first_byte_ns} for name, late in found.items()},
+        "waited_p50_ns": read_json(folder.client / "socket.json").get("waited_p50_ns"),
+    }
+
+
+def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
+    """Compare what `observed_lateness` gave with the tolerance. Raises InvalidRun.
+
+    A first byte may be late by as much as its two round trips may be off, or by the part of it that a rate may be off,
+    whichever is more: no better is the link itself known.
+    """
+    for name in _WHAT:
+        if name in observed:
+            late = Late(**observed[name])
+            of_rate_ns = round(tolerance.rate * (late.first_byte_ns - late.late_ns))
+            most_ns = max(ROUND_TRIPS * tolerance.round_trip_ns, of_rate_ns)
+            _at_most(_WHAT[name], most_ns, late.late_ns)
+    if observed["waited_p50_ns"] is not None:
+        _at_most(_WAITED, tolerance.round_trip_ns, observed["waited_p50_ns"])
+
+
+def _at_most(what: str, most_ns: int, found_ns: int) -> None:
+    if found_ns > most_ns:
+        raise InvalidRun(what, f"at most {most_ns / 10**6:.1f} ms", f"{found_ns / 10**6:.1f} ms", QUIETER)

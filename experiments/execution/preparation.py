@@ -1,0 +1,29 @@
+"""What comes before any run: what all of them share is made, and the programs are found."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from experiments.execution.request import Manner
+from experiments.host import tuner_program
+from experiments.host.programs import check_levels
+from experiments.results.order import Tools
+from experiments.run import capture
+from experiments.scenario.scenario import ClientKind, Scenario
+
+
+def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
+    """Make what all runs share, and find the programs that they need, by server. Raises LabError."""
+    if manner.capture:
+        capture.check(own_tcpdump=manner.fabric.own_programs)
+    manner.fabric.prepare(scenarios, tell)
+    tuner = tuner_program.prepare(scenarios, manner.tuner)
+    served: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        served.setdefault(scenario.server, []).append(scenario)
+    found = {}
+    for server, asked in served.items():
+        most = next((scenario for scenario in asked if scenario.client is ClientKind.CHROMIUM), asked[0])
+        tools = manner.fabric.tools(most, capture=manner.capture)
+        check_levels(asked, tools.versions[server])
+        found[server] = replace(tools, tuner=tuner)
+    return found

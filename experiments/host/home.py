@@ -1,0 +1,75 @@
+"""Where the lab's own files are: a clone, or a place where it was installed; and what is different there."""
+
+import shutil
+import sys
+import tempfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from experiments.host.cache import cache_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder that its packages are in; of a clone it is the clone."""
+
+_OF_A_CLONE = ("pyproject.toml", "constraints.txt", "Makefile")
+_SHARED = ("compose.yaml", ".dockerignore")
+_IN_IMAGES = ("backend", "client", "common", "netem", "proxy")
+"""What containers are made of: files that a package has among its data, and folders."""
+
+
+def is_clone(root: Path = ROOT) -> bool:
+    """Whether make, and everything else that is not a part of the package, is there."""
+    return all((root / name).is_file() for name in _OF_A_CLONE)
+
+
+def setup_command(words: str = "") -> str:
+    """How one has something of this machine's installed, for messages."""
+    return f"`{'make' if is_clone() else 'priolab'} setup{f' {words}' if words else ''}`"
+
+
+def in_checkout() -> bool:
+    """Whether this process is in the environment of the checkout that its code is in, and not installed elsewhere."""
+    return is_clone() and Path(sys.prefix) == ROOT / ".venv"
+
+
+def pip_install(package: str) -> str:
+    """How a package is added to this Python environment, for messages; in that of a clone its digest is checked."""
+    checked = f"--require-hashes -c {ROOT / 'constraints.txt'} " if in_checkout() else ""
+    return f"`{Path(sys.prefix) / 'bin' / 'pip'} install {checked}{package}`"
+
+
+def shared(name: str) -> Path:
+    """A file beside the packages in a clone, among the data of an installed lab. Raises FileNotFoundError."""
+    if (ROOT / name).is_file():
+        return ROOT / name
+    try:
+        files = distribution("priority-lab").files or []
+    except PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name == name and (path := Path(str(file.locate()))).is_file():
+            return path.resolve()
+    raise FileNotFoundError(f"{name} is not among the files of the installed lab")
+
+
+def image_folder(tag: str) -> Path:
+    """A folder with all that images are built of: the clone, or a copy in the cache, made once. Raises OSError."""
+    if is_clone():
+        return ROOT
+    folder = cache_folder() / f"images-{tag}"
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".images-", dir=folder.parent) as scratch:
+        made = Path(scratch) / folder.name
+        made.mkdir()
+        for name in _SHARED:
+            shutil.copyfile(shared(name), made / name)
+        for name in _IN_IMAGES:
+            shutil.copytree(ROOT / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
+        try:
+            made.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # somebody else may have been first
+                raise
+    return folder

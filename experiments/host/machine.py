@@ -1,0 +1,144 @@
+"""Facts about this machine that a set-up depends on."""
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from experiments.host.cache import cache_folder
+from experiments.host.packages import Want
+
+_RELEASE = Path("/etc/os-release")
+_SETTINGS = Path("/proc/sys")
+_FORBIDDING: Mapping[str, tuple[str, str]] = {
+    "kernel.unprivileged_userns_clone": ("0", "1"),
+    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "user.max_user_namespaces": ("0", "10000"),
+}
+"""Settings that keep ordinary users from having user namespaces, each with the value that does and one that does not.
+
+Debian once had the first; Ubuntu has the second from 23.10 on, as its default.
+"""
+
+
+class Rights(StrEnum):
+    """By what right packages are installed."""
+
+    ROOT = "root"
+    SUDO = "sudo"
+    NONE = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """What the system is. families: its short name, and those of the distributions that it is like."""
+
+    name: str
+    families: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What is known of it. has_apt: whether apt-get is there.
+
+    has_cache: whether the cache folder is there; cache_trouble: why nothing can be put into it, None if it can.
+    no_namespaces: the setting that keeps this user from having any, and how to change it; None if none does.
+    """
+
+    distribution: Distribution
+    has_apt: bool
+    rights: Rights
+    has_cache: bool = True
+    cache_trouble: str | None = None
+    no_namespaces: str | None = None
+
+
+def distribution(release: str | None = None) -> Distribution:
+    """The one that this is, by its os-release file; a system without one is just that."""
+    if release is None:
+        try:
+            release = _RELEASE.read_text()
+        except OSError:
+            release = ""
+    fields = dict(line.split("=", 1) for line in release.splitlines() if "=" in line)
+    texts = {name: value.strip().strip("\"'") for name, value in fields.items()}
+    families = [texts.get("ID", ""), *texts.get("ID_LIKE", "").split()]
+    return Distribution(
+        name=texts.get("PRETTY_NAME") or texts.get("NAME") or "this system",
+        families=tuple(dict.fromkeys(family for family in families if family)),
+    )
+
+
+def look(*, lacks_something: bool) -> Machine:
+    """The facts. lacks_something: whether rights matter at all; to ask sudo takes a moment."""
+    trouble = cache_trouble()
+    return Machine(
+        distribution=distribution(),
+        has_apt=find("apt-get") is not None,
+        rights=_rights() if lacks_something else Rights.NONE,
+        has_cache=cache_folder().is_dir(),
+        cache_trouble=trouble,
+        no_namespaces=no_namespaces(),
+    )
+
+
+def find(program: str) -> str | None:
+    """Its path; the system's own folders are looked into, too."""
+    return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]))
+
+
+def lacking(wants: Iterable[Want]) -> tuple[Want, ...]:
+    """Those of them that are not there."""
+    return tuple(want for want in wants if not _is_there(want))
+
+
+def _is_there(want: Want) -> bool:
+    if want.programs and not any(find(program) for program in want.programs):
+        return False
+    return all(any(Path("/").glob(file.removeprefix("/"))) for file in want.files)
+
+
+def _rights() -> Rights:
+    if os.geteuid() == 0:
+        return Rights.ROOT
+    if find("sudo") is None:
+        return Rights.NONE
+    asked = subprocess.run(["sudo", "-n", "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return Rights.SUDO if asked.returncode == 0 else Rights.NONE
+
+
+def builds_guests() -> bool:
+    """Whether this kind of machine can have the guest at all."""
+    return (platform.system(), platform.machine()) == ("Linux", "x86_64")
+
+
+def cache_trouble() -> str | None:
+    """Why nothing can be put into the cache folder; None if something can, the folder made if need be."""
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return f"the cache folder {folder} cannot be made: {error.strerror}"
+    if os.access(folder, os.W_OK | os.X_OK):
+        return None
+    why = "read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "permission denied"
+    return f"the cache folder {folder} cannot be written: {why}"
+
+
+def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) -> str | None:
+    """What forbids this user namespaces, and the remedy; None if nothing is known to."""
+    if os.geteuid() == 0 if is_root is None else is_root:
+        return None
+    for name, (forbids, allows) in _FORBIDDING.items():
+        try:
+            value = (settings / name.replace(".", "/")).read_text().strip()
+        except OSError:
+            continue
+        if value == forbids:
+            remedy = f"run as root, or `sudo sysctl {name}={allows}`"
+            return f"the setting {name}={value} forbids it to ordinary users; {remedy}"
+    return None

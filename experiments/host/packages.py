@@ -1,0 +1,131 @@
+"""Which packages bring what: the tables of the set-up. Names are Debian's, which Ubuntu shares but where it is said."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from experiments.host.setup_request import Asked, Part
+from proxy.server import Server
+
+ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
+"""Programs that every run on this machine needs, with their packages."""
+
+CAPTURING: Mapping[str, str] = MappingProxyType({"tcpdump": "tcpdump", "editcap": "wireshark-common"})
+READING_CAPTURES: Mapping[str, str] = MappingProxyType({"tshark": "tshark"})
+BROWSING: Mapping[str, str] = MappingProxyType({"chromium": "chromium"})
+
+KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
+    {**{name: name for name in ("gcc", "make", "flex", "bison", "bc")}, "xz": "xz-utils"}
+)
+KERNEL_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/stdio.h": "libc6-dev"})
+"""What the guest kernel's build takes: programs, and files (a pattern will do), with their packages."""
+
+KERNEL_ALSO: Mapping[str, Mapping[str, str]] = MappingProxyType({"ubuntu": {"bzip2": "bzip2"}})
+"""By distribution, programs that its kernel source takes besides: Ubuntu packs it as .tar.bz2."""
+
+BPF_COMPILERS = ("bpf-gcc", "clang")
+BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Want:
+    """Something of the machine's that is wanted, and the packages that bring it.
+
+    programs, files: it is there if one of these programs, and all of these files are; a file may be a pattern.
+    server: the one of the catalogue that it is a part of; in_images: whether containers have that. without: what there
+    is not if it is missing, for what the lab can do without; empty if it is needed. starts: whether Debian would start
+    it as a service. builds_kernel, makes_environment: what it is for, if that is all that it is for.
+    """
+
+    packages: tuple[str, ...]
+    programs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    server: str = ""
+    in_images: bool = False
+    without: str = ""
+    starts: bool = False
+    builds_kernel: bool = False
+    makes_environment: bool = False
+
+    @property
+    def needed(self) -> bool:
+        """Whether the set-up ends where it cannot be had."""
+        return not self.without
+
+
+def wants_of(
+    asked: Asked, servers: Mapping[str, Server], *, kernel_built: bool, families: Iterable[str] = ()
+) -> tuple[Want, ...]:
+    """Everything that is wanted of the system for that.
+
+    kernel_built: or cannot be built on this kind of machine. families: distributions that this one is, or is like.
+    """
+    wants: list[Want] = []
+    if asked.runs_here or asked.part is Part.ENVIRONMENT:
+        wants += [want for server in servers.values() if (want := _of_server(server, asked))]
+        wants += _programs(ANYWHERE)
+    if asked.part is Part.LINT:
+        wants.append(Want(packages=("nodejs",), programs=("node",), without="the demo's page is not checked"))
+    if (asked.capture and asked.runs_here) or asked.part in (Part.CAPTURE, Part.TEST):
+        wants += _programs(CAPTURING)
+    if asked.part is Part.TEST:
+        wants += _programs(READING_CAPTURES)
+    if wants_browser(asked) and asked.runs_here:
+        is_named = "chromium" in asked.clients or asked.part is Part.CHROMIUM
+        wants += _programs(BROWSING, without="" if is_named else "there is no CLIENT=chromium")
+    if npm_servers(asked, servers, needed=True) and asked.runs_here:
+        wants.append(Want(packages=("npm",), programs=("npm",)))
+    if not kernel_built and (asked.in_guests or asked.part is Part.ENVIRONMENT):
+        # An experiment that may be run anywhere can be run in real time.
+        free = asked.part is Part.EXPERIMENT and "virtual" not in asked.fabrics
+        without = "experiments run in real time, not in guests" if free else ""
+        tables = [KERNEL_PROGRAMS, *(KERNEL_ALSO.get(name, {}) for name in families)]
+        wants += [
+            *(want for table in tables for want in _programs(table, without=without, builds_kernel=True)),
+            *(
+                Want(packages=(package,), files=(file,), without=without, builds_kernel=True)
+                for file, package in KERNEL_FILES.items()
+            ),
+        ]
+    if asked.runs_here:
+        without = "LOWAT=auto works from beside the front and not in the kernel"
+        wants.append(Want(packages=("gcc-bpf",), programs=BPF_COMPILERS, without=without))
+        wants.append(Want(packages=("libbpf-dev",), files=(BPF_HEADER,), without=without))
+    return tuple(wants)
+
+
+def wants_browser(asked: Asked) -> bool:
+    """Whether there is use for Chromium."""
+    return "chromium" in asked.clients or asked.part in (Part.CHROMIUM, Part.TEST)
+
+
+def npm_servers(asked: Asked, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
+    """Servers with packages of npm that are asked for by name, or (needed=False) that there is use for besides."""
+    named = [server for server in servers.values() if server.npm and server.name in asked.servers]
+    if needed:
+        return named
+    return [server for server in servers.values() if server.npm and server not in named and asked.part is Part.TEST]
+
+
+def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: bool = False) -> Iterable[Want]:
+    return [
+        Want(packages=(package,), programs=(program,), without=without, builds_kernel=builds_kernel)
+        for program, package in table.items()
+    ]
+
+
+def _of_server(server: Server, asked: Asked) -> Want | None:
+    """The base set always, others where they are asked for, or where many are of use and these can be had."""
+    is_needed = server.base or server.name in asked.servers
+    many = asked.part in (Part.SERVERS, Part.DEMO) and not asked.servers and not server.npm
+    if not (is_needed or many or server.name in asked.others or asked.part is Part.TEST):
+        return None
+    return Want(
+        packages=server.packages,
+        programs=(server.program,),
+        files=server.files,
+        server=server.name,
+        in_images=server.in_images,
+        without="" if is_needed else f"there is no SERVER={server.name}",
+        starts=server.npm is None,
+    )

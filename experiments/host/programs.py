@@ -1,0 +1,160 @@
+"""The programs an arm needs: where they are, and what they call themselves."""
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import version as package_version
+from importlib.util import find_spec
+from pathlib import Path
+
+from experiments.errors import Unavailable
+from experiments.host.apt import obtainable
+from experiments.host.home import setup_command
+from experiments.host.machine import distribution
+from experiments.host.npm import lacks_modules
+from experiments.host.processes import program_environment, search_path
+from experiments.host.setup_plan import not_packaged
+from experiments.results.order import Tools
+from experiments.scenario.scenario import ClientKind, Scenario
+from proxy.server import Server, catalogue
+
+BROWSER, DRIVER = "chromium", "playwright"
+_PATIENCE_S = 20.0
+BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and playwright"
+
+
+def find(name: str) -> str | None:
+    """Absolute path of a program, the system's own folders included."""
+    return shutil.which(name, path=search_path())
+
+
+def unknown(limit_s: float) -> str:
+    """The version of a program that took longer than this to tell it."""
+    return f"unknown: it took more than {limit_s:g} s to say"
+
+
+def version(*command: str) -> str | None:
+    """First line a program prints about its version, None if it cannot be run. If it is too slow, that is said."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, env=program_environment()
+        )
+    except OSError:
+        return None
+    except subprocess.TimeoutExpired:
+        return unknown(_PATIENCE_S)
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0] if lines else None
+
+
+def server_version(server: Server) -> str | None:
+    """What the server calls itself, None if it is not installed."""
+    program = find(server.program)
+    if program is None or lacks_modules(server):
+        return None
+    return version(*server.arguments(server.version, {"program": program}))
+
+
+def lack_of(server: Server) -> str | None:
+    """What of the server is not installed; None if all of it is."""
+    if find(server.program) is None:
+        return server.program
+    if lack := next((file for file in server.files if not Path(file).exists()), None):
+        return lack
+    return "what it needs of npm" if lacks_modules(server) else None
+
+
+def remedy_for(server: Server) -> str:
+    """How to have it installed, and not started; or what else can be done, where the distribution does not have it."""
+    if absent := _not_packaged(server):
+        return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
+    parts = [*server.packages, *(["its packages of npm"] if server.npm else [])]
+    return f"{setup_command(f'SERVER={server.name}')} installs {' and '.join(parts)}"
+
+
+def absences() -> list[str]:
+    """A line for each server that is not installed here and that the distribution does not have."""
+    return [
+        f"SERVER={server.name} cannot be installed here: {remedy_for(server)}"
+        for server in catalogue().values()
+        if lack_of(server) and _not_packaged(server)
+    ]
+
+
+@cache
+def _obtainable() -> Mapping[str, bool]:
+    """Asked once, of the packages of all servers that are not installed."""
+    absent = [server for server in catalogue().values() if lack_of(server)]
+    return obtainable(list(dict.fromkeys(package for server in absent for package in server.packages)))
+
+
+def _not_packaged(server: Server) -> list[str]:
+    return [package for package in server.packages if not _obtainable().get(package, True)]
+
+
+def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
+    """See to it that the server of these scenarios, which says that of itself, has what they ask of it.
+
+    Raises Unavailable. Versions that nobody has tried yet are taken as they come.
+    """
+    for name, native, buffering, record in {
+        (each.server, each.native, each.buffering, each.record_bytes) for each in scenarios
+    }:
+        server = catalogue()[name]
+        for knob, switch, level, value in (
+            ("NATIVE", server.native, native, native),
+            ("BUFFERING", server.buffering, buffering, buffering),
+            ("RECORD", server.record, "stock" if record is None else "bytes", record),
+        ):
+            if needed := switch.lacked_until(level, said):
+                reason = f"{switch.name} came with {name} {needed}, and here is {said}"
+                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"install {needed} or newer")
+
+
+def lack_of_browser() -> str | None:
+    """What CLIENT=chromium needs and is not installed; None if all of it is."""
+    if find(BROWSER) is None:
+        return BROWSER
+    return None if find_spec(DRIVER) else f"{DRIVER}, a package of Python,"
+
+
+def browser_version() -> str | None:
+    """What the browser calls itself, None if it is not installed."""
+    program = find(BROWSER)
+    return version(program, "--version", "--no-sandbox") if program else None
+
+
+def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
+    """Everything an arm of that scenario needs. Raises Unavailable."""
+    server, what = catalogue()[scenario.server], f"SERVER={scenario.server}"
+    if lack := lack_of(server):
+        raise Unavailable(what, f"{lack} is not installed", remedy_for(server))
+    packages = {
+        "node": "nodejs",
+        server.program: server.packages[0],
+        "ip": "iproute2",
+        "tc": "iproute2",
+    }
+    programs = {name: _found(name, package, what) for name, package in packages.items()}
+    versions = {
+        "node": version(programs["node"], "--version"),
+        server.name: server_version(server),
+        "iproute2": version(programs["ip"], "-V"),
+    }
+    if scenario.client is ClientKind.CHROMIUM:
+        if lack := lack_of_browser():
+            raise Unavailable("CLIENT=chromium", f"{lack} is not installed", BROWSER_REMEDY)
+        programs[BROWSER] = _found(BROWSER, BROWSER, "CLIENT=chromium")
+        versions |= {BROWSER: browser_version(), DRIVER: package_version(DRIVER)}
+    if capture:
+        programs["tcpdump"] = _found("tcpdump", "tcpdump", "CAPTURE=yes")
+        versions["tcpdump"] = version(programs["tcpdump"], "--version")
+    return Tools(programs=programs, versions={name: text or "unknown" for name, text in versions.items()})
+
+
+def _found(name: str, package: str, what: str) -> str:
+    path = find(name)
+    if path is None:
+        raise Unavailable(what, f"{name} is not installed", f"run `apt-get install {package}`")
+    return path

@@ -1,0 +1,192 @@
+"""The Python environment of a checkout, in .venv: made once, and again when what it is made of has changed.
+
+Rules:
+1. Every package is checked against the digests in build-requirements.txt (pip itself, setuptools) and constraints.txt
+   (all others). `make constraints` writes both files.
+2. Packages are installed from wheels: a source package would fetch tools to build it, whose digests nobody knows.
+   PIP_ONLY_BINARY=:none: allows it.
+3. The lab itself is installed last, by setuptools of that environment, and nothing is fetched for it.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from experiments.host.packages import wants_browser
+from experiments.host.pip_complaint import cause_of
+from experiments.host.processes import die_with_parent
+from experiments.host.setup_request import Asked, Part
+
+_PROJECT = "pyproject.toml"
+_PINNED = "constraints.txt"
+_BUILD_TOOLS = "build-requirements.txt"
+MADE_OF = (_PROJECT, _PINNED, _BUILD_TOOLS)
+_EXTRAS = {
+    Part.TEST: ("dev", "what tests and checks need"),
+    Part.LINT: ("dev", "what tests and checks need"),
+    Part.NOTEBOOK: ("notebook", "JupyterLab"),
+    Part.DEMO: ("demo", "the demo's web server"),
+}
+_SIGNS = {"dev": "pytest", "notebook": "jupyterlab", "demo": "starlette", "chromium": "playwright"}
+"""By extra, a package of Python that it brings."""
+
+_BROWSER = ("chromium", "Playwright, which drives Chromium,")
+
+
+class CannotMake(Exception):
+    """It cannot be made; the text says why, and where the log is."""
+
+
+def extras(asked: Asked) -> list[tuple[str, str]]:
+    """What is installed besides the lab itself: the name of the extra, and what it is in words."""
+    if asked.part in _EXTRAS:
+        return [_EXTRAS[asked.part]]
+    return [_BROWSER] if wants_browser(asked) and asked.runs_here else []
+
+
+class Environment:
+    """The .venv of a checkout."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folder = root / ".venv"
+        self.python = self._folder / "bin" / "python"
+        content = b"".join((root / name).read_bytes() for name in MADE_OF)
+        self._wanted = f"{hashlib.sha256(content).hexdigest()} {root}"
+
+    def lacks(self, extra: str) -> bool:
+        """Whether the lab with that extra (the lab alone, if it is empty) is still to be installed."""
+        try:
+            return self._mark(extra).read_text() != self._wanted or not self._is_sound()
+        except OSError:
+            return True
+
+    @property
+    def is_to_be_made(self) -> bool:
+        """Whether there is none yet, or none that works any more."""
+        return not self._is_sound()
+
+    def install(self, extra: str) -> None:
+        """Have the environment made, if need be, and the lab installed in it; with an extra, what that adds.
+
+        Raises CannotMake. A new environment that cannot be completed does not stay.
+        """
+        is_new = not self._folder.exists()
+        try:
+            if not self._is_sound():
+                self._run([sys.executable, "-P", "-m", "venv", "--clear", "--without-pip", str(self._folder)], "venv")
+                # By itself, because venv keeps to itself what is wrong.
+                self._run([str(self.python), "-P", "-m", "ensurepip", "--upgrade", "--default-pip"], "ensurepip")
+            if not extra:
+                self._install("--require-hashes", "-r", _BUILD_TOOLS)
+            self._install("--require-hashes", "-c", _PINNED, *self._packages(extra))
+            if not extra:
+                self._install("--no-deps", "--no-build-isolation", "-e", ".")
+            self.note_as_installed(extra)
+        except OSError as error:
+            self._forget(is_new=is_new)
+            raise CannotMake(f"{error.filename or self._folder}: {error.strerror}") from error
+        except BaseException:
+            self._forget(is_new=is_new)
+            raise
+
+    def _packages(self, extra: str) -> list[str]:
+        """Packages that the lab needs, or that this extra adds, with the versions that pyproject.toml allows."""
+        project = tomllib.loads((self._root / _PROJECT).read_text())["project"]
+        packages: list[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
+        return packages
+
+    def _install(self, *words: str) -> None:
+        pip = [str(self.python), "-P", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        self._run([*pip, *words], "pip")
+
+    def note_as_installed(self, extra: str) -> None:
+        """The lab with that extra is there from now on."""
+        self._mark(extra).write_text(self._wanted)
+
+    def _forget(self, *, is_new: bool) -> None:
+        if is_new:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _mark(self, extra: str) -> Path:
+        return self._folder / (f".installed-{extra}" if extra else ".installed")
+
+    def _is_sound(self) -> bool:
+        """Whether it was once complete, and its interpreter is the one that its packages are for.
+
+        A set-up may have been killed, and the system may have got another Python.
+        """
+        if not self._mark("").exists():
+            return False
+        try:
+            name = self.python.resolve(strict=True).name
+        except OSError:
+            return False
+        return not name.startswith("python3.") or (self._folder / "lib" / name).is_dir()
+
+    def _run(self, command: Sequence[str], what: str) -> None:
+        process = subprocess.Popen(
+            command,
+            cwd=self._root,
+            env={"PIP_ONLY_BINARY": ":all:", **os.environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            preexec_fn=die_with_parent,
+        )
+        with process:
+            try:
+                said, _ = process.communicate()
+            except BaseException:
+                process.terminate()
+                raise
+        if process.returncode != 0:
+            raise CannotMake(f"{what} failed: {cause_of(said) or f'it ended with {process.returncode}'}{_kept(said)}")
+
+
+def _kept(said: str) -> str:
+    """Writes the log of what failed, outside the tree; says where, or nothing if there is no room for it."""
+    try:
+        descriptor, path = tempfile.mkstemp(prefix="priolab-setup-", suffix=".log")
+        with os.fdopen(descriptor, "w") as log:
+            log.write(said)
+    except OSError:
+        return ""
+    return f" (log: {path})"
+
+
+def lacks_extra(extra: str) -> str | None:
+    """The package by which it is seen that the extra is not in this process's own environment; None if it is."""
+    return None if find_spec(_SIGNS[extra]) else _SIGNS[extra]
+
+
+def lacks_venv() -> str | None:
+    """The package that this interpreter's own way to make environments is in; None if it is there.
+
+    Debian has it apart, and each version's in a package of its own; python3-venv is that of the version `python3` is.
+    """
+    if find_spec("venv") and find_spec("ensurepip"):
+        return None
+    usual = shutil.which("python3")
+    is_usual = usual is not None and Path(usual).resolve() == Path(sys.executable).resolve()
+    return "python3-venv" if is_usual else f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+
+
+def install_all(environment: Environment, wanted: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
+    """The lab, then these extras, each if it is lacking. Raises CannotMake."""
+    for extra, what in [
+        ("", "making the Python environment"),
+        *((extra, f"installing {what}") for extra, what in wanted),
+    ]:
+        if environment.lacks(extra):
+            say(f"{what} in .venv")
+            environment.install(extra)

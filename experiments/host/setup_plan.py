@@ -1,0 +1,137 @@
+"""What a set-up will do, decided from what is asked and what is known of the machine. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from experiments.host.machine import Distribution, Machine, Rights
+from experiments.host.packages import Want
+from experiments.host.setup_request import Asked, Part
+
+_DEBIANS = "these are Debian's names; install them with this system's package manager"
+_ELSEWHERE = "set XDG_CACHE_HOME to a folder that can be written"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Packages that the lab can do without; without: what there is not, then."""
+
+    packages: tuple[str, ...]
+    without: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be done. refusals: why nothing is, in lines; services: programs that Debian would start at boot."""
+
+    install: tuple[str, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    services: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+
+
+def decide(
+    asked: Asked, machine: Machine, lacking: Sequence[Want], obtainable: Mapping[str, bool], *, builds_kernel: bool
+) -> Plan:
+    """The plan. obtainable: by package, whether the distribution has it; one that is not named there may be."""
+    notes: list[str] = []
+    if asked.part is Part.ENVIRONMENT:
+        others = [want for want in lacking if not want.makes_environment]
+        notes += _of_what_is_missing(others, machine)
+        lacking = [want for want in lacking if want.makes_environment]
+    needed = [want for want in lacking if want.needed]
+    refusals = [*_trouble(asked, machine, builds_kernel=builds_kernel)]
+    unobtainable = [want for want in needed if _absent(want, obtainable)]
+    refusals += [_cannot_be_had(want, machine.distribution, obtainable) for want in unobtainable]
+    obtained = [want for want in needed if want not in unobtainable]
+    may_install = machine.has_apt and machine.rights is not Rights.NONE
+    install = _packages(obtained)
+    if install and not may_install:
+        refusals += [f"these packages are missing: {' '.join(install)}", remedy(install, machine)]
+        if "auto" in (asked.fabrics or {"auto"}) and (kernels := [want for want in obtained if want.builds_kernel]):
+            refusals.append(f"{' '.join(_packages(kernels))}: only the guest kernel's; FABRIC=netns needs none of it")
+    if refusals:
+        return Plan(notes=tuple(notes), refusals=tuple(refusals))
+    spare = [want for want in lacking if not want.needed and not set(want.packages) <= set(install)]
+    notes += [_do_without(want, machine.distribution, obtainable) for want in spare if _absent(want, obtainable)]
+    trials = _trials([want for want in spare if not _absent(want, obtainable)])
+    if not may_install:
+        for trial in trials:
+            notes.append(f"not installed: {' '.join(trial.packages)}; without, {trial.without}")
+            notes.append(remedy(trial.packages, machine))
+        trials = []
+    return Plan(
+        install=install,
+        trials=tuple(trials),
+        services=tuple(want.programs[0] for want in lacking if want.starts) if may_install else (),
+        notes=tuple(notes),
+    )
+
+
+def remedy(packages: Iterable[str], machine: Machine) -> str:
+    """The one command that installs them."""
+    if not machine.has_apt:
+        return _DEBIANS
+    become = "" if machine.rights is Rights.ROOT else "sudo "
+    return f"install them with: {become}apt-get install --no-install-recommends {' '.join(packages)}"
+
+
+def not_packaged(distribution: Distribution, packages: Iterable[str], *, server: str, in_images: bool) -> str:
+    """One line about a server that this distribution does not have, and what can be done."""
+    images = ", FABRIC=compose has it in its images" if in_images else ""
+    return (
+        f"{distribution.name} has no package {' or '.join(packages)}: name another SERVER{images},"
+        f" or put a {server} of your own in PATH"
+    )
+
+
+def _trouble(asked: Asked, machine: Machine, *, builds_kernel: bool) -> Iterable[str]:
+    """What forbids it whatever is installed."""
+    if machine.cache_trouble and (builds_kernel or (asked.runs_here and not machine.has_cache)):
+        yield f"{machine.cache_trouble}; {_ELSEWHERE}"
+    if machine.no_namespaces and asked.fabrics == {"netns"}:
+        yield f"FABRIC=netns: {machine.no_namespaces}, or use FABRIC=virtual"
+
+
+def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[str]:
+    """For those who need nothing of it now."""
+    packages = _packages([want for want in lacking if want.needed])
+    if packages:
+        yield f"not installed: {' '.join(packages)}; FABRIC=compose needs none of them"
+        yield remedy(packages, machine)
+    if any(want.builds_kernel for want in lacking):
+        yield "FABRIC=virtual needs the guest kernel, which `make kernel` builds"
+
+
+def _absent(want: Want, obtainable: Mapping[str, bool]) -> list[str]:
+    """Its packages that the distribution is known not to have."""
+    return [package for package in want.packages if not obtainable.get(package, True)]
+
+
+def _cannot_be_had(want: Want, distribution: Distribution, obtainable: Mapping[str, bool]) -> str:
+    absent = _absent(want, obtainable)
+    if want.server:
+        lack = not_packaged(distribution, absent, server=want.programs[0], in_images=want.in_images)
+        return f"SERVER={want.server}: {lack}"
+    what = " or ".join(want.programs or want.files)
+    return f"{distribution.name} has no package {' or '.join(absent)}; install {what} by other means"
+
+
+def _do_without(want: Want, distribution: Distribution, obtainable: Mapping[str, bool]) -> str:
+    absent = _absent(want, obtainable)
+    return f"{distribution.name} has no package {' or '.join(absent)}; without, {want.without}"
+
+
+def _trials(wants: Sequence[Want]) -> list[Trial]:
+    """Those without which the same is not there go together; servers do, whichever they are."""
+    servers = [want for want in wants if want.server]
+    absent = ",".join(want.server for want in servers)
+    groups = {f"there is no SERVER={absent}": servers} if servers else {}
+    for want in wants:
+        if not want.server:
+            groups.setdefault(want.without, []).append(want)
+    return [Trial(packages=_packages(group), without=without) for without, group in groups.items()]
+
+
+def _packages(wants: Iterable[Want]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(package for want in wants for package in want.packages))

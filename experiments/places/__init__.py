@@ -1,1 +1,0 @@
-"""Places: client, link, front and origin of one run, as namespaces or as containers."""

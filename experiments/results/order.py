@@ -1,0 +1,80 @@
+"""The order for one arm: everything the process that carries it out has to know, as a file of the run folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from common.clock_route import Finding
+from experiments.scenario.knobs import scenario_from
+from experiments.results.run_folder import RunFolder, read_json, write_json
+from experiments.scenario.scenario import Scenario
+from experiments.host.tuner_program import NO_TUNER, TunerOrder
+from netem.shaper import Shaper
+
+BEGINS, ENDED = "begins ", "ended "
+"""What is said, as progress, before and after a run by whoever carries out several; its name follows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """Programs by name, as the places call them (absolute paths on this machine), and their versions.
+
+    node_route: which way Node reads the clock, where that was found out beforehand. tuner: what LOWAT=auto is done by.
+    """
+
+    programs: Mapping[str, str]
+    versions: Mapping[str, str]
+    node_route: Finding | None = None
+    tuner: TunerOrder = NO_TUNER
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
+
+    seed: of what is random in the link. sample_ns: how often socket and queue are looked at, None for hardly at all.
+    load_deadline_ns: longest page load. capture: whether packets are written down. programs, versions, node_route: see
+    Tools. tuner: with LOWAT=auto, see TunerOrder.
+    """
+
+    knobs: Mapping[str, str]
+    fabric: str
+    shaper: str | None
+    seed: int
+    sample_ns: int | None
+    load_deadline_ns: int
+    capture: bool
+    programs: Mapping[str, str]
+    versions: Mapping[str, str]
+    node_route: Mapping[str, Any] | None = None
+    tuner: Mapping[str, Any] | None = None
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario the knobs describe."""
+        return scenario_from(self.knobs)
+
+    @property
+    def tools(self) -> Tools:
+        """Programs, their versions, and what is known of them."""
+        route = Finding(**self.node_route) if self.node_route else None
+        return Tools(programs=self.programs, versions=self.versions, node_route=route, tuner=self.asked_tuner)
+
+    @property
+    def asked_shaper(self) -> Shaper | None:
+        """The shaper, if one was asked for."""
+        return Shaper(self.shaper) if self.shaper else None
+
+    @property
+    def asked_tuner(self) -> TunerOrder:
+        """What is to tune, if something is."""
+        return TunerOrder(**(self.tuner or {}))
+
+    def write(self, folder: RunFolder) -> None:
+        """Leave it in the run folder."""
+        write_json(folder.arm, vars(self))
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> Self:
+        """What `write` left."""
+        return cls(**read_json(folder.arm))

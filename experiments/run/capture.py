@@ -1,0 +1,92 @@
+"""A capture: what passes both ends of the connection, from the first packet to files that Wireshark opens decrypted.
+
+Rules:
+1. While the run lasts, raw packets go to wire/END.pcap; afterwards, outside, wire/END.pcapng is made of them and the
+   client's TLS keys, and the raw files are removed. A pcapng is whole or not there; that of a run that failed holds
+   what had passed until then.
+2. Packets are stamped with CLOCK_REALTIME, everything else with CLOCK_MONOTONIC; wire/clock.json has the difference.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from experiments.errors import StepFailed, Unavailable
+from experiments.host import processes
+from experiments.host.processes import Process
+from experiments.host.programs import find
+from experiments.results.order import Tools
+from experiments.results.run_folder import RunFolder, write_json
+from experiments.testbed.places import Places
+from experiments.testbed.tap import ENDS, LAST_BLOCK_S
+
+_EDITCAP = "editcap"
+_PACKAGES = {"tcpdump": "tcpdump", _EDITCAP: "wireshark-common"}
+_EDITCAP_S = 120.0
+_MARGIN_S = 0.5
+_CLOCK_READINGS = 5
+
+
+def check(*, own_tcpdump: bool) -> None:
+    """Raises Unavailable, with all that is missing here; own_tcpdump: the places have one, this machine needs none."""
+    wanted = [_EDITCAP] if own_tcpdump else list(_PACKAGES)
+    missing = [program for program in wanted if find(program) is None]
+    if missing:
+        packages = " ".join(_PACKAGES[program] for program in missing)
+        verb = "is" if len(missing) == 1 else "are"
+        raise Unavailable(
+            "CAPTURE=yes", f"{' and '.join(missing)} {verb} not installed", f"run `apt-get install {packages}`"
+        )
+
+
+@contextmanager
+def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
+    """Within: both taps listen. Raises StepFailed, and InvalidRun if packets were missed."""
+    at_start_ns = _realtime_minus_monotonic_ns()
+    try:
+        with places.capturing(tools.programs["tcpdump"], folder.wire) as taps:
+            yield taps
+            time.sleep(LAST_BLOCK_S + _MARGIN_S)
+    finally:
+        ahead_ns = {"start": at_start_ns, "end": _realtime_minus_monotonic_ns()}
+        write_json(folder.wire / "clock.json", {"realtime_minus_monotonic_ns": ahead_ns})
+
+
+def finish(folder: RunFolder) -> None:
+    """Make the files that Wireshark opens, of each end that left packets; raw ones are gone afterwards in any case.
+
+    Raises StepFailed with the first reason, if there is one.
+    """
+    failures = []
+    for end in ENDS.values():
+        try:
+            _embed_keys(folder, end)
+        except StepFailed as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def _embed_keys(folder: RunFolder, end: str) -> None:
+    raw, made, keys = folder.wire / f"{end}.pcap", folder.wire / f"{end}.pcapng", folder.client / "keys.log"
+    step = f"the capture wire/{made.name}"
+    if not raw.exists():
+        raise StepFailed(step, "no packets were written down")
+    secrets = ["--inject-secrets", f"tls,{keys}"] if keys.exists() else []
+    try:
+        command = [find(_EDITCAP) or _EDITCAP, *secrets, str(raw), str(made)]
+        processes.run(command, step=step, timeout_s=_EDITCAP_S)
+    except StepFailed:
+        made.unlink(missing_ok=True)
+        raise
+    finally:
+        raw.unlink()
+
+
+def _realtime_minus_monotonic_ns() -> int:
+    """Of several readings the one that took least time: the true difference is within half of that."""
+    readings = []
+    for _ in range(_CLOCK_READINGS):
+        before_ns, realtime_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        readings.append((after_ns - before_ns, realtime_ns - (before_ns + after_ns) // 2))
+    return min(readings)[1]

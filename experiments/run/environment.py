@@ -1,0 +1,58 @@
+"""env.json: where an arm runs, and how good its clocks are.
+
+It is written as soon as the places are there, and once more when the origin has told what it sees of its clock.
+"""
+
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from common.clock_route import Finding
+from experiments.results.order import Tools
+from experiments.results.run_folder import RunFolder, write_json
+from experiments.testbed.places import Places
+
+_FIGURES = ("source", "resolution_ns", "read_cost_ns")
+_UNASKED = "the origin did not come to answer"
+
+
+class Environment:
+    """What is known of the environment of one arm."""
+
+    def __init__(self, folder: RunFolder, tools: Tools, places: Places) -> None:
+        """Finds out and writes all but what the origin has to tell. Nothing may be waiting: it takes a moment."""
+        self._folder = folder
+        self._route = places.node_route(tools)
+        self._clock = {**places.python_clock(), "node": node_clock(self._route, None)}
+        self._document = {
+            "kernel": platform.release(),
+            "machine": platform.machine(),
+            "cpus": os.cpu_count(),
+            "clock": self._clock,
+            "python": sys.version.split()[0],
+            "versions": dict(tools.versions),
+            **places.describe(),
+        }
+        write_json(folder.environment, self._document)
+
+    def origin_answers(self, clock: Mapping[str, Any]) -> None:
+        """What it says of its clock: see backend/clock.mjs."""
+        self._clock["node"] = node_clock(self._route, clock)
+        write_json(self._folder.environment, self._document)
+
+    @property
+    def resolution_ns(self) -> int | None:
+        """That of the coarser clock; None where neither is known."""
+        known = [self._clock[name]["resolution_ns"] for name in ("python", "node")]
+        return max((each for each in known if each is not None), default=None)
+
+
+def node_clock(route: Finding, seen: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What env.json says of Node's clock. seen: by the origin; None if it has not answered."""
+    figures = {name: seen[name] if seen else None for name in _FIGURES}
+    reasons = dict(seen["reasons"]) if seen else dict.fromkeys(_FIGURES, _UNASKED)
+    if route.reason:
+        reasons["reads"] = route.reason
+    return {**figures, "reads": route.route, "reasons": reasons}

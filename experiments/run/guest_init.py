@@ -1,0 +1,164 @@
+"""The guest's first process: makes a few mounts, carries out runs, one after the other, switches the guest off.
+
+Runs inside the guest as `python -m experiments.run.guest_init LIST`, a file with a run folder per line. The root is the
+host's file system, read-only; the folder of the run at work is mounted, writable, on /mnt.
+
+Rules:
+1. A run finds the same guest whether it is the first or the last: the same time of day, the same phase of the kernel's
+   ticks, random numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty
+   /run, and its folder under the same name. What it started ends with that process.
+2. OpenSSL takes addresses of its own for random numbers. They are settled before anything that differs from guest to
+   guest has a place in memory.
+3. Lines "@ begins NAME" and "@ ended NAME" frame what a run has to say.
+"""
+
+import contextlib
+import ctypes
+import gc
+import os
+import ssl
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.results.run_folder import PARTIAL, RunFolder
+
+if TYPE_CHECKING:
+    from experiments.results.order import Order
+
+_POWER_OFF = 0x4321_FEDC  # <linux/reboot.h>
+_CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
+_PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
+_TIMER_ABSTIME = 1
+_CONGESTION_CONTROLS = "reno cubic bbr"
+_SEED = Path("/sys/module/random/parameters/seed")
+_FOLDER = Path("/mnt")
+_DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
+# A tick is 10 ms, and the kernel rounds a timer to up to 4,096 of them, the longer it is the more.
+_ALIGNMENT_NS = 1024 * 10**9
+# From here on eighty runs have times of as many digits. With one more a line is longer, its buffer full sooner, and a
+# program then reads the clock at another moment.
+_FIRST_NS = 16 * _ALIGNMENT_NS
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def _mount(kind: str, target: str, options: str = "") -> None:
+    _check(_libc.mount(b"none", target.encode(), kind.encode(), 0, options.encode()), f"mounting {kind} on {target}")
+
+
+def _wait_for_alignment() -> None:
+    """Sleep, which takes no time, until the clock stands where it stands at the beginning of every run."""
+    due_ns = max(_FIRST_NS, (time.monotonic_ns() // _ALIGNMENT_NS + 1) * _ALIGNMENT_NS)
+    until = (ctypes.c_long * 2)(due_ns // 10**9, 0)  # struct timespec
+    _libc.prctl(_PR_SET_TIMERSLACK, 1)
+    # time.sleep would read the clock itself, and sleep from then on; each reading takes 256 ns here.
+    _check(_libc.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, until, None), "waiting for the clock")
+    _libc.prctl(_PR_SET_TIMERSLACK, 0)  # the usual one
+
+
+def _begin_anew(seed: int) -> bool:
+    """Set the time of day, and what all random numbers follow from; whether they do.
+
+    A guest kernel made from another source may know nothing of it (edits/).
+    """
+    time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
+    if _SEED.exists():
+        _SEED.write_text(str(seed))
+        return True
+    return False
+
+
+def _settle_openssl() -> None:
+    """Begin a handshake: then both generators of random numbers, the public and the private, are where they stay."""
+    connection = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(
+        ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="settled"
+    )
+    with contextlib.suppress(ssl.SSLWantReadError):
+        connection.do_handshake()
+
+
+def _prepare(orders: Sequence["Order"]) -> None:
+    """Do and find out, once, what the first run would find undone and unknown, and the second would not."""
+    from experiments.testbed.guest.rehearsal import keep_open, rehearse
+    from experiments.testbed.namespaces.namespaces import known_beforehand
+
+    keep_open({program for order in orders for program in order.programs.values()})
+    known_beforehand(orders[0].programs["node"])
+    _in_a_child(rehearse)
+
+
+def _in_a_child(do: Callable[[], None]) -> None:
+    """In a process and a mount namespace of its own, with an empty /run."""
+    child = os.fork()
+    if child == 0:
+        try:
+            _check(_libc.unshare(_CLONE_NEWNS), "a new mount namespace")
+            _mount("proc", "/proc")
+            _mount("tmpfs", "/run")
+            do()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _carry_out(path: Path, seed: int) -> None:
+    """One run, in a process of its own."""
+    from experiments.results.order import BEGINS, ENDED
+    from experiments.run.process import carry_out
+
+    name = path.name.removesuffix(PARTIAL)
+    print(f"@ {BEGINS}{name}", flush=True)
+    home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    _wait_for_alignment()
+    seeded = _begin_anew(seed)
+    _check(_libc.unshare(_CLONE_NEWPID), "a new PID namespace")
+
+    def run() -> None:
+        _mount("hostfs", str(_FOLDER), str(path))
+        carry_out(RunFolder(_FOLDER), seeded=seeded, known_as=path)
+
+    _in_a_child(run)
+    _check(_libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
+    os.close(home)
+    print(f"@ {ENDED}{name}", flush=True)
+
+
+def main() -> None:
+    """Never returns: the guest ends with it."""
+    try:
+        _mount("proc", "/proc")
+        _mount("sysfs", "/sys")
+        _begin_anew(0)
+        _settle_openssl()
+        paths = [Path(line) for line in Path(sys.argv[1]).read_text().splitlines()]
+        # Namespaces made later may only choose what the first one allows.
+        Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
+        import experiments.run.process  # noqa: F401  once for all runs; pyroute2 wants /proc when it is imported
+        from experiments.results.order import Order
+
+        orders = [Order.read(RunFolder(path)) for path in paths]
+        _prepare(orders)
+        gc.freeze()
+        for path, order in zip(paths, orders, strict=True):
+            _carry_out(path, order.seed)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os.sync()
+        _libc.reboot(_POWER_OFF)
+
+
+if __name__ == "__main__":
+    main()

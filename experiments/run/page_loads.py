@@ -1,0 +1,155 @@
+"""The client at work: the plan it is given, and the watch that all instruments keep until it has ended."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from client.plan import STEPS, Plan, PlanKind, Protocol, maps_plan
+from client.priorities import Priorities
+from experiments.errors import InvalidRun
+from experiments.host.processes import Process
+from experiments.results.order import Tools
+from experiments.results.run_folder import RunFolder
+from experiments.run.browser import client_command, last_event_ns
+from experiments.run.client_output import Listening
+from experiments.run.rate_checks import Span
+from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.testbed.places import CLIENT_PORT, FRONT_PORT, ActiveLink, ActiveTuner, Look, Places, no_look
+from netem.calibration import Tolerance
+from netem.carried import Received
+from netem.shaper import Shaper
+from proxy.sampler import read_process_samples
+from proxy.server import catalogue
+
+SERVER_NAME = "maps.test"
+_CHECK_NS = 10**9
+_UNSEEN_NS = 3 * 10**9
+_NEVER_NS = 2**63
+_BLAME_S = 0.5  # whoever watches the front needs a moment to see that it was the first to go
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """How is run, not what. shaper: None lets the place decide; seed: of what is random in the link.
+
+    sample_ns: how often the front's socket and the link's queue are looked at; None for once.
+    capture: whether packets are written down.
+    """
+
+    shaper: Shaper | None
+    tolerance: Tolerance
+    seed: int
+    sample_ns: int | None
+    load_deadline_ns: int
+    capture: bool
+
+
+def load_pages(
+    places: Places,
+    scenario: Scenario,
+    folder: RunFolder,
+    servers: Sequence[Process],
+    at_work: tuple[ActiveLink, ActiveTuner | None],
+    conditions: Conditions,
+    tools: Tools,
+) -> tuple[Span, Received]:
+    """When the measured load was, and what the link carried from the front during all of them."""
+    link, tuner = at_work
+    plan = _plan(places, scenario, conditions)
+    plan_file = folder.client / "plan.json"
+    plan_file.write_text(plan.to_json())
+    command = client_command(scenario, places.seen(folder), places.python, tools)
+
+    def check_alive() -> None:
+        for server in servers:
+            server.check_alive()
+        link.check_alive()
+
+    began_ns = 0
+
+    def begin(number: int, t_ns: int) -> None:
+        nonlocal began_ns
+        if number == plan.loads:
+            began_ns = t_ns
+            if scenario.link.rate_steps:
+                link.begin(t_ns)
+
+    over_tcp = catalogue()[scenario.server].over_tcp
+    before = link.carried()
+    with (
+        places.sampling(servers[0], folder.front, conditions.sample_ns) if over_tcp else _nothing(folder) as look,
+        Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
+        places.start_client(command, folder.client / "output.log", listening.writing) as client,
+    ):
+        tune = no_look if tuner is None else tuner.look
+        listening.started()
+        _watch(client, listening, (look, link.look, tune, _every(_CHECK_NS, check_alive)))
+        # A front that died is the reason, the client's broken connection only the consequence.
+        check_alive()
+        look(time.monotonic_ns())
+        if not client.succeeded:
+            time.sleep(_BLAME_S)
+            check_alive()
+            look(time.monotonic_ns())
+        client.check_success()
+        ended_ns = time.monotonic_ns() if scenario.client is ClientKind.H2 else last_event_ns(folder)
+    span, came = Span(began_ns=began_ns, ended_ns=ended_ns), link.carried().since(before)
+    if not over_tcp:
+        return span, came
+    last_ns = max((sample.t_ns for sample in read_process_samples(folder.front / "process.jsonl")), default=ended_ns)
+    if ended_ns - last_ns > _UNSEEN_NS:
+        raise InvalidRun(
+            "time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", ended_ns - last_ns
+        )
+    return span, came
+
+
+def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
+    """A browser is told nothing of priorities: its own are to favour what the lab's client favours."""
+    own = scenario.client is ClientKind.CHROMIUM
+    plan = maps_plan(
+        address=places.addresses.front,
+        port=FRONT_PORT,
+        server_name=SERVER_NAME,
+        priorities=Priorities.NONE if own else scenario.priorities,
+        dialect=scenario.dialect,
+        first=scenario.first,
+        reloads=scenario.reloads,
+        window_bytes=scenario.window_bytes,
+        steps=STEPS if scenario.plan is PlanKind.PROBE else None,
+        load_deadline_ns=conditions.load_deadline_ns,
+        source_port=None if own else CLIENT_PORT,
+        protocol=Protocol(catalogue()[scenario.server].protocol),
+    )
+    return replace(plan, favoured=scenario.priorities.favoured)
+
+
+@contextmanager
+def _nothing(folder: RunFolder) -> Iterator[Look]:
+    """Looked at where there is no TCP: journals without a line."""
+    for name in ("sockets.jsonl", "process.jsonl"):
+        (folder.front / name).touch()
+    yield no_look
+
+
+def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None:
+    """Until the client has ended: each instrument looks when it is time, and all when the client said something."""
+    next_ns = [0] * len(looks)
+    while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9, listening.waited_for):
+        if listening.hear():
+            next_ns = [0] * len(looks)
+        now_ns = time.monotonic_ns()
+        for index, look in enumerate(looks):
+            if next_ns[index] <= now_ns:
+                due_ns = look(now_ns)
+                next_ns[index] = _NEVER_NS if due_ns is None else due_ns
+    listening.hear()
+
+
+def _every(interval_ns: int, check: Callable[[], None]) -> Look:
+    def look(now_ns: int) -> int:
+        check()
+        return now_ns + interval_ns
+
+    return look

@@ -1,0 +1,65 @@
+"""The process that carries out one arm: `python -m experiments.run.process RUN-FOLDER`.
+
+It runs where the places are to be made, in the guest or on the host, and leaves its outcome in the run folder. Lines on
+standard output that begin with "@ " tell of progress.
+"""
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import InvalidRun, LabError, StepFailed, Unavailable
+from experiments.results.order import Order
+from experiments.results.run_folder import RunFolder, write_json
+from experiments.run.fabrics import FABRICS
+from experiments.run.page_loads import Conditions
+from experiments.run.steps import run_arm
+
+
+def tell(step: str) -> None:
+    """Tell whoever watches what happens now."""
+    print(f"@ {step}", flush=True)
+
+
+def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None = None) -> None:
+    """Run the arm and write outcome.json, also when it fails.
+
+    seeded: whether everything random follows from the order's seed, not only what the ferry draws. known_as: where
+    others find the folder.
+    """
+    observed: dict[str, Any] = {"seeded": seeded}
+    status, reason, seen = "ok", None, folder
+    try:
+        order = Order.read(folder)
+        fabric = FABRICS[order.fabric]
+        conditions = Conditions(
+            shaper=order.asked_shaper,
+            tolerance=fabric.tolerance,
+            seed=order.seed,
+            sample_ns=order.sample_ns,
+            load_deadline_ns=order.load_deadline_ns,
+            capture=order.capture,
+        )
+        tell("places")
+        with fabric.places(order, folder) as places:
+            seen = places.seen(folder)
+            run_arm(order.scenario, folder, order.tools, places, conditions, observed=observed, tell=tell)
+    except InvalidRun as error:
+        status, reason = "invalid", str(error)
+    except Unavailable as error:
+        status, reason = "unsupported", str(error)
+    except LabError as error:
+        status, reason = "failed", str(error)
+    except Exception as error:  # a fault of the lab's own: the trace goes to the log, the run is marked
+        traceback.print_exc()
+        status, reason = "failed", str(StepFailed("the lab itself", f"{type(error).__name__}: {error}"))
+    if reason and seen is not folder:
+        reason = reason.replace(f"{seen.path}/", f"{folder.path}/")
+    if reason and known_as:
+        reason = reason.replace(str(folder.path), str(known_as))
+    write_json(folder.outcome, {"status": status, "reason": reason, "observed": observed})
+
+
+if __name__ == "__main__":
+    carry_out(RunFolder(Path(sys.argv[1])))

@@ -1,0 +1,143 @@
+"""Kernel settings of a scenario: what was asked against what was read back from where they take effect."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from experiments.errors import QUIETER, InvalidRun
+from experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario
+from netem import kept
+from netem.calibration import Tolerance
+from proxy.sampler import ProcessSample
+from proxy.socket_diag import SocketSample
+from proxy.tuner.journal import SET, Decision
+
+LOWAT = "net.ipv4.tcp_notsent_lowat"
+_NEVER_NS = 2**63
+_WMEM = "net.ipv4.tcp_wmem"
+
+
+NO_SOCKET: Mapping[str, Any] = MappingProxyType(
+    {
+        "socket_lowat": [],
+        "sndbuf_bytes": None,
+        "sndbuf_most_bytes": None,
+        "notsent_most_bytes": None,
+        "congestion_control": None,
+        "record_bytes": None,
+    }
+)
+"""What is seen of a live connection that is not TCP's."""
+
+
+def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
+    """Compare the scenario with `Places.settings`. Raises InvalidRun."""
+    _agree(LOWAT, scenario.lowat_bytes or LOWAT_MOST, observed["lowat"])
+    if scenario.sndbuf_bytes is not None:
+        _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
+    if scenario.gso_segments is not None:
+        _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
+
+
+def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Compare `Places.settings` after the loads with what they were before. Raises InvalidRun."""
+    for name, value in after.items():
+        _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
+
+
+def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:
+    """What was seen of the live connection of the front. Raises InvalidRun if nothing was."""
+    if not (sockets and processes):
+        raise InvalidRun("the front's side of the connection", "a socket to look at", None)
+    return {
+        "socket_lowat": sorted({sample.lowat_bytes for sample in processes}),
+        "sndbuf_bytes": sockets[0].sndbuf_bytes,
+        "sndbuf_most_bytes": max(sample.sndbuf_bytes for sample in sockets),
+        "notsent_most_bytes": max(sample.notsent_bytes for sample in sockets),
+        "congestion_control": ",".join(sorted({sample.congestion_control for sample in sockets})),
+    }
+
+
+def check_connection(port: int, processes: Sequence[ProcessSample], load: range) -> None:
+    """See to it that the connection looked at was the client's own of that port. Raises InvalidRun.
+
+    load: when it carried the measured one, from the first payload on: before that none has carried more than another.
+    """
+    seen = {sample.peer_port for sample in processes if sample.t_ns in load} - {None}
+    if seen - {port}:
+        raise InvalidRun("the client's port of the connection that was looked at", [port], sorted(seen, key=str))
+
+
+def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
+    """Compare the scenario with the live connection of the front. Raises InvalidRun.
+
+    The effective LOWAT is the socket's own, or the sysctl's where the socket has none. A server's own mechanism may
+    set the socket's; without one it must stay unset. The send buffer begins as asked and only ever grows.
+    """
+    _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
+    if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:
+        _agree("TCP_NOTSENT_LOWAT of the live socket", [0], observed["socket_lowat"])
+    if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
+        raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
+
+
+def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
+    """Compare the scenario with the largest TLS record that the client decrypted. Raises InvalidRun.
+
+    A front with a whole response at hand fills its records; one that has less may never come to a full one.
+    """
+    asked, found = scenario.record_bytes, observed["record_bytes"]
+    if asked is None:
+        return
+    fills = scenario.buffering == "on" and scenario.size_bytes >= 2 * asked
+    if found is None or found > asked or (fills and found < asked):
+        raise InvalidRun("largest TLS record at the client", asked, found)
+
+
+def check_tuned(
+    scenario: Scenario, processes: Sequence[ProcessSample], decisions: Sequence[Decision], client: str
+) -> None:
+    """See to it that the live socket had what the tuner's journal says. Raises InvalidRun.
+
+    Each time it was looked at, the option was what had last been set, or what was set before the next look. A server's
+    own mechanism may set it, too, and then nothing is said about who won.
+    """
+    made = [decision for decision in decisions if decision.peer == client and decision.outcome == SET]
+    if not made:
+        raise InvalidRun("the tuner's journal", f"a decision about {client}", "none")
+    if scenario.native != "off":
+        return
+    later = [*(sample.t_ns for sample in processes[1:]), _NEVER_NS]
+    for sample, next_ns in zip(processes, later, strict=True):
+        values = [0, *(decision.new_bytes for decision in made if decision.t_ns < sample.t_ns)][-1:]
+        values += [decision.new_bytes for decision in made if sample.t_ns <= decision.t_ns <= next_ns]
+        if sample.lowat_bytes not in values:
+            raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", values, sample.lowat_bytes)
+
+
+def check_kept(scenario: Scenario, counters: Mapping[str, Any]) -> None:
+    """See to it that the kernel's qdiscs are at the end what the link was asked to be. Raises InvalidRun."""
+    for what, asked, seen in kept.changes(scenario.link, counters):
+        raise InvalidRun(f"the link after the loads, {what}", asked, seen)
+
+
+def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:
+    """See to it that the ferry was the link it was asked to be. Raises InvalidRun.
+
+    Nothing may be lost but by the Link's own rules, and packets may leave late by what a round trip may be off: 99 % of
+    them, but half of them where the direction has no rate and so never a queue. There a burst crosses as fast as the
+    ferry works, and its end is late by that, which nothing asked for contradicts.
+    """
+    for direction, figures in counters.items():
+        lost = figures["kernel_drops"] + figures["refused"]
+        if lost:
+            raise InvalidRun(f"packets {direction} that the ferry could not take in", 0, lost)
+        late_ns = figures["lateness_p99_ns" if figures["longest_queue_packets"] else "lateness_p50_ns"]
+        if late_ns > tolerance.round_trip_ns:
+            most = f"at most {tolerance.round_trip_ns}"
+            raise InvalidRun(f"the ferry's lateness {direction} in ns", most, late_ns, QUIETER)
+
+
+def _agree(check: str, asked: object, found: object) -> None:
+    if asked != found:
+        raise InvalidRun(check, asked, found)

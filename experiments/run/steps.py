@@ -1,0 +1,181 @@
+"""One arm, from nothing to its last counter, in the order in which it happens."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import InvalidRun
+from experiments.host.npm import modules_of
+from experiments.host.processes import Process
+from experiments.results.order import Tools
+from experiments.results.run_folder import RunFolder, read_json, write_json
+from experiments.run.browser import check_browser, observed_browser, payload_span
+from experiments.run.capture import capturing
+from experiments.run.environment import Environment
+from experiments.run.page_loads import SERVER_NAME, Conditions, load_pages
+from experiments.run.rate_checks import check_steps, observed_steps
+from experiments.run.setting_checks import (
+    NO_SOCKET,
+    check_connection,
+    check_ferry,
+    check_kept,
+    check_live_socket,
+    check_record,
+    check_settings,
+    check_tuned,
+    check_unchanged,
+    live_socket_state,
+)
+from experiments.run.traffic_checks import check_carried
+from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
+from experiments.testbed.namespaces.front_shaper import check_at, observed_at
+from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, OriginSettings, Places
+from netem import calibration
+from netem.calibration import Tolerance
+from netem.shaper import Shaper
+from proxy.certificates import certificates_in
+from proxy.front import Front, FrontSettings
+from proxy.sampler import read_process_samples
+from proxy.server import catalogue
+from proxy.socket_diag import read_samples
+from proxy.tuner.journal import NAME, read_decisions
+
+
+def run_arm(
+    scenario: Scenario,
+    folder: RunFolder,
+    tools: Tools,
+    places: Places,
+    conditions: Conditions,
+    *,
+    observed: dict[str, Any],
+    tell: Callable[[str], None],
+) -> None:
+    """Run the arm in these places and fill its folder; `observed` receives what was found in place of what was asked.
+
+    Raises StepFailed, Unavailable, and InvalidRun if something asked for is not what was observed.
+    """
+    with ExitStack() as stack:
+        environment = Environment(folder, tools, places)
+        places.tune(scenario)
+
+        tell("origin and front")
+        origin = stack.enter_context(places.start_origin(_origin_settings(scenario, folder, tools)))
+        environment.origin_answers(origin.clock)
+        observed |= {"clock_resolution_ns": environment.resolution_ns}
+        front = _front(places, scenario, folder, tools)
+        write_json(folder.asked / "front.json", front.command)
+        server = stack.enter_context(places.start_front(front, scenario, origin.process))
+        observed |= places.settings()
+        check_settings(scenario, observed)
+
+        tell("link")
+        starting = places.start_link(
+            scenario.link,
+            conditions.shaper,
+            scenario.shaper_at,
+            seed=conditions.seed,
+            folder=folder.link,
+            interval_ns=conditions.sample_ns,
+        )
+        link = stack.enter_context(starting)
+        write_json(folder.asked / "link.json", link.commands)
+        observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
+        observed |= _calibrate(places, scenario, conditions.tolerance, folder, link)
+
+        with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
+            servers = (server, origin.process, *taps)
+            with _tuning(places, scenario, server, folder) as tuner:
+                observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
+                span, came = load_pages(places, scenario, folder, servers, (link, tuner), conditions, tools)
+        check_unchanged(observed, places.settings())
+        if scenario.client is ClientKind.CHROMIUM:
+            observed |= observed_browser(folder, environment.resolution_ns)
+            check_browser(observed["browser"], scenario.priorities.favoured)
+        sockets = read_samples(folder.front / "sockets.jsonl")
+        processes = read_process_samples(folder.front / "process.jsonl")
+        if front.settings.server.over_tcp:
+            observed |= live_socket_state(sockets, processes)
+            check_live_socket(scenario, observed)
+            check_carried(came, folder, scenario.client, sockets)
+            check_connection(read_json(folder.client / "socket.json")["port"], processes, payload_span(folder))
+            observed |= {"record_bytes": _largest_record(folder.client / "socket.json")}
+            check_record(scenario, observed)
+        else:
+            observed |= NO_SOCKET
+        if scenario.lowat == LOWAT_AUTO:
+            check_tuned(scenario, processes, read_decisions(folder.front / NAME), places.addresses.client)
+
+        tell("counters")
+        counters = link.counters()
+        write_json(folder.link / "counters.json", counters)
+        observed |= {"shaper_at": observed_at(counters)}
+        check_at(scenario, counters)
+        if link.shaper is Shaper.NETEM and scenario.shaper_at is ShaperAt.LINK:
+            check_kept(scenario, counters)
+        if link.shaper is Shaper.FERRY:
+            check_ferry(counters, conditions.tolerance)
+    # The link's record of them is complete when it has ended.
+    observed |= {"rate_steps": observed_steps(scenario.link, folder.link, span)}
+    check_steps(observed["rate_steps"], conditions.tolerance)
+
+
+def _largest_record(account: Path) -> int | None:
+    """That the client decrypted, if it kept account of it."""
+    found: int | None = read_json(account).get("largest_record_bytes") if account.exists() else None
+    return found
+
+
+def _tuning(
+    places: Places, scenario: Scenario, server: Process, folder: RunFolder
+) -> AbstractContextManager[ActiveTuner | None]:
+    return places.tuning(server, scenario, folder.front) if scenario.lowat == LOWAT_AUTO else nullcontext()
+
+
+def _origin_settings(scenario: Scenario, folder: RunFolder, tools: Tools) -> OriginSettings:
+    return OriginSettings(
+        program=tools.programs["node"],
+        size_bytes=scenario.size_bytes,
+        script_delay_ns=scenario.script_delay_ns,
+        folder=folder.origin,
+    )
+
+
+def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) -> Front:
+    server, seen = catalogue()[scenario.server], places.seen(folder)
+    return Front(
+        FrontSettings(
+            server=server,
+            native=scenario.native,
+            buffering=scenario.buffering,
+            program=tools.programs[server.program],
+            server_name=SERVER_NAME,
+            address=places.addresses.front,
+            port=FRONT_PORT,
+            origin=f"{places.addresses.origin}:{ORIGIN_PORT}",
+            size_bytes=scenario.size_bytes,
+            certificates=certificates_in(seen.asked),
+            config=seen.asked / server.template.name,
+            state=places.front_state,
+            as_root=places.as_root,
+            log=seen.front / "error.log",
+            output=seen.front / "output.log",
+            modules=modules_of(server),
+            record_bytes=scenario.record_bytes,
+        )
+    )
+
+
+def _calibrate(
+    places: Places, scenario: Scenario, tolerance: Tolerance, folder: RunFolder, link: ActiveLink
+) -> dict[str, Any]:
+    link.check_alive()
+    measured, attempts = places.calibrate(scenario.link, tolerance, link.pid)
+    link.check_alive()
+    found = asdict(measured)
+    write_json(folder.link / "calibration.json", found | {"attempts": attempts, "tolerance": asdict(tolerance)})
+    for what, asked, seen in calibration.disagreements(scenario.link, measured, tolerance):
+        raise InvalidRun(f"calibration of {what}", asked, seen)
+    return found

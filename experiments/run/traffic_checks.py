@@ -1,0 +1,34 @@
+"""Whether the link carried the client's connection, all of it and nothing else, while the pages were loaded."""
+
+from collections.abc import Sequence
+
+from analysis.bookkeeping import FEWEST_LOOKS
+from experiments.errors import InvalidRun
+from experiments.results.run_folder import RunFolder, last_line, read_json
+from experiments.scenario.scenario import ClientKind
+from netem.carried import Received
+from proxy.socket_diag import SocketSample
+
+_MARGIN_BYTES = 16 * 1024
+"""What is sent again after the last look at the socket, and options of TCP that few packets have."""
+
+
+def check_carried(came: Received, folder: RunFolder, client: ClientKind, sockets: Sequence[SocketSample]) -> None:
+    """Compare what came from the front with what the client had and what was sent again. Raises InvalidRun."""
+    if len(sockets) < FEWEST_LOOKS:
+        return  # nobody knows what was sent again
+    own_bytes = _arrived_bytes(folder, client) + sockets[-1].bytes_retrans
+    if abs(came.payload_bytes - own_bytes) > _MARGIN_BYTES:
+        raise InvalidRun(
+            "bytes that the link carried from the front during the loads",
+            f"the connection's {own_bytes}",
+            came.payload_bytes,
+        )
+
+
+def _arrived_bytes(folder: RunFolder, client: ClientKind) -> int:
+    """Of all connections; a browser makes some to spare."""
+    if client is ClientKind.CHROMIUM:
+        connections = read_json(folder.client / "browser.json")["connections"]
+        return sum(int(connection["received_bytes"]) for connection in connections)
+    return int(last_line(folder.client / "arrivals.jsonl")["tcp_bytes"])

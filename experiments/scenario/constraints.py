@@ -1,0 +1,127 @@
+"""What cannot go together in a scenario, though each of its words is allowed: with a probe, a protocol, a server."""
+
+from collections.abc import Callable
+
+from client import dialects
+from client.plan import PROBE_LEAST_BYTES, PlanKind, Protocol
+from client.priorities import First, Priorities
+from experiments.errors import ScenarioError
+from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
+from proxy.server import Server, Switch, catalogue
+
+Given = Callable[[str], str]
+"""What somebody wrote for the knob of that name, or its default."""
+
+
+def check(scenario: Scenario, given: Given, usual: Given) -> None:
+    """usual: what a knob's default is, in words. Raises ScenarioError."""
+    _check_probe(scenario, given)
+    _check_egress(scenario, given)
+    server = catalogue()[scenario.server]
+    _check_protocol(scenario, server, given)
+    _check_client(scenario, server, given, usual)
+    _check_level("NATIVE", server, scenario.native, lambda other: other.native)
+    _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
+    if scenario.record_bytes is not None:
+        _check_level("RECORD", server, "bytes", lambda other: other.record, given=given("RECORD"))
+
+
+def _check_probe(scenario: Scenario, given: Given) -> None:
+    """What a probe cannot be combined with. Raises ScenarioError."""
+    if scenario.plan is not PlanKind.PROBE:
+        return
+    for name, fits, allowed in (
+        ("RELOADS", scenario.reloads == 0, "0"),
+        ("SIZE", scenario.size_bytes >= PROBE_LEAST_BYTES, f"{PROBE_LEAST_BYTES} bytes at least"),
+        ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+    ):
+        if not fits:
+            raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
+
+
+def _check_egress(scenario: Scenario, given: Given) -> None:
+    """What a bottleneck on the front's own egress cannot be. Raises ScenarioError."""
+    if scenario.shaper_at is not ShaperAt.FRONT:
+        return
+    for name, fits, allowed in (
+        ("RATE", scenario.link.rate_bit_s is not None, "a rate, which is what is put there,"),
+        ("QUEUE", scenario.link.queue_packets >= 2, "two packets at least"),
+        ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+    ):
+        if not fits:
+            raise ScenarioError(name, given(name), f"{allowed} with SHAPER_AT=front")
+
+
+_SAYABLE = {
+    Protocol.SPDY: ((dialects.PLAIN,), "SPDY has a level in each request, and nothing else"),
+    Protocol.HTTP3: ((dialects.PLAIN, dialects.HEADER), "HTTP/3 has the header field of RFC 9218, and nothing else"),
+}
+
+
+def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
+    """What cannot be said over the server's protocol, or done with it. Raises ScenarioError."""
+    protocol = Protocol(server.protocol)
+    if protocol in _SAYABLE:
+        allowed, why = _SAYABLE[protocol]
+        if scenario.dialect not in allowed:
+            words = " or ".join(map(str, allowed))
+            raise ScenarioError("DIALECT", given("DIALECT"), f"{words} with SERVER={server.name}: {why}")
+    if server.over_tcp:
+        return
+    if scenario.plan is PlanKind.PROBE:
+        raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.MAPS} with SERVER={server.name}, which is not probed")
+    if scenario.lowat == LOWAT_AUTO:
+        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
+
+
+_CHROMIUM_WINDOW_BYTES = 6 * 2**20
+"""What it offers each stream."""
+
+
+def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
+    """What a browser does by itself, and what it does not speak. Raises ScenarioError."""
+    if scenario.client is not ClientKind.CHROMIUM:
+        return
+    for name, fits, allowed in (
+        (
+            "PLAN",
+            scenario.plan is PlanKind.MAPS,
+            f"{PlanKind.MAPS} with CLIENT=chromium: Chromium has windows of its own",
+        ),
+        ("FIRST", scenario.first is First.IMAGE, f"{First.IMAGE} with CLIENT=chromium: Chromium asks as the page does"),
+        (
+            "PRIORITY",
+            scenario.priorities is Priorities.SPDY,
+            "spdy with CLIENT=chromium: Chromium has its own priorities",
+        ),
+        ("DIALECT", scenario.dialect == dialects.PLAIN, "plain with CLIENT=chromium: Chromium has its own priorities"),
+        (
+            "WINDOW",
+            given("WINDOW").strip().upper() == usual("WINDOW"),
+            f"{usual('WINDOW')} with CLIENT=chromium: Chromium has its own windows",
+        ),
+        ("SIZE", scenario.size_bytes <= _CHROMIUM_WINDOW_BYTES, "at most 6M with CLIENT=chromium: that is its window"),
+        (
+            "RATE_STEPS",
+            bool(scenario.reloads or not scenario.link.rate_steps),
+            "none with CLIENT=chromium and RELOADS=0: a first load begins before there is a connection",
+        ),
+        (
+            "SERVER",
+            server.protocol == Protocol.HTTP2 and server.over_tcp,
+            "one that speaks h2 over TCP with CLIENT=chromium",
+        ),
+    ):
+        if not fits:
+            raise ScenarioError(name, given(name), allowed)
+
+
+def _check_level(
+    knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch], given: str | None = None
+) -> None:
+    """Not every server can be switched. given: what was written, if not the level's name. Raises ScenarioError."""
+    levels = switch_of(server).levels
+    if asked not in levels:
+        others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
+        allowed = f"{', '.join(levels)} with SERVER={server.name}, which cannot be switched"
+        raise ScenarioError(knob, given or asked, f"{allowed}; {given or asked} with SERVER={' or '.join(others)}")

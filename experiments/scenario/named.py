@@ -1,0 +1,141 @@
+"""Named scenarios: files of the catalogue, and files of one's own.
+
+An entry with a card is a way to spoil the effect, and all of these together are the sabotage catalogue.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from analysis.files import MOST_TOML_BYTES, content, parsed
+from analysis.ledger import Layer
+from experiments.errors import ScenarioError
+from experiments.scenario.knobs import KNOBS, scenario_from
+
+_CATALOGUE = Path(__file__).parent / "catalogue"
+_KEYS = ("title", "expect", "knobs", "card")
+_NEAR = 0.7  # misspelt; less, and REPEAT, a knob of the run, would be taken for RATE
+
+LAYERS: Mapping[str, str] = MappingProxyType(
+    {
+        Layer.PENDING: "the front, where all can still be put in order",
+        Layer.COMMITTED: "the front's own line",
+        Layer.UNSENT: "the kernel's send buffer",
+        Layer.QUEUE: "the bottleneck's queue",
+        Layer.PROPAGATION: "the way",
+        Layer.RECOVERY: "loss",
+        Layer.RECORD: "TLS",
+        "flow_control": "HTTP/2's flow control",
+        "scheduler": "the front's scheduler",
+        "front_buffers": "what the front holds of each response",
+        "origin": "the origin",
+    }
+)
+"""Where an effect can be spoiled: the ledger's layers, and what no byte waits in; each in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One way to spoil the effect, as a speaker would tell it.
+
+    see: what one sees. layer: which one did it, of LAYERS. tell: how to tell. cure: words KNOB=VALUE that undo it.
+    """
+
+    see: str
+    layer: str
+    tell: str
+    cure: str | None = None
+
+    @property
+    def cure_knobs(self) -> Mapping[str, str]:
+        """The cure's words by knob; empty if there is none."""
+        pairs = (word.partition("=") for word in (self.cure or "").split())
+        return {name: value for name, _, value in pairs}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One named scenario. knobs are what makes it; expect is what one should see; card: if it spoils the effect."""
+
+    name: str
+    title: str
+    expect: str
+    knobs: Mapping[str, str]
+    card: Card | None = None
+
+
+@cache
+def catalogue() -> Mapping[str, Entry]:
+    """The named scenarios."""
+    return MappingProxyType({path.stem: read_entry(path) for path in sorted(_CATALOGUE.glob("*.toml"))})
+
+
+def sabotage() -> Mapping[str, Entry]:
+    """Those that spoil the effect."""
+    return {name: entry for name, entry in catalogue().items() if entry.card}
+
+
+def read_entry(path: Path) -> Entry:
+    """A scenario file: `title`, `expect`, a table `knobs`, and perhaps a table `card`. Raises ScenarioError."""
+    where = f"SCENARIO={path}"
+    try:
+        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
+    except (OSError, ValueError) as error:
+        raise ScenarioError("SCENARIO", str(path), f"a readable TOML file ({error})") from error
+    _check_keys(where, document, _KEYS)
+    table = document.get("knobs", {})
+    if not isinstance(table, dict):
+        raise ScenarioError(f"{where}: knobs", repr(table), "a table of KNOB = value")
+    _check_knobs(where, table)
+    knobs = {name: str(value) for name, value in table.items()}
+    scenario_from(knobs)
+    title, expect = str(document.get("title", path.stem)), str(document.get("expect", ""))
+    card = _card(f"{where}: card", document["card"], knobs) if "card" in document else None
+    return Entry(name=path.stem, title=title, expect=expect, knobs=knobs, card=card)
+
+
+def _card(where: str, table: Any, knobs: Mapping[str, str]) -> Card:
+    names = [field.name for field in fields(Card)]
+    if not isinstance(table, dict) or not all(isinstance(value, str) and value for value in table.values()):
+        raise ScenarioError(where, repr(table), f"a table of {', '.join(names)}, each a text")
+    _check_keys(where, table, names)
+    if missing := [name for name in names[:-1] if name not in table]:
+        raise ScenarioError(where, repr(table), f"a table with {', '.join(missing)}, too")
+    card = Card(**table)
+    if card.layer not in LAYERS:
+        raise ScenarioError(f"{where}: layer", card.layer, ", ".join(LAYERS))
+    words = (card.cure or "").split()
+    if bare := [word for word in words if "=" not in word]:
+        raise ScenarioError(f"{where}: cure", bare[0], "words KNOB=VALUE")
+    if len(card.cure_knobs) < len(words):
+        raise ScenarioError(f"{where}: cure", str(card.cure), "each knob once")
+    _check_knobs(f"{where}: cure", card.cure_knobs)
+    scenario_from({**knobs, **card.cure_knobs})
+    return card
+
+
+def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
+    if unknown := sorted(set(table) - set(known)):
+        raise ScenarioError(where, ", ".join(unknown), f"the keys {', '.join(known)}")
+
+
+def _check_knobs(where: str, table: Mapping[str, Any]) -> None:
+    if strangers := [name for name in table if name not in KNOBS]:
+        near = difflib.get_close_matches(strangers[0].upper(), KNOBS, n=2, cutoff=_NEAR)
+        which = f"did you mean {' or '.join(near)}?" if near else ", ".join(KNOBS)
+        allowed = f"knobs of the scenario ({which}); those of the run belong on the command line"
+        raise ScenarioError(where, strangers[0], allowed)
+
+
+def entry_of(text: str) -> Entry:
+    """The scenario of that name, or in that file. Raises ScenarioError."""
+    if text.endswith(".toml"):
+        return read_entry(Path(text))
+    if text not in catalogue():
+        raise ScenarioError("SCENARIO", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
+    return catalogue()[text]

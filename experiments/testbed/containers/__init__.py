@@ -1,0 +1,1 @@
+"""Places as containers: the services of compose.yaml."""

@@ -1,0 +1,124 @@
+"""Containers: real time, the services of compose.yaml."""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import StepFailed, TimedOut, Unavailable
+from experiments.host.processes import module
+from experiments.host.programs import unknown
+from experiments.results.order import Order, Tools
+from experiments.results.run_folder import RunFolder
+from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
+from experiments.testbed.containers import docker_engine
+from experiments.testbed.containers.containers import Containers, project_name
+from experiments.testbed.containers.node_route import node_route
+from experiments.testbed.namespaces.netns import no_netem
+from experiments.testbed.places import Places
+from netem import calibration
+from netem.shaper import Shaper
+from proxy.server import catalogue
+
+_AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_LOADING = "modprobe tcp_{0}, and allow it: sysctl net.ipv4.tcp_allowed_congestion_control"
+
+
+class Compose:
+    """A compose project per arm. Its containers are the engine's children, not the lab's: removal is a step apart."""
+
+    name = "compose"
+    merit = "real clocks, in containers"
+    virtual_clock = False
+    runs_per_command = 1
+    own_programs = True
+    tolerance = calibration.REAL
+
+    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+        """Needs an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
+        if scenario.shaper_at is ShaperAt.FRONT:
+            right = "the front's container may not shape its own egress"
+            raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
+        if scenario.client is ClientKind.CHROMIUM:
+            lack = "the client's image has no browser"
+            raise Unavailable("CLIENT=chromium with FABRIC=compose", lack, "use FABRIC=virtual or netns")
+        docker_engine.check()
+        server = catalogue()[scenario.server]
+        if not server.in_images:
+            lack = "the images have no packages of npm" if server.npm else "the client's image has no QUIC"
+            raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
+        if shaper is Shaper.NETEM and (reason := no_netem()):
+            raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
+        wanted = scenario.congestion_control
+        if _AVAILABLE_CC.exists() and wanted not in _AVAILABLE_CC.read_text().split():
+            raise Unavailable(f"CC={wanted}", "this kernel has not loaded it", _LOADING.format(wanted))
+
+    def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
+        """Containers have this machine's kernel; the link's finds out by itself."""
+        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
+
+    def kernel(self) -> str:
+        """That of this machine."""
+        return platform.release()
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """Nobody but its builder knows more."""
+        return {"release": platform.release()}
+
+    def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
+        """What the images hold."""
+        server = catalogue()[scenario.server]
+        images = docker_engine.images(scenario.server)
+        tcpdump = {"tcpdump": _package(images["link"], "tcpdump")} if capture else {}
+        return Tools(
+            programs={name: name for name in ("node", server.program, *tcpdump)},
+            versions={
+                "node": _package(images["origin"], "nodejs"),
+                server.name: _package(images["front"], server.packages[0]),
+                "h2": _package(images["client"], "python3-h2"),
+                "iproute2": _package(images["link"], "iproute2"),
+                **tcpdump,
+            },
+            node_route=node_route(images["origin"]),
+        )
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+        """Build the images that are not there."""
+        for server in dict.fromkeys(scenario.server for scenario in scenarios):
+            for service, image in docker_engine.images(server).items():
+                if not docker_engine.has_image(image):
+                    tell(f"building the image of the {service} on {docker_engine.base()}")
+                    _build(service, server)
+
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
+        """The arm runs on the host and drives the engine."""
+        ((_, folder),) = runs
+        afterwards = scratch / "afterwards"
+        afterwards.write_text(docker_engine.removal(project_name(folder)))
+        afterwards.chmod(0o755)
+        told = (f"TMPDIR={scratch}", f"{docker_engine.ARM_TAG}={docker_engine.tag()}")
+        return ["env", *told, *module("experiments.run.process"), str(folder.path)]
+
+    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+        """Containers of a project of their own."""
+        return Containers(order, folder)
+
+
+def _build(service: str, server: str) -> None:
+    try:
+        docker_engine.Project("priolab", {"SERVER": server}).build(service)
+    except StepFailed as error:
+        if docker_engine.has_image(docker_engine.base()):
+            raise
+        remedy = "make one with `make base-image`, or name one with BASE=IMAGE"
+        raise Unavailable("FABRIC=compose", f"the base image {docker_engine.base()} cannot be had", remedy) from error
+
+
+def _package(image: str, package: str) -> str:
+    """The version in the image, or why it is not known."""
+    command = ["run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", image]
+    try:
+        return docker_engine.docker(*command, "--show", "--showformat", "${Package} ${Version}", package)
+    except TimedOut as error:
+        return unknown(error.limit_s)  # which version it is changes nothing in the run

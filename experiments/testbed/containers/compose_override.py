@@ -1,0 +1,96 @@
+"""What a run lays over compose.yaml: the words it takes from the environment, and a second file."""
+
+from pathlib import Path
+from typing import Any
+
+from experiments.results.order import Order
+from experiments.scenario.scenario import LOWAT_MOST
+from experiments.testbed import tap
+from experiments.testbed.containers import docker_engine
+from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Rooms
+from netem.words import WORDS
+from proxy.certificates import certificates_in
+
+_WMEM = Path("/proc/sys/net/ipv4/tcp_wmem")
+_ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+
+
+class Overlay:
+    """That of one run. user: whom the services run as."""
+
+    def __init__(self, order: Order, user: tuple[int, int], rooms: Rooms) -> None:
+        self._order = order
+        self._scenario = order.scenario
+        self._user = user
+        self._rooms = rooms
+
+    def words(self, near: str, far: str) -> dict[str, str]:
+        """What compose.yaml takes from the environment. near, far: the first three bytes of the networks' addresses."""
+        scenario, order = self._scenario, self._order
+        _, sndbuf, most = map(int, _WMEM.read_text().split())
+        if scenario.sndbuf_bytes is not None:
+            sndbuf, most = scenario.sndbuf_bytes, max(most, scenario.sndbuf_bytes)
+        return {
+            "SERVER": scenario.server,
+            "NATIVE": scenario.native,
+            "BUFFERING": scenario.buffering,
+            "RECORD": str(scenario.record_bytes or "stock"),
+            "LOWAT": str(scenario.lowat_bytes or LOWAT_MOST),
+            "SNDBUF": str(sndbuf),
+            "SNDBUF_MOST": str(most),
+            "CC": scenario.congestion_control if self.cc_by_sysctl else "reno",
+            "SIZE": str(scenario.size_bytes),
+            "JS_DELAY_MS": str(scenario.script_delay_ns // 10**6),
+            **{name: order.knobs[name] for name in WORDS},
+            "SHAPER": order.shaper or "auto",
+            "SEED": str(order.seed),
+            "SAMPLE": "none" if order.sample_ns is None else f"{order.sample_ns}ns",
+            "PRIOLAB_JOURNAL": str(INSIDE.link / "queue.jsonl"),
+            "PRIOLAB_USER": "{}:{}".format(*self._user),
+            "PRIOLAB_GATEWAY_MODE": docker_engine.gateway_mode(),
+            "PRIOLAB_NEAR": near,
+            "PRIOLAB_FAR": far,
+        }
+
+    @property
+    def cc_by_sysctl(self) -> bool:
+        """A new network namespace may only choose what the first one allows; reno it always does."""
+        try:
+            allowed = _ALLOWED_CC.read_text().split()
+        except OSError:
+            return True
+        return self._scenario.congestion_control in allowed
+
+    def document(self) -> dict[str, Any]:
+        """The second file."""
+        gauge_needs = ["NET_ADMIN"] if self._scenario.gso_segments or not self.cc_by_sysctl else []
+        own: dict[str, dict[str, Any]] = {
+            "origin": {"environment": {"ACCESS_LOG": str(INSIDE.origin / "access.jsonl")}},
+            "front": {
+                "command": ["python3", "-m", "proxy", str(INSIDE.asked / "front.json")],
+                "environment": {"CA": str(certificates_in(INSIDE.asked).ca)},
+            },
+            "gauge": {"cap_add": gauge_needs},
+            **{service: self._tap(place) for place, service in TAPS.items()},
+        }
+        # Once, when it starts, each is asked by the lab; later checks would disturb what is measured.
+        common = {"healthcheck": {"interval": "24h"}}
+        services = {
+            service: common | {"volumes": self._rooms.mounts(service)} | own.get(service, {}) for service in SERVICES
+        }
+        return {"services": _literal(services)}
+
+    def _tap(self, place: str) -> dict[str, Any]:
+        file = INSIDE.wire / f"{tap.ENDS[place]}.pcap"
+        # In a rootless engine it is root, and takes on root's groups.
+        cap_add = ["SETGID"] if self._user == (0, 0) else []
+        return {"command": tap.command("tcpdump", "eth0", file), "cap_add": cap_add}
+
+
+def _literal(value: Any) -> Any:
+    """The same document with every dollar doubled: compose takes a single one for a variable."""
+    if isinstance(value, dict):
+        return {name: _literal(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_literal(each) for each in value]
+    return value.replace("$", "$$") if isinstance(value, str) else value

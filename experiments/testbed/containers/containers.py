@@ -1,0 +1,317 @@
+"""The places as the containers of compose.yaml: the same services, under a project and networks of their own.
+
+Services know the run folder by a path of its own (rooms.py). What is random about the networks is their addresses: two
+projects must not ask for the same.
+"""
+
+import json
+import os
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from common.clock_route import Finding
+from experiments.errors import StepFailed, Unavailable
+from experiments.host import processes
+from experiments.host.origin_process import RunningOrigin
+from experiments.host.processes import Process, tail
+from experiments.results.order import Order, Tools
+from experiments.results.run_folder import RunFolder, write_json
+from experiments.scenario.scenario import Scenario, ShaperAt
+from experiments.testbed import tap
+from experiments.testbed.containers import docker_engine
+from experiments.testbed.containers.compose_override import Overlay
+from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Rooms
+from experiments.testbed.containers.services import READY_S, RETRY_S, STEP_S, Services, granted
+from experiments.testbed.places import (
+    FRONT_PORT,
+    ActiveLink,
+    ActiveTuner,
+    Addresses,
+    Look,
+    OriginSettings,
+    gso_segments,
+    no_look,
+)
+from netem.calibration import Calibration, Tolerance
+from netem.carried import received
+from netem.link import Link
+from netem.shaper import Shaper
+from proxy.front import Front
+from proxy.gauge import ENDED, TUNING
+from proxy.tuner.tuner import TunerKind
+
+NOBODY = (65534, 65534)
+_PLACES = ("origin", "front", "link", "client")
+_CALIBRATION_PORT = 7007
+_CALIBRATION_ROUNDS = 50
+_CALIBRATION_TRAIN_S = 60.0
+_ADDRESSES_TRIED = 20
+_GAUGE_CHECK_NS = 10**8
+
+
+def project_name(folder: RunFolder) -> str:
+    """Unique to the run: its folder's and its experiment's name, as compose allows them."""
+    words = f"priolab-{folder.path.parent.name.removesuffix('.partial')}-{folder.path.name}"
+    return "".join(letter if letter.isalnum() else "-" for letter in words.lower())
+
+
+class Containers:
+    """Places as containers; see Places. A context; `engine.removal` is what removes them, also if this dies."""
+
+    python = "python3"
+    front_state = Path("/run/front")
+    as_root = False
+
+    def __init__(self, order: Order, folder: RunFolder) -> None:
+        user = _user()
+        self._folder = folder
+        self._rooms = Rooms(folder, user)
+        self._tuner = order.asked_tuner
+        self._overlay = Overlay(order, user, self._rooms)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for _ in range(_ADDRESSES_TRIED):
+            number = random.randrange(2, 256)  # 198.18.0 and 198.18.1 are for `docker compose up`
+            near, far = f"198.18.{number}", f"198.19.{number}"
+            self.addresses = Addresses(client=f"{near}.3", front=f"{far}.3", origin=f"{far}.5")
+            try:
+                self._create(near, far)
+            except StepFailed as error:
+                if "overlap" not in error.reason.lower():
+                    raise
+                self._project.remove()
+            else:
+                place = self._services.start("client", "the client's place", self._folder.client / "place.log")
+                self._place = self._stack.enter_context(place)
+                return self
+        raise StepFailed("making containers", "no free pair of networks in 198.18.0.0/15")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        """Removal comes from outside. Raises StepFailed if what went wrong is that the engine has gone."""
+        self._stack.close()
+        for service in SERVICES:
+            self._rooms.collect(service)
+        if isinstance(error, StepFailed) and not docker_engine.answers():
+            raise StepFailed("the Docker engine", "it has gone away") from error
+
+    def _create(self, near: str, far: str) -> None:
+        override = self._folder.asked / "compose.json"
+        write_json(override, self._overlay.document())
+        words = self._overlay.words(near, far)
+        write_json(self._folder.asked / "compose-environment.json", words)
+        project = self._project = docker_engine.Project(project_name(self._folder), words, override)
+        project.create(*_PLACES)
+        self._services = Services({service: project.container(service) for service in _PLACES})
+        for network, addresses in (("near", near), ("far", far)):
+            project.attach(self._services.ids["link"], network, f"{addresses}.4")
+
+    def seen(self, folder: RunFolder) -> RunFolder:
+        """The rooms' mount points."""
+        del folder
+        return INSIDE
+
+    def describe(self) -> Mapping[str, Any]:
+        """The engine, and the images by what they hold."""
+        return {
+            "engine": docker_engine.version_told(),
+            "compose": list(docker_engine.compose_command()),
+            "images": {
+                service: docker_engine.docker("inspect", "--format", "{{.Image}}", container)
+                for service, container in self._services.ids.items()
+            },
+        }
+
+    def python_clock(self) -> Mapping[str, Any]:
+        """That of the Python in the client's place."""
+        clock: dict[str, Any] = json.loads(
+            self._services.until(self._place, "client", [self.python, "-m", "common.clock_quality"])
+        )
+        return clock
+
+    def node_route(self, tools: Tools) -> Finding:
+        """It was found out in the origin's image."""
+        return tools.node_route or Finding(route=None, reason="it was not tried")
+
+    def tune(self, scenario: Scenario) -> None:
+        """The sysctls came with the containers; what is left needs a running front, see `start_front`."""
+
+    def settings(self) -> dict[str, Any]:
+        """Read in the running front."""
+        read = "cat /proc/sys/net/ipv4/tcp_notsent_lowat /proc/sys/net/ipv4/tcp_wmem; ip -details link show dev eth0"
+        lowat, wmem, *details = self._services.run("front", ["sh", "-c", read]).splitlines()
+        return {
+            "lowat": int(lowat),
+            "tcp_wmem": " ".join(wmem.split()),
+            "gso_segments": gso_segments(" ".join(details)),
+        }
+
+    @contextmanager
+    def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
+        """Ready when it answers itself."""
+        log = origin.folder / "output.log"
+        with self._services.start("origin", "the origin", log) as process:
+            answer = self._services.until(process, "origin", ["node", "ready.mjs", str(READY_S)])
+            yield RunningOrigin.answering(process, answer)
+
+    @contextmanager
+    def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
+        """Ready when it answers a request; the gauge then does what the sysctls cannot."""
+        del origin  # its container is watched with the others
+        (self._folder.asked / front.settings.config.name).write_text(front.configuration)
+        self._rooms.hand_in()
+        name = f"the front ({front.settings.server.name})"
+        output, log = (self._folder.front / path.name for path in (front.settings.output, front.settings.log))
+        with self._services.start("front", name, output) as process, self._start_gauge(process):
+            self._services.until(process, "front", ["python3", "-m", "proxy.readiness", str(READY_S)], log)
+            if scenario.gso_segments is not None:
+                limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
+                self._services.run("gauge", granted(["net_admin"], limit))
+            if not self._overlay.cc_by_sysctl:
+                choose = ["python3", "-m", "proxy.gauge", "congestion", scenario.congestion_control]
+                self._services.run("gauge", granted(["net_admin", "sys_ptrace"], choose))
+            yield process
+
+    @contextmanager
+    def _start_gauge(self, front: Process) -> Iterator[None]:
+        # It lives in the front's namespaces: docker-compose makes it only when these exist.
+        self._services.wait("front", front.check_alive, "starting the front")
+        self._project.create("gauge")
+        self._services.ids["gauge"] = self._project.container("gauge")
+        with self._services.start("gauge", "the gauge", self._folder.front / "gauge-place.log") as self._gauge:
+            self._services.wait("gauge", front.check_alive, "starting the gauge")
+            yield
+
+    @contextmanager
+    def start_link(
+        self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
+    ) -> Iterator[ActiveLink]:
+        """Ready when it can say what went over it."""
+        del link, shaper, at, seed, interval_ns  # it was told when it was made
+        with self._services.start("link", "the link", folder / "output.log") as process:
+            ask = ["python3", "-m", "netem.counters"]
+            state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
+            yield ActiveLink(
+                shaper=Shaper(state["shaper"]),
+                instead_of_netem=state["instead_of_netem"],
+                pid=None,
+                commands=state["commands"],
+                check_alive=process.check_alive,
+                counters=lambda: json.loads(self._services.run("link", ask))["counters"],
+                carried=lambda: received(self._services.run("link", ["cat", "/proc/net/dev"]), state["to_front"]),
+                look=no_look,
+                begin=lambda began_ns: self._services.run("link", ["python3", "-m", "netem.control", str(began_ns)]),
+            )
+        self._rooms.collect("link")
+
+    def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+        """Each end is a program in its place."""
+        del pid
+        name = "calibration.json"
+        write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
+        self._rooms.hand_in()
+        far, port = self.addresses.front, str(_CALIBRATION_PORT)
+        program = ["python3", "-m", "netem.calibrate"]
+        log = self._folder.link / "far-end.log"
+        self._services.wait("client", self._place.check_alive, "starting the client's place")
+        far_end = [*program, "far", far, port]
+        with self._services.process("the far end of the calibration", "front", far_end, log):
+            found = self._services.run(
+                "client", [*program, "near", far, port, str(INSIDE.asked / name)], timeout_s=_calibration_s(link)
+            )
+        document = json.loads(found)
+        return Calibration(**document["measured"]), document["attempts"]
+
+    @contextmanager
+    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
+        """The gauge samples by itself; each look sees to it that it does, and still has something to look at."""
+        del folder  # its room is collected into it
+        what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
+        command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
+        log = self._folder.front / "gauge.log"
+        try:
+            with self._services.process("the gauge", "gauge", command, log) as gauge:
+
+                def look(now_ns: int) -> int:
+                    if not (self._gauge.running and gauge.running):
+                        # It lives in the front's namespaces and ends with it: who was the first?
+                        front.wait(RETRY_S)
+                        front.check_alive()
+                    self._gauge.check_alive()
+                    if not gauge.running and ENDED in tail(log):
+                        raise StepFailed(front.name, f"it {ENDED}", self._folder.front / "error.log")
+                    gauge.check_alive()
+                    return now_ns + _GAUGE_CHECK_NS
+
+                yield look
+        finally:
+            self._rooms.collect("gauge")
+
+    @contextmanager
+    def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
+        """By the gauge. Raises Unavailable if it must be in the kernel: that takes more than a container may."""
+        reason = "as asked"
+        if self._tuner.kind != TunerKind.USERLAND:
+            reason = "a container may not load programs into the kernel"
+            if self._tuner.must_be_bpf:
+                raise Unavailable(f"TUNER={TunerKind.BPF}", reason, "use TUNER=userland, or another FABRIC")
+        del folder  # its room is collected into it
+        words = [str(FRONT_PORT), str(INSIDE.front), str(scenario.target_delay_ns // 1000)]
+        command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
+        log = self._folder.front / "tuner.log"
+        with self._services.process("the tuner", "gauge", command, log) as tuner:
+            processes.wait_until(lambda: TUNING in tail(log), STEP_S, tuner.check_alive, "starting the tuner")
+
+            def look(now_ns: int) -> int:
+                if not tuner.running:
+                    front.wait(RETRY_S)
+                    front.check_alive()
+                tuner.check_alive()
+                return now_ns + _GAUGE_CHECK_NS
+
+            yield ActiveTuner(kind=TunerKind.USERLAND, reason=reason, look=look)
+
+    @contextmanager
+    def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
+        """From containers in the network namespaces of the two; what they write is collected with all else."""
+        del program  # the image has its own
+        with ExitStack() as stack:
+            taps = []
+            # Like the gauge they can be made only when what they are beside runs.
+            self._project.create(*TAPS.values())
+            for place, service in TAPS.items():
+                container = self._services.ids[service] = self._project.container(service)
+                started = self._services.attached(
+                    service, f"the capture at the {place}", folder / f"{tap.ENDS[place]}.log"
+                )
+                end = partial(docker_engine.docker, "stop", container)
+                taps.append(stack.enter_context(tap.listening(started, end)))
+            yield taps
+
+    @contextmanager
+    def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Iterator[Process]:
+        """In the client's container; when it has ended, the run folder has what it wrote."""
+        self._rooms.hand_to("client", "plan.json")
+        try:
+            with self._services.process("the client", "client", command, log, stdout=stdout) as client:
+                yield client
+        finally:
+            self._rooms.collect("client")
+
+
+def _user() -> tuple[int, int]:
+    """Whom the containers run as: whoever runs this, but not root; in a rootless engine root is whoever runs this."""
+    if "rootless" in docker_engine.docker("info", "--format", "{{.SecurityOptions}}"):
+        return 0, 0
+    return NOBODY if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+
+
+def _calibration_s(link: Link) -> float:
+    """Longer than any calibration that is still getting anywhere."""
+    return STEP_S + _CALIBRATION_ROUNDS * (_CALIBRATION_TRAIN_S + 2 * (link.round_trip_ns + link.jitter_ns) / 10**9)

@@ -1,0 +1,223 @@
+"""The Docker engine, spoken to through its command line, and compose on top of it in either of its two forms."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from experiments.errors import StepFailed, TimedOut, Unavailable
+from experiments.host import home, processes
+from experiments.host.programs import find, unknown
+from experiments.results import digest
+
+BASE = "debian:bookworm-slim"
+ARM_TAG = "PRIOLAB_ARM_TAG"
+_SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "common", "netem", "proxy")
+_LABEL = "com.docker.compose"
+_BUILD_S = 1800.0
+_PROBE_S = 30.0
+_ANSWER_S = 120.0
+_IF_TOO_SLOW = "see whether the engine answers (`docker version`), and try again when this machine is less busy"
+_START_S = 120.0
+
+
+def version(timeout_s: float = _ANSWER_S) -> str:
+    """The engine's. Raises StepFailed if none answers."""
+    return docker("version", "--format", "{{.Server.Version}}", timeout_s=timeout_s)
+
+
+def version_told() -> str:
+    """The engine's version, or why it is not known: that stops nothing. Raises StepFailed if no engine answers."""
+    try:
+        return version()
+    except TimedOut as error:
+        return unknown(error.limit_s)
+
+
+def answers() -> bool:
+    """Whether there is an engine."""
+    try:
+        version(_PROBE_S)
+    except StepFailed:
+        return False
+    return True
+
+
+def check() -> None:
+    """Raises Unavailable if there is no engine on this machine, or no compose."""
+    what = "FABRIC=compose"
+    if find("docker") is None:
+        raise Unavailable(what, "docker is not installed", "install docker.io and docker-compose")
+    host = os.environ.get("DOCKER_HOST", "")
+    if host and not host.startswith("unix:"):
+        raise Unavailable(what, f"the engine at {host} cannot see this machine's files", "unset DOCKER_HOST")
+    try:
+        version(_PROBE_S)
+    except TimedOut as error:
+        raise Unavailable(what, f"the Docker engine did not answer within {_PROBE_S:g} s", _IF_TOO_SLOW) from error
+    except StepFailed as error:
+        if "permission denied" in error.reason:
+            raise Unavailable(what, "you may not use the Docker engine", "join the group docker, or be root") from error
+        at = f" at {host}" if host else ""
+        raise Unavailable(what, f"no Docker engine answers{at}", "start one; `docker version` tells more") from error
+    compose_command()
+
+
+def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
+    """Output of `docker WORDS`. Raises StepFailed."""
+    command = ["docker", *words]
+    return processes.run(command, step="the Docker engine", timeout_s=timeout_s, if_too_slow=_IF_TOO_SLOW).strip()
+
+
+@cache
+def compose_command() -> tuple[str, ...]:
+    """The compose plugin, or the older program of its own. Raises Unavailable."""
+    reason, remedy = "neither `docker compose` nor docker-compose is installed", "install one"
+    for command in (("docker", "compose"), ("docker-compose",)):
+        try:
+            processes.run([*command, "version"], step="looking for compose", timeout_s=_PROBE_S)
+        except TimedOut as error:
+            reason, remedy = f"`{' '.join(command)} version` took more than {error.limit_s:g} s", _IF_TOO_SLOW
+        except StepFailed:
+            continue
+        else:
+            return command
+    raise Unavailable("FABRIC=compose", reason, remedy)
+
+
+@cache
+def tag() -> str:
+    """Names the images of exactly these sources on exactly this base; an arm is told what its experiment found."""
+    if told := os.environ.get(ARM_TAG):
+        return told
+    return digest.digest(home.ROOT, _SOURCES, seed=base())[:12]
+
+
+def base() -> str:
+    """The image that the others are built on; the variable BASE names another."""
+    return os.environ.get("BASE") or BASE
+
+
+def images(server: str) -> dict[str, str]:
+    """Image of each service with that front."""
+    return {
+        "origin": f"priolab-origin:{tag()}",
+        "front": f"priolab-front-{server}:{tag()}",
+        "link": f"priolab-link:{tag()}",
+        "client": f"priolab-client:{tag()}",
+    }
+
+
+def has_image(name: str) -> bool:
+    """Whether the engine has it. Raises StepFailed if it cannot be asked."""
+    try:
+        docker("image", "inspect", name)
+    except StepFailed as error:
+        if "no such image" in error.reason.lower():
+            return False
+        raise
+    return True
+
+
+def gateway_mode() -> str:
+    """How networks must be made so that the link may pass packets on: Docker 27 knows fewer modes, and needs none."""
+    return "nat" if version().startswith("27.") else "nat-unprotected"
+
+
+class Project:
+    """One compose project: services, containers and networks that carry its name."""
+
+    def __init__(self, name: str, words: Mapping[str, str], override: Path | None = None) -> None:
+        """words: what compose.yaml takes from the environment; override: a second file laid over it."""
+        self.name = name
+        try:
+            self._folder = home.image_folder(tag())
+        except OSError as error:
+            raise StepFailed("gathering what images are made of", str(error)) from error
+        self._files = ["-f", str(self._folder / "compose.yaml"), *(["-f", str(override)] if override else [])]
+        self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
+
+    def build(self, service: str) -> None:
+        """Raises StepFailed. Not even a build that fails leaves a container behind."""
+        self._compose("build", "--force-rm", service, step=f"building the image of the {service}", timeout_s=_BUILD_S)
+
+    def create(self, *services: str) -> None:
+        """Make containers and networks; nothing runs yet. Raises StepFailed."""
+        self._compose(
+            "up", "--no-start", "--no-build", "--no-deps", *services, step="making containers", timeout_s=_START_S
+        )
+
+    def remove(self) -> None:
+        """Remove what `create` has made so far. Raises StepFailed."""
+        processes.run(["sh", "-c", removal(self.name)], step="removing containers", timeout_s=_START_S)
+
+    def container(self, service: str) -> str:
+        """Id of the service's container. Raises StepFailed."""
+        own = f"label={_LABEL}.project={self.name}"
+        found = docker("ps", "--all", "--quiet", "--filter", own, "--filter", f"label={_LABEL}.service={service}")
+        if not found:
+            raise StepFailed("making containers", f"there is none for the {service}")
+        return found
+
+    def attach(self, container: str, network: str, address: str) -> None:
+        """See to it that a container is on a network: docker-compose puts it on a second one only when it starts it."""
+        name = f"{self.name}_{network}"
+        attached = docker(
+            "inspect", "--format", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}", container
+        )
+        if name not in attached.split():
+            docker("network", "connect", "--ip", address, name, container)
+
+    def _compose(self, *words: str, step: str, timeout_s: float) -> None:
+        environment = dict(os.environ) | self._words
+        command = [*compose_command(), "--project-name", self.name, *self._files, *words]
+        try:
+            processes.run(
+                command,
+                step=step,
+                timeout_s=timeout_s,
+                environment=environment,
+                if_too_slow=_IF_TOO_SLOW,
+                folder=self._folder,  # compose takes variables from a file .env in the folder it is started in
+            )
+        except StepFailed as error:
+            # Before its reason compose tells all it did, and the argument list is long.
+            reason = error.reason.strip().splitlines()[-1]
+            raise StepFailed(step, reason.removeprefix(" ".join(command)).strip()) from error
+
+
+def removal(project: str) -> str:
+    """A shell script that removes all of a project, however far it got.
+
+    What the engine was asked for just before may appear a moment later, so it looks until nothing is left twice. An
+    engine that does not answer may come back; when it does not, a line of progress says what may be left.
+    """
+    own = f"--filter label={_LABEL}.project={project}"
+    return f"""#!/bin/sh
+quiet=0
+tries=0
+while [ $quiet -lt 2 ] && [ $tries -lt 30 ]; do
+    tries=$((tries + 1))
+    if containers=$(docker ps --all --quiet {own}) && networks=$(docker network ls --quiet {own}); then
+        if [ -z "$containers$networks" ]; then
+            quiet=$((quiet + 1))
+            sleep 0.3
+            continue
+        fi
+        [ -z "$containers" ] || docker rm --force --volumes $containers
+        [ -z "$networks" ] || docker network rm $networks
+    else
+        sleep 1
+    fi
+    quiet=0
+done >/dev/null 2>&1
+if [ $quiet -lt 2 ]; then
+    echo "@ containers and networks may be left; see docker ps --all and docker network ls, {own}"
+    exit 1
+fi
+"""
+
+
+def exec_in(container: str, command: Sequence[str]) -> list[str]:
+    """The argument list that runs a command in a container."""
+    return ["docker", "exec", container, *command]

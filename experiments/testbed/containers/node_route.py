@@ -1,0 +1,51 @@
+"""Which way Node reads the clock in the origin's image: found out before an experiment, once.
+
+The image has no Python to put the filter of common/clock_route.py in place; the engine does it. This one answers with
+an error and does not kill, because for a moment the engine's own parts run under it. So that Node fails under it says
+something only if it succeeds without. Perl, which Debian's images come with, makes the system call itself.
+"""
+
+import platform
+import shlex
+from pathlib import Path
+
+from common.clock_route import CALLS, Calls, Finding, Route
+from experiments.errors import StepFailed
+from experiments.host.origin_process import CLOCK_READER
+from experiments.testbed.containers import docker_engine
+
+_RUN = ("run", "--rm", "--network", "none", "--cap-drop", "ALL", "--entrypoint", "sh")
+_NODE = shlex.join(["node", *CLOCK_READER]) + " >/dev/null 2>&1"
+_FILTER = Path(__file__).with_name("refuse-clock.json")  # CLOCK_REALTIME and CLOCK_MONOTONIC, for the engine
+
+
+def node_route(image: str) -> Finding:
+    """Runs a container of the image, or two. That it cannot be found out stops nothing."""
+    calls = CALLS.get(platform.machine())
+    if calls is None:
+        return Finding(route=None, reason=f"the system calls of {platform.machine()} are not known here")
+    try:
+        filtered = (*_RUN, "--security-opt", f"seccomp={_FILTER}", image)
+        node, asked = docker_engine.docker(*filtered, "-c", _script(calls)).split()
+        alone = docker_engine.docker(*_RUN, image, "-c", f"{_NODE}; echo $?") if node != "0" else "0"
+    except StepFailed as error:
+        said = error.reason.splitlines()
+        reason = next((line for line in said if line.startswith("docker: ")), said[-1])
+        return Finding(route=None, reason=f"it could not be tried: {reason}")
+    return judge(node=node, asked=asked, alone=alone)
+
+
+def judge(*, node: str, asked: str, alone: str) -> Finding:
+    """Exit codes: of Node under the filter, of the system call under the filter (1: refused), of Node without."""
+    if asked != "1":
+        return Finding(route=None, reason="the engine's filter lets the system call pass, or there is no perl")
+    if node == "0":
+        return Finding(route=Route.VDSO)
+    if alone == "0":
+        return Finding(route=Route.SYSTEM_CALL)
+    return Finding(route=None, reason=f"Node ended with {alone} without any filter, too")
+
+
+def _script(calls: Calls) -> str:
+    ask = f"exit(syscall({calls.clock_gettime}, 1, my $time = chr(0) x 16) == -1 ? 1 : 0)"
+    return f"{_NODE}; node=$?; {shlex.join(['perl', '-e', ask])}; echo $node $?"

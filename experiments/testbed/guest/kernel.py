@@ -1,0 +1,242 @@
+"""The guest kernel: User-Mode Linux, built once from a kernel source, kept outside the tree with a record of itself.
+
+Rules:
+1. A kernel is named for its version and its recipe: configuration, changes and how it is compiled. Another recipe is
+   another file.
+2. The record (NAME.json) is written before the kernel gets its name. Without its record a kernel is not there.
+3. A build that was interrupted leaves its tree, and the next one goes on there. A build that failed leaves nothing.
+"""
+
+import ctypes
+import errno
+import fcntl
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from experiments.errors import StepFailed
+from experiments.host.cache import cache_folder
+from experiments.testbed.guest import kernel_source
+from experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
+from experiments.testbed.guest.kernel_patches import CHANGES
+from experiments.testbed.guest.kernel_patches.edit import Change, Version
+from experiments.testbed.guest.kernel_source import Choice, chosen, find, version_of
+
+_PATIENCE_S = 10.0
+_SECCOMP_SINCE: Version = (6, 16)
+_GET_ACTION_AVAIL, _RET_TRAP = 2, 0x0003_0000  # <linux/seccomp.h>
+_NR_SECCOMP = 317  # on x86-64
+_PR_SET_SECCOMP, _MODE_FILTER = 22, 2  # <linux/prctl.h>
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a built kernel is.
+
+    version: of the source, in full. changes: names of the changes that are in force. lacking: those that are needed and
+    do not fit the source; it costs time. stands_in: the pinned version could not be had when it was built.
+    """
+
+    version: str
+    source: str
+    compiler: str
+    changes: Sequence[str]
+    lacking: Sequence[str]
+    stands_in: bool
+
+
+def path() -> Path:
+    """Where the wanted kernel is, or will be.
+
+    Where the pinned version is not built, a kernel that was built to stand in for it serves. Raises ScenarioError.
+    """
+    choice = chosen()
+    file = _file(choice)
+    if not choice.pinned or _is_built(file):
+        return file
+    others = [other for other in sorted(cache_folder().glob("linux-*.json")) if _serves(other)]
+    return others[-1].with_suffix("") if others else file
+
+
+def is_built() -> bool:
+    """True if the wanted kernel is there."""
+    return _is_built(path())
+
+
+def record() -> Record | None:
+    """The record of the wanted kernel, None if it is not built."""
+    return _record(path())
+
+
+def name() -> str:
+    """The kernel's name, which tells its version and recipe, and the way by which programs enter it."""
+    return f"{path().name} by {entry()}"
+
+
+def version() -> Version | None:
+    """Version of the wanted kernel, None if it is not built."""
+    found = record()
+    if found is None:
+        return None
+    major, minor = found.version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def offers(option: str) -> bool:
+    """True if the built kernel has an option such as NET_SCH_NETEM; it carries its own configuration.
+
+    Raises subprocess.TimeoutExpired.
+    """
+    return f"CONFIG_{option}=y" in _configuration(path())
+
+
+def entry() -> str:
+    """The way by which programs enter the guest kernel on this machine: `seccomp`, or the slower `ptrace`."""
+    return "ptrace" if why_ptrace() else "seccomp"
+
+
+def why_ptrace() -> str | None:
+    """The reason why programs cannot enter the kernel by seccomp(2); None if they can."""
+    here = version()
+    if here is not None and here < _SECCOMP_SINCE:
+        return "kernels before 6.16 know no other way"
+    return _seccomp_refusal()
+
+
+def words() -> list[str]:
+    """The words of the kernel's command line that are about the way into it."""
+    here = version()
+    if here is None or here < _SECCOMP_SINCE:
+        return []
+    return ["seccomp=off" if why_ptrace() else "seccomp=on"]
+
+
+def build(tell: Callable[[str, float, float | None], None]) -> Path:
+    """Build the kernel unless it is there; tell(step, fraction done, seconds left). Raises LabError.
+
+    seconds left: None where nothing is known.
+    """
+    choice = chosen()
+    if _is_built(target := _file(choice)):
+        return target
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with _alone(tell):
+            return _build(choice, tell)
+    except OSError as error:
+        raise StepFailed(
+            "building the guest kernel", f"{error.filename or cache_folder()}: {error.strerror}"
+        ) from error
+
+
+def _build(choice: Choice, tell: Callable[[str, float, float | None], None]) -> Path:
+    if _is_built(target := _file(choice)):
+        return target
+    check_tools(cache_folder() / "kernel-build.log")
+    tarball = find(choice, lambda step, fraction: tell(step, fraction, None))
+    version = version_of(tarball) or choice.version
+    stands_in = version != choice.version
+    target = _file(Choice(version=version, tarball=choice.tarball))
+    if stands_in and (found := _record(target)) is not None:
+        _write(target, Record(**asdict(found) | {"stands_in": True}))
+        return target
+    made = make(target.name, tarball, version, needed(version), tell)
+    try:
+        temporary = target.with_name(f".{target.name}.new")
+        made.kernel.replace(temporary)
+        _write(
+            target,
+            Record(
+                version=made.version,
+                source=tarball.name,
+                compiler=compiler(),
+                changes=made.changes,
+                lacking=made.lacking,
+                stands_in=stands_in,
+            ),
+        )
+        temporary.replace(target)
+    finally:
+        made.discard()
+    return target
+
+
+def needed(version: Version) -> tuple[Change, ...]:
+    """The changes that a source of that version needs."""
+    return tuple(change for change in CHANGES if change.is_needed(version))
+
+
+def _file(choice: Choice) -> Path:
+    recipe = hashlib.sha256(repr((options(choice.version), needed(choice.version), COMPILING)).encode())
+    if choice.tarball is not None:
+        recipe.update(f"{choice.tarball} {choice.tarball.stat().st_size}".encode())
+    return cache_folder() / f"linux-{kernel_source.words(choice.version)}-{recipe.hexdigest()[:12]}"
+
+
+def _serves(document: Path) -> bool:
+    """True for the record of a kernel that stands in, made by today's recipe."""
+    file = document.with_name(document.name.removesuffix(".json"))
+    found = _record(file)
+    if found is None or not found.stands_in or not _is_built(file):
+        return False
+    major, minor = file.name.split("-")[1].split(".")
+    return file == _file(Choice(version=(int(major), int(minor))))
+
+
+def _document(file: Path) -> Path:
+    return file.with_name(f"{file.name}.json")
+
+
+def _is_built(file: Path) -> bool:
+    return file.exists() and _document(file).exists()
+
+
+def _record(file: Path) -> Record | None:
+    try:
+        return Record(**json.loads(_document(file).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _write(file: Path, record: Record) -> None:
+    temporary = _document(file).with_suffix(".new")
+    temporary.write_text(json.dumps(asdict(record), indent=2) + "\n")
+    temporary.replace(_document(file))
+
+
+@cache
+def _configuration(file: Path) -> frozenset[str]:
+    try:
+        done = subprocess.run([file, "--showconfig"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    except OSError:
+        return frozenset()
+    return frozenset(done.stdout.splitlines())
+
+
+@cache
+def _seccomp_refusal() -> str | None:
+    """The host's answer to whether a filter of system calls can be had, asked without setting one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    trap = ctypes.c_uint32(_RET_TRAP)
+    if libc.syscall(_NR_SECCOMP, _GET_ACTION_AVAIL, 0, ctypes.byref(trap)) != 0:
+        return f"this system refuses seccomp(2): {errno.errorcode.get(ctypes.get_errno(), 'no reason given')}"
+    libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None)
+    if ctypes.get_errno() != errno.EFAULT:  # it would have read the filter: it takes filters
+        return f"this system refuses filters of system calls: {errno.errorcode.get(ctypes.get_errno(), 'no reason')}"
+    return None
+
+
+@contextmanager
+def _alone(tell: Callable[[str, float, float | None], None]) -> Iterator[None]:
+    with (cache_folder() / "build.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another build", 0.0, None)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,278 @@
+"""The build of a guest kernel: a tree that is unpacked, changed and configured, then compiled.
+
+Rules:
+1. A tree gets its name once it is configured. Until then it is a wreck, which the next build removes.
+2. A tree with its name is compiled on from where it was left, by make(1) itself.
+3. Progress counts compiled files. make(1) says beforehand which ones are left.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.errors import StepFailed
+from experiments.host.cache import cache_folder
+from experiments.host.processes import die_with_parent, program_environment, tail
+from experiments.testbed.guest.kernel_patches.edit import Change, Effect, Version
+from experiments.testbed.guest.kernel_source import words
+
+CONFIG = Path(__file__).with_name("kernel.config")
+_COMPILER, _HEADERS = ".priolab-gcc", ".priolab-headers.h"
+COMPILING: Mapping[str, bytes] = {
+    _COMPILER: Path(__file__).with_name("gcc.sh").read_bytes(),
+    _HEADERS: Path(__file__).with_name("headers.h").read_bytes(),
+}
+"""The compiler and the headers that it compiles once for all files, by their names in the tree."""
+
+_STEP = "building the guest kernel"
+_APPLIED = ".priolab-changes"
+_MAKE = ("make", "ARCH=um", f"CC=./{_COMPILER}")
+_TOOLS = ("gcc", "make", "flex", "bison", "bc", "xz", "tar")
+_PACKAGES = ("gcc", "libc6-dev", "make", "flex", "bison", "bc", "xz-utils")
+_COMPILED = re.compile(rb"^  (?:CC|AS) ", re.MULTILINE)
+_TO_COMPILE = re.compile(rb"echo '  (?:CC|AS) ")
+_OPTION = re.compile(r"^(CONFIG_\S+)(?:\s+# (since|until) (\d+)\.(\d+))?$", re.MULTILINE)
+_PIECE_BYTES = 2**20
+_POLL_S = 1.0
+# How far along the whole is when a step begins; compiling takes the rest.
+_UNPACKING, _CONFIGURING, _COMPILING = 0.0, 0.05, 0.08
+
+# Patterns of files that no guest kernel is compiled from; of these folders only the Kconfig files are read.
+_NOT_COMPILED = Path(__file__).with_name("not-compiled.txt")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """A kernel fresh from its tree. version: the source's own, in full."""
+
+    kernel: Path
+    version: str
+    changes: Sequence[str]
+    lacking: Sequence[str]
+
+    def discard(self) -> None:
+        """Remove the tree."""
+        _discard(self.kernel.parent)
+
+
+def make(
+    name: str,
+    tarball: Path,
+    version: Version,
+    changes: Sequence[Change],
+    tell: Callable[[str, float, float | None], None],
+) -> Built:
+    """Build a kernel from a tarball, or go on where a build of that name was interrupted. Raises StepFailed.
+
+    Nobody else may build at the same time. tell: step, fraction done, seconds left.
+    """
+    folder = cache_folder() / "build"
+    folder.mkdir(exist_ok=True)
+    tree, log = folder / name, cache_folder() / "kernel-build.log"
+    for wreck in folder.iterdir():
+        if wreck != tree:
+            _discard(wreck)
+    try:
+        with log.open("wb") as output:
+            building = _Building(output.fileno(), log, tell)
+            if not tree.exists():
+                building.prepare(folder / f"{name}.partial", tree, tarball, version, changes)
+            building.compile(tree)
+            building.run(["strip", "linux"], tree)
+            applied = (tree / _APPLIED).read_text().splitlines()
+            return Built(
+                kernel=tree / "linux",
+                version=_full_version(tree),
+                changes=applied,
+                lacking=[change.name for change in changes if change.name not in applied],
+            )
+    except (StepFailed, OSError):
+        _discard(tree)
+        _discard(folder / f"{name}.partial")
+        raise
+
+
+def options(version: Version) -> list[str]:
+    """The lines of the configuration that a kernel of that version has."""
+    found = []
+    for option, bound, major, minor in _OPTION.findall(CONFIG.read_text()):
+        named = (int(major or 0), int(minor or 0))
+        if version <= named if bound == "until" else version >= named:
+            found.append(option)
+    return found
+
+
+def check_tools(log: Path) -> None:
+    """See to it that there is what a kernel is compiled with, before anything is fetched. Raises StepFailed."""
+    if lacking := [name for name in _TOOLS if shutil.which(name) is None]:
+        raise StepFailed(_STEP, f"not installed: {' '.join(lacking)}; install: {' '.join(_PACKAGES)}")
+    with log.open("wb") as output:
+        command = ["gcc", "-static", "-x", "c", "-", "-o", os.devnull]
+        done = subprocess.run(command, input=b"int main(void) { return 0; }", stdout=output, stderr=output, check=False)
+    if done.returncode != 0:
+        raise StepFailed(_STEP, f"gcc cannot compile a program of one line: {_first_error(log) or tail(log)}", log)
+
+
+def compiler() -> str:
+    """The first line in which the C compiler tells its version."""
+    done = subprocess.run(["gcc", "--version"], capture_output=True, text=True, timeout=60, check=False)
+    return (done.stdout.splitlines() or ["unknown"])[0]
+
+
+class _Building:
+    """The steps of one build, each with its output in the log."""
+
+    def __init__(self, output: int, log: Path, tell: Callable[[str, float, float | None], None]) -> None:
+        self._output = output
+        self._log = log
+        self._tell = tell
+
+    def prepare(self, partial: Path, tree: Path, tarball: Path, version: Version, changes: Sequence[Change]) -> None:
+        partial.mkdir()
+        self._unpack(tarball, partial)
+        self._tell("configuring", _CONFIGURING, None)
+        (partial / _APPLIED).write_text("".join(f"{name}\n" for name in self._change(partial, version, changes)))
+        self._configure(partial, version)
+        partial.rename(tree)
+
+    def _unpack(self, tarball: Path, folder: Path) -> None:
+        """Unpack what may be needed. tar reads from a pipe, so that what it has read tells how far it is."""
+        command = ["tar", "-x", f"--{_packed(tarball)}", "-C", str(folder), "--strip-components=1"]
+        command += ["--exclude-from", str(_NOT_COMPILED)]
+        size_bytes, read_bytes = tarball.stat().st_size, 0
+        with self._step(command, folder, subprocess.PIPE) as process, tarball.open("rb") as packed:
+            assert process.stdin is not None
+            with suppress(BrokenPipeError):  # tar has ended, and says why
+                while piece := packed.read(_PIECE_BYTES):
+                    process.stdin.write(piece)
+                    read_bytes += len(piece)
+                    self._tell("unpacking", _UNPACKING + (_CONFIGURING - _UNPACKING) * read_bytes / size_bytes, None)
+                process.stdin.close()
+
+    def _change(self, tree: Path, version: Version, changes: Sequence[Change]) -> list[str]:
+        applied = [change.name for change in changes if change.apply(tree)]
+        for change in changes:
+            if change.effect is not Effect.SPEED and change.name not in applied:
+                reason = f"Linux {words(version)} has other lines than the change {change.name!r} expects"
+                raise StepFailed(_STEP, reason)
+        return applied
+
+    def _configure(self, tree: Path, version: Version) -> None:
+        wanted = options(version)
+        fragment = tree / ".priolab-config"
+        fragment.write_text("".join(f"{line}\n" for line in wanted))
+        for name, content in COMPILING.items():
+            (tree / name).write_bytes(content)
+        (tree / _COMPILER).chmod(0o755)
+        self.run([*_MAKE, f"KCONFIG_ALLCONFIG={fragment.name}", "allnoconfig"], tree)
+        given = (tree / ".config").read_text().splitlines()
+        if missing := [line for line in wanted if line not in given]:
+            raise StepFailed(_STEP, f"this source does not offer {', '.join(missing)}", self._log)
+
+    def compile(self, tree: Path) -> None:
+        """Compile what is left. The time left is what each file took so far, times the files that are left."""
+        self._tell("looking what is to be compiled", _COMPILING, None)
+        self.run([*_MAKE, "prepare"], tree)
+        total = tree / ".priolab-files"
+        left = len(_TO_COMPILE.findall(self._rehearsed(tree)))
+        if not total.exists():
+            total.write_text(str(left))
+        files, offset = max(int(total.read_text()), left, 1), self._log.stat().st_size
+        started = time.monotonic()
+        command = [*_MAKE, f"-j{len(os.sched_getaffinity(0))}", "linux"]
+        with self._step(command, tree) as process:
+            while process.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL_S)
+                compiled = len(_COMPILED.findall(self._log.read_bytes()[offset:]))
+                share = min(1.0, (files - left + compiled) / files)
+                each_s = (time.monotonic() - started) / compiled if compiled else None
+                left_s = None if each_s is None else each_s * max(0, left - compiled)
+                self._tell("compiling", _COMPILING + (1 - _COMPILING) * share, left_s)
+
+    def _rehearsed(self, tree: Path) -> bytes:
+        """What make would do. It ends with an error where it needs what was not made; all files are named by then."""
+        done = subprocess.run(
+            [*_MAKE, "--dry-run", "linux"],
+            cwd=tree,
+            env=program_environment() | {"LC_ALL": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            preexec_fn=die_with_parent,
+        )
+        return done.stdout
+
+    def run(self, command: list[str], folder: Path) -> None:
+        """One step; its output goes to the log."""
+        with self._step(command, folder):
+            pass
+
+    @contextmanager
+    def _step(
+        self, command: list[str], folder: Path, stdin: int = subprocess.DEVNULL
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """A step at work: at the end it is waited for, and must have succeeded. Left by an exception, it is killed."""
+        with self._start(command, folder, stdin) as process:
+            try:
+                yield process
+                process.wait()
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)  # and all that it started
+                raise
+        self._check(process, command)
+
+    def _start(self, command: list[str], folder: Path, stdin: int) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                command,
+                cwd=folder,
+                stdin=stdin,
+                stdout=self._output,
+                stderr=self._output,
+                env=program_environment() | {"LC_ALL": "C.UTF-8"},
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+        except FileNotFoundError:
+            raise StepFailed(_STEP, f"{command[0]} is not installed", self._log) from None
+
+    def _check(self, process: subprocess.Popen[bytes], command: Sequence[str]) -> None:
+        if process.returncode != 0:
+            said = tail(self._log) if command[0] == "tar" else _first_error(self._log) or tail(self._log)
+            if _is_full(self._log.parent):
+                said = f"No space left on device: {self._log.parent}"
+            reason = f"{' '.join(command[:3])} ended with {process.returncode}: {said}"
+            raise StepFailed(_STEP, reason, self._log)
+
+
+def _is_full(folder: Path) -> bool:
+    state = os.statvfs(folder)
+    return state.f_bavail * state.f_frsize < _PIECE_BYTES
+
+
+def _packed(tarball: Path) -> str:
+    kinds = {".xz": "xz", ".bz2": "bzip2", ".gz": "gzip", ".zst": "zstd"}
+    return kinds.get(tarball.suffix, "no-auto-compress")
+
+
+def _full_version(tree: Path) -> str:
+    found = re.findall(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", (tree / "Makefile").read_text(), re.MULTILINE)
+    return ".".join(found[:3])
+
+
+def _first_error(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return next((line.strip() for line in lines if "error" in line.lower() or "***" in line), "")
+
+
+def _discard(tree: Path) -> None:
+    shutil.rmtree(tree, ignore_errors=True)

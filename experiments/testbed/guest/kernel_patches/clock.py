@@ -1,0 +1,97 @@
+"""The virtual clock stands still while anything works, moves when a program reads it, and never by chance.
+
+Rules:
+1. sched_yield(2) moves the scheduler's clock by a tick, and no other clock. While time stands still the scheduler would
+   give the processor back to whoever yielded, and a thread that yields until another has got on (libuv does, when it
+   closes a handle) would wait for ever. From 6.15 on the kernel does so by itself, but takes the ticks back later; here
+   they stay, as what is still to be taken back would differ from run to run.
+2. A program that reads the clock moves it by 256 ns, or programs that wait in a loop would wait for ever. A program
+   reads it as often in every run. The kernel's own readings depend on what went before, so they move nothing.
+3. The clock counts nanoseconds, not 256 of them: what was left over would differ from run to run.
+"""
+
+from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+
+_TIME = "arch/um/kernel/time.c"
+_READ_BY_PROGRAMS = """			if (syscall == __NR_clock_gettime || syscall == __NR_gettimeofday)
+				time_travel_ndelay(256);
+"""
+_KERNEL_READS = Edit(  # rule 2
+    _TIME,
+    "		    !time_travel_ext_waiting)\n			time_travel",
+    "		    !time_travel_ext_waiting && time_travel_mode != TT_MODE_INFCPU)\n			time_travel",
+)
+
+_UNTIL_6_14 = (
+    Edit(
+        _TIME,
+        "EXPORT_SYMBOL_GPL(time_travel_mode);\n",
+        """EXPORT_SYMBOL_GPL(time_travel_mode);
+
+unsigned long priolab_yields;
+
+notrace unsigned long long sched_clock(void)
+{
+	return (unsigned long long)(jiffies - INITIAL_JIFFIES + priolab_yields) * (NSEC_PER_SEC / HZ);
+}
+""",
+    ),
+    Edit(
+        "arch/um/kernel/skas/syscall.c",
+        "		unsigned long ret = EXECUTE_SYSCALL(syscall, regs);\n",
+        f"""		extern unsigned long priolab_yields;
+		unsigned long ret;
+
+		if (time_travel_mode == TT_MODE_INFCPU) {{
+			if (syscall == __NR_sched_yield)
+				priolab_yields++;
+{_READ_BY_PROGRAMS}		}}
+		ret = EXECUTE_SYSCALL(syscall, regs);
+""",
+    ),
+    _KERNEL_READS,
+)
+
+_TAKES_BACK = """	/* clock tick; decrease extra jiffies by keeping sched_clock constant */
+	if (tt_extra_sched_jiffies > 0)
+		tt_extra_sched_jiffies -= 1;
+
+"""
+_SINCE_6_15 = (
+    Edit(
+        _TIME,
+        "			      time_travel_time + time_travel_timer_interval);\n\n" + _TAKES_BACK,
+        "			      time_travel_time + time_travel_timer_interval);\n\n",
+    ),
+    Edit(
+        _TIME,
+        "static void time_travel_oneshot_timer(struct time_travel_event *e)\n{\n" + _TAKES_BACK,
+        "static void time_travel_oneshot_timer(struct time_travel_event *e)\n{\n",
+    ),
+    Edit(
+        "arch/um/kernel/skas/syscall.c",
+        "		unsigned long ret;\n",
+        f"""		unsigned long ret;
+
+		if (time_travel_mode == TT_MODE_INFCPU)
+{_READ_BY_PROGRAMS}""",
+    ),
+    _KERNEL_READS,
+)
+
+CHANGES = (
+    Change(name="the clock moves for programs only", effect=Effect.RESULT, wordings=(_UNTIL_6_14, _SINCE_6_15)),
+    Change(
+        name="the clock counts nanoseconds",
+        effect=Effect.RESULT,
+        wordings=(
+            (
+                Edit(
+                    "arch/um/include/linux/time-internal.h",
+                    "#define TIMER_MULTIPLIER 256",
+                    "#define TIMER_MULTIPLIER 1",
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,163 @@
+"""The way from a program of the guest into its kernel and back by ptrace(2) of the host.
+
+Kernels from 6.16 on have a quicker way, seccomp(2), and ptrace(2) only where that is refused. They get none of these
+changes.
+
+Rules:
+1. A program's floating-point registers stay in its host process, and are saved when someone else needs that process or
+   the registers: another task gets the processor, a signal is delivered, a system call copies or replaces them.
+   `fp_pid` is the process they are in, 0 when they are saved. tests/server/test_guest_kernel.py computes through all of
+   that.
+2. A thread shares the address space its maker has; nothing of it has to be mapped again.
+3. A program is killed with its kernel. ptrace(2) would let go of it, and it would run on, its system calls the host's.
+   Newer kernels ask for a signal when their parent ends (stub_exe.c).
+"""
+
+from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+
+_HOST = "arch/um/os-Linux/skas/process.c"
+_PROCESS = "arch/um/kernel/process.c"
+
+_WITH_EXITKILL = "(void *)(PTRACE_O_TRACESYSGOOD | 1 << 20 /* PTRACE_O_EXITKILL */)"
+_STUB_IS_KILLED = Edit(_HOST, "(void *) PTRACE_O_TRACESYSGOOD", _WITH_EXITKILL)
+_COPY_IS_KILLED = Edit(_HOST, "(void *)PTRACE_O_TRACESYSGOOD", _WITH_EXITKILL)
+
+_KEEPS_FP = (  # rule 1
+    Edit("arch/x86/um/shared/sysdep/ptrace.h", "	int is_user;\n};", "	int is_user;\n	int fp_pid;\n};"),
+    Edit(
+        "arch/um/include/shared/os.h",
+        "extern void userspace(struct uml_pt_regs *regs,",
+        "extern void priolab_keep_fp(struct uml_pt_regs *regs);\nextern void userspace(struct uml_pt_regs *regs,",
+    ),
+    Edit(
+        _HOST,
+        "void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)\n",
+        """void priolab_keep_fp(struct uml_pt_regs *regs)
+{
+	if (regs->fp_pid && get_fp_registers(regs->fp_pid, regs->fp))
+		printk(UM_KERN_ERR "priolab_keep_fp failed, errno = %d\\n", errno);
+	regs->fp_pid = 0;
+}
+
+void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+""",
+    ),
+    Edit(
+        _HOST,
+        "			case SIGTRAP + 0x80:\n",
+        """			case SIGTRAP + 0x80:
+				switch (PT_SYSCALL_NR(regs->gp)) {
+				case __NR_clone:
+				case __NR_clone3:
+				case __NR_fork:
+				case __NR_vfork:
+				case __NR_execve:
+				case __NR_execveat:
+				case __NR_rt_sigreturn:
+					priolab_keep_fp(regs);
+				}
+""",
+    ),
+    Edit(
+        _PROCESS,
+        "			do_signal(regs);\n",
+        """		{
+			priolab_keep_fp(&regs->regs);
+			do_signal(regs);
+		}
+""",
+    ),
+    Edit(
+        _PROCESS,
+        "	to->thread.prev_sched = from;\n",
+        """	if (from->mm)
+		priolab_keep_fp(&from->thread.regs.regs);
+	to->thread.prev_sched = from;
+""",
+    ),
+)
+
+
+def _left_in_place(put: str, get: str) -> tuple[Edit, ...]:
+    """Rule 1 in the wording of one range of versions. put, get: the lines that a failure of each is told by."""
+    copies_in, copies_out = (
+        "		if (put_fp_registers(pid, regs->fp)) {\n",
+        "		if (get_fp_registers(pid, regs->fp)) {\n",
+    )
+    return (
+        *_KEEPS_FP,
+        Edit(_HOST, copies_in + put, "		if (regs->fp_pid != pid && put_fp_registers(pid, regs->fp)) {\n" + put),
+        Edit(_HOST, copies_out + get + "			fatal_sigsegv();\n		}\n", "		regs->fp_pid = pid;\n"),
+    )
+
+
+CHANGES = (
+    Change(  # rule 3
+        name="a program ends with its kernel",
+        effect=Effect.SAFETY,
+        before=(6, 16),
+        wordings=((_STUB_IS_KILLED, _COPY_IS_KILLED), (_STUB_IS_KILLED,)),
+    ),
+    # A host with AMX has 11,008 bytes of floating-point state, and PTRACE_SETREGSET takes all of it or fails with
+    # EFAULT; the kernel sets 2,696 aside. Kernels from 6.13 on ask the host for the size.
+    Change(
+        name="room for the host's floating-point registers",
+        effect=Effect.RESULT,
+        before=(6, 13),
+        wordings=(
+            (
+                Edit(
+                    "arch/x86/um/user-offsets.c",
+                    "DEFINE_LONGS(HOST_FP_SIZE, 2696);",
+                    "DEFINE_LONGS(HOST_FP_SIZE, 12288);",
+                ),
+            ),
+        ),
+    ),
+    # Copying those 11,008 bytes to and fro was a third of a system call.
+    Change(
+        name="floating-point registers stay in place",
+        effect=Effect.SPEED,
+        before=(6, 16),
+        wordings=(
+            _left_in_place(
+                '			printk(UM_KERN_ERR "userspace - ptrace set fp regs "\n',
+                '			printk(UM_KERN_ERR "userspace -  get_fp_registers failed, "\n'
+                '			       "errno = %d\\n", errno);\n',
+            ),
+            _left_in_place(
+                '			printk(UM_KERN_ERR "%s - ptrace set fp regs failed, errno = %d\\n",\n',
+                '			printk(UM_KERN_ERR "%s -  get_fp_registers failed, errno = %d\\n",\n'
+                "			       __func__, errno);\n",
+            ),
+        ),
+    ),
+    # It is what makes subprocess' vfork(2) from a large process quick.
+    Change(  # rule 2
+        name="threads share what is mapped",
+        effect=Effect.SPEED,
+        before=(6, 11),
+        wordings=(
+            (
+                Edit(
+                    _PROCESS,
+                    "int copy_thread(struct task_struct * p,",
+                    """static void priolab_thread_handler(void)
+{
+	schedule_tail(current->thread.prev_sched);
+	arch_switch_to(current);
+	current->thread.prev_sched = NULL;
+	userspace(&current->thread.regs.regs, current_thread_info()->aux_fp_regs);
+}
+
+int copy_thread(struct task_struct * p,""",
+                ),
+                Edit(
+                    _PROCESS,
+                    "		handler = fork_handler;\n",
+                    "		handler = clone_flags & CLONE_VM ? priolab_thread_handler : fork_handler;\n",
+                ),
+            ),
+        ),
+    ),
+)

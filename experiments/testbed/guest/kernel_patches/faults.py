@@ -1,0 +1,162 @@
+"""Page faults: a run has 24,000, and each was three stops of a program, 30 µs.
+
+Rules:
+1. A fault brings in the sixteen pages around it, as the kernel itself does for files (`fault_around_bytes`): what is
+   there is mapped at once, and what a program writes to of its own is given to it before it asks.
+2. The host says where a program faulted, not whether it wrote. A page that is mapped as it should be, and still faults,
+   was written to; one that is not there yet, of memory that may be written to and is the program's own, is made as if
+   it had been. Anything else is a reading; if it was not, the fault comes again, and the page is there.
+3. That saves running the fault handler inside the program for the answer, and setting its floating-point registers
+   back. Faults of other kinds than these two go the old way.
+"""
+
+from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+
+_HANDLE = """/*
+ * Note this is constrained to return 0, -EFAULT, -EACCES, -ENOMEM by
+"""
+
+_WRITES_AROUND = Edit(
+    "arch/um/kernel/trap.c",
+    _HANDLE,
+    """#define PRIOLAB_AROUND (16 * PAGE_SIZE)
+
+static void priolab_around(struct vm_area_struct *vma, unsigned long address)
+{
+	unsigned long start = address & ~(PRIOLAB_AROUND - 1), end = start + PRIOLAB_AROUND, addr;
+	pmd_t *pmd = pmd_off(vma->vm_mm, address);
+
+	start = max(start, vma->vm_start);
+	end = min(end, vma->vm_end);
+	for (addr = start; addr < end; addr += PAGE_SIZE) {
+		pte_t pte = *pte_offset_kernel(pmd, addr);
+
+		if (!pte_present(pte) || !pte_write(pte))
+			handle_mm_fault(vma, addr, FAULT_FLAG_WRITE | FAULT_FLAG_USER, NULL);
+	}
+}
+
+"""
+    + _HANDLE,
+)
+_SINCE_6_11 = (
+    _WRITES_AROUND,
+    Edit(
+        "arch/um/kernel/trap.c",
+        "	} while (!pte_present(*pte));\n	err = 0;\n",
+        """	} while (!pte_present(*pte));
+	err = 0;
+	if (is_write && !(vma->vm_flags & VM_SHARED))
+		priolab_around(vma, address);
+""",
+    ),
+)
+_UNTIL_6_10 = (
+    Edit(
+        "arch/um/kernel/tlb.c",
+        "static int flush_tlb_kernel_range_common(unsigned long start, unsigned long end)\n",
+        """void priolab_map_present(struct mm_struct *mm, unsigned long addr, unsigned long end)
+{
+	int force = 0, userspace = 1, ret = 0;
+	struct host_vm_change hvc = INIT_HVC(mm, force, userspace);
+	pmd_t *pmd = pmd_off(mm, addr);
+
+	for (; addr < end && !ret; addr += PAGE_SIZE)
+		if (pte_present(*pte_offset_kernel(pmd, addr)))
+			ret = update_pte_range(pmd, addr, addr + PAGE_SIZE, &hvc);
+	if (!ret)
+		ret = do_ops(&hvc, hvc.index, 1);
+	if (ret)
+		force_sig(SIGKILL);
+}
+
+static int flush_tlb_kernel_range_common(unsigned long start, unsigned long end)
+""",
+    ),
+    Edit(
+        "arch/um/kernel/trap.c",
+        _HANDLE,
+        """#define PRIOLAB_AROUND (16 * PAGE_SIZE)
+
+static void priolab_around(struct vm_area_struct *vma, unsigned long address, int is_write)
+{
+	extern void priolab_map_present(struct mm_struct *mm, unsigned long addr, unsigned long end);
+	unsigned long start = address & ~(PRIOLAB_AROUND - 1), end = start + PRIOLAB_AROUND, addr;
+	pmd_t *pmd = pmd_off(vma->vm_mm, address);
+
+	start = max(start, vma->vm_start);
+	end = min(end, vma->vm_end);
+	if (is_write && !(vma->vm_flags & VM_SHARED))
+		for (addr = start; addr < end; addr += PAGE_SIZE)
+			if (!pte_present(*pte_offset_kernel(pmd, addr)) || !pte_write(*pte_offset_kernel(pmd, addr)))
+				handle_mm_fault(vma, addr, FAULT_FLAG_WRITE | FAULT_FLAG_USER, NULL);
+	priolab_map_present(vma->vm_mm, start, end);
+}
+
+"""
+        + _HANDLE,
+    ),
+    Edit(
+        "arch/um/kernel/trap.c",
+        "	flush_tlb_page(vma, address);\nout:",
+        "	priolab_around(vma, address, is_write);\nout:",
+    ),
+)
+
+CHANGES = (
+    Change(  # rule 1
+        name="a page fault brings in sixteen pages",
+        effect=Effect.SPEED,
+        wordings=(_UNTIL_6_10, _SINCE_6_11),
+    ),
+    Change(  # rules 2 and 3
+        name="a page fault takes two stops",
+        effect=Effect.SPEED,
+        before=(6, 16),
+        wordings=(
+            (
+                Edit(
+                    "arch/x86/um/shared/sysdep/faultinfo_64.h",
+                    "#define FAULT_WRITE(fi) ((fi).error_code & 2)",
+                    """#define PRIOLAB_ACCESS_UNKNOWN 0x100
+#define FAULT_WRITE(fi) ((fi).error_code & PRIOLAB_ACCESS_UNKNOWN ? -1 : (fi).error_code & 2)""",
+                ),
+                Edit(
+                    "arch/um/os-Linux/skas/process.c",
+                    "					get_skas_faultinfo(pid,\n"
+                    "							   &regs->faultinfo, aux_fp_regs);\n",
+                    """					if (si.si_code == SEGV_MAPERR || si.si_code == SEGV_ACCERR)
+						regs->faultinfo = (struct faultinfo) {
+							.error_code = PRIOLAB_ACCESS_UNKNOWN,
+							.cr2 = (unsigned long) si.si_addr,
+							.trap_no = 14,
+						};
+					else
+						get_skas_faultinfo(pid, &regs->faultinfo, aux_fp_regs);
+""",
+                ),
+                Edit(
+                    "arch/um/kernel/trap.c",
+                    _HANDLE,
+                    """static int priolab_writes(struct vm_area_struct *vma, unsigned long address)
+{
+	pte_t *pte = virt_to_pte(vma->vm_mm, address);
+
+	if (pte && pte_present(*pte))
+		return pte_young(*pte) && !pte_newpage(*pte) && !pte_newprot(*pte);
+	return (vma->vm_flags & (VM_WRITE | VM_SHARED)) == VM_WRITE;
+}
+
+"""
+                    + _HANDLE,
+                ),
+                Edit(
+                    "arch/um/kernel/trap.c",
+                    "	*code_out = SEGV_ACCERR;\n	if (is_write) {",
+                    "	if (is_write < 0)\n		is_write = priolab_writes(vma, address);\n"
+                    "	*code_out = SEGV_ACCERR;\n	if (is_write) {",
+                ),
+            ),
+        ),
+    ),
+)

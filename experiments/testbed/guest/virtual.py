@@ -1,0 +1,190 @@
+"""The virtual-time guest: real Linux, real netem, and a clock that jumps over idle time."""
+
+import compileall
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import Unavailable
+from experiments.host.cache import cache_folder
+from experiments.host.home import ROOT
+from experiments.host.origin_process import make_image
+from experiments.host.processes import CALMER, SYSTEM_FOLDERS
+from experiments.host.programs import find, tools_for
+from experiments.results.order import Order, Tools
+from experiments.results.run_folder import RunFolder
+from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.testbed.guest import kernel
+from experiments.testbed.namespaces import cgroup
+from experiments.testbed.namespaces.front_shaper_probe import check_egress
+from experiments.testbed.namespaces.front_tuner import FrontTuner
+from experiments.testbed.namespaces.namespaces import Namespaces
+from experiments.testbed.places import Places
+from netem import calibration
+from netem.shaper import Shaper
+
+_ROOT = ROOT
+_IN_THE_GUEST = ("analysis", "client", "common", "experiments", "netem", "proxy")
+_MEMORY_MIB = 512
+_BROWSER_MIB = 1024
+_MIB = 2**20
+# Copies of a response that may be in memory at once: origin, front's buffers, both send buffers, receive buffers.
+_COPIES = 8
+# Of each byte of a page's payload 4.6 are in a browser's net log: in a file in the guest's memory, as text, as values.
+_LOG_COPIES = 3 * 4.6
+
+
+class Virtual:
+    """User-Mode Linux guests, many runs each. Needs no root: a guest is an ordinary process of the user's."""
+
+    name = "virtual"
+    merit = "a virtual clock, so a slow link costs no waiting"
+    virtual_clock = True
+    runs_per_command = 40
+    own_programs = False
+    tolerance = calibration.VIRTUAL
+
+    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+        """Needs x86-64, the guest kernel, and a place for the guest's memory that allows execution."""
+        what = f"FABRIC={self.name}"
+        check_egress(scenario, shaper, no_netem)
+        if platform.machine() != "x86_64" or platform.system() != "Linux":
+            reason = "User-Mode Linux exists for x86-64 Linux only"
+            raise Unavailable(what, reason, "use FABRIC=compose or FABRIC=netns")
+        if not kernel.is_built():
+            raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
+        if shaper is Shaper.FERRY and (lack := _no_ferry()):
+            raise Unavailable(f"SHAPER={shaper}", lack, "run `make kernel` after installing ethtool")
+        self._memory_folder(scenario)
+
+    def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
+        """The guest kernel's, then the ferry."""
+        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
+
+    def kernel(self) -> str:
+        """The guest's, by version, recipe, and the way into it."""
+        return kernel.name()
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """As it was written when the guest's kernel was built, and the way into it."""
+        record = kernel.record()
+        made = {} if record is None else asdict(record)
+        return {"release": made.pop("version", None), "entry": kernel.entry(), **made}
+
+    def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
+        """Programs of the machine itself: the guest sees its files."""
+        return tools_for(scenario, capture=capture)
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+        """The origin's images. The kernel is shared, too; `probe` saw that it is there. Compiled modules, as well.
+
+        What is not compiled beforehand every guest compiles again: it cannot write.
+        """
+        if (node := find("node")) is not None:
+            tell("making the origin's images")
+            for size_bytes in {scenario.size_bytes for scenario in scenarios}:
+                make_image(node, size_bytes)
+        for package in _IN_THE_GUEST:
+            compileall.compile_dir(_ROOT / package, quiet=2)
+
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
+        """The kernel's command line. It is split at blanks, so init is a script in the scratch folder."""
+        scenario = max((scenario for scenario, _ in runs), key=memory_mib)
+        init = scratch / "init"
+        environment = {
+            "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS]),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "TMPDIR": "/run",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "XDG_CACHE_HOME": str(cache_folder().parent),
+            "PYTHONPATH": str(_ROOT),  # the lab's own code, also where another checkout is the one installed
+        }
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+        folders = scratch / "runs"
+        folders.write_text("".join(f"{folder.path}\n" for _, folder in runs))
+        run = shlex.join([sys.executable, "-m", "experiments.run.guest_init", str(folders)])  # in the root folder
+        init.write_text("\n".join(["#!/bin/sh", *exports, f"exec {run}", ""]))
+        init.chmod(0o755)
+        return [
+            "env",
+            f"TMPDIR={self._memory_folder(scenario)}",
+            str(kernel.path()),
+            f"mem={memory_mib(scenario)}M",
+            "con=null",
+            "con0=null,fd:1",
+            "quiet",
+            "time-travel=inf-cpu",
+            *kernel.words(),
+            "root=none",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+            f"init={init}",
+            f"uml_dir={scratch}",
+        ]
+
+    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+        """Namespaces of the guest."""
+        tuner = FrontTuner(order.asked_tuner, cgroup.name_of(folder))
+        return Namespaces(Shaper.NETEM, tuner, forks_client=True)
+
+    def _memory_folder(self, scenario: Scenario) -> Path:
+        """Where the guest's memory file can be: it is mapped executable. Raises Unavailable."""
+        for folder, room_mib in _memory_rooms_mib():
+            if room_mib > memory_mib(scenario):
+                return folder
+        reason = f"no folder for {memory_mib(scenario)} MiB of guest memory that allows execution"
+        raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to one that is not mounted noexec")
+
+
+def _memory_rooms_mib() -> Iterator[tuple[Path, int]]:
+    """Folders in which a guest's memory file can be, the preferred one first, and what is free in them."""
+    for folder in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), cache_folder()):  # noqa: S108
+        if folder.is_dir() and os.access(folder, os.W_OK):
+            state = os.statvfs(folder)
+            if not state.f_flag & os.ST_NOEXEC:
+                yield folder, state.f_bavail * state.f_frsize // _MIB
+
+
+def memory_room_mib(scenario: Scenario) -> int:
+    """What is free for guests' memory in the folder that takes one for that scenario; 0 if none does."""
+    return next((room_mib for _, room_mib in _memory_rooms_mib() if room_mib > memory_mib(scenario)), 0)
+
+
+def no_netem() -> str | None:
+    """Why the guest has no netem; None if it has."""
+    if not kernel.is_built():
+        return "needs the guest kernel"
+    return _lack_of("NET_SCH_NETEM", "the guest kernel has no sch_netem")
+
+
+def _no_ferry() -> str | None:
+    if find("ethtool") is None:
+        return "ethtool is not installed"
+    return _lack_of("IP_MULTIPLE_TABLES", "the guest kernel, an older one, has no policy routing")
+
+
+def _lack_of(option: str, lack: str) -> str | None:
+    """The lack, if the guest kernel is without the option; None if it has it."""
+    try:
+        return None if kernel.offers(option) else lack
+    except subprocess.TimeoutExpired as error:
+        return f"the guest kernel took more than {error.timeout:g} s to say what it has; {CALMER}"
+
+
+def memory_mib(scenario: Scenario) -> int:
+    """What a guest is given for a run of that scenario; its processes would need no more outside."""
+    own_mib = _MEMORY_MIB + _COPIES * scenario.size_bytes // _MIB
+    if scenario.client is not ClientKind.CHROMIUM:
+        return own_mib
+    payload_bytes = (scenario.reloads + 1) * 2 * scenario.size_bytes
+    return own_mib + _BROWSER_MIB + ceil(_LOG_COPIES * payload_bytes / _MIB)

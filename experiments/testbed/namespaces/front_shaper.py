@@ -1,0 +1,81 @@
+"""SHAPER_AT=front: the link's bottleneck on the front's own wire, which a link should not be (netem/egress.py)."""
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import InvalidRun, Unavailable
+from experiments.scenario.scenario import Scenario, ShaperAt
+from experiments.testbed.namespaces.namespace import Namespace
+from experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT, WIRE
+from experiments.testbed.places import ActiveLink
+from netem import egress, ends, tc
+from netem.link import Link
+from netem.queue_journal import Qdiscs, QueueJournal
+from netem.shaper import Shaper
+
+
+@contextmanager
+def shaping(
+    front: Namespace, middle: Namespace, link: Link, folder: Path, interval_ns: int | None
+) -> Iterator[ActiveLink]:
+    """Shapes both places. Raises StepFailed."""
+    gate, rest = egress.gate(link, WIRE), egress.rest(link, TO_CLIENT, TO_FRONT)
+    front.run_all(gate)
+    middle.run_all(rest)
+
+    def counters() -> Mapping[str, Any]:
+        found = json.loads(middle.run(tc.COUNTERS))
+        return {
+            "front": [qdisc for qdisc in json.loads(front.run(tc.COUNTERS)) if qdisc["dev"] == WIRE],
+            "down": [qdisc for qdisc in found if qdisc["dev"] == TO_CLIENT],
+            "up": [qdisc for qdisc in found if qdisc["dev"] == TO_FRONT],
+        }
+
+    with front.entered():
+        at_front = Qdiscs()
+    with middle.entered():
+        places = (at_front, Qdiscs())
+    stages = egress.stages(link, WIRE, TO_CLIENT, TO_FRONT)
+    with QueueJournal(stages, places, folder / "queue.jsonl", interval_ns) as queues:
+        yield ActiveLink(
+            shaper=Shaper.NETEM,
+            instead_of_netem=None,
+            pid=None,
+            commands=gate + rest,
+            check_alive=lambda: None,
+            counters=counters,
+            carried=partial(middle.received, TO_FRONT),
+            look=queues.look,
+            begin=lambda _: None,
+        )
+
+
+def make_room(far: socket.socket, link: Link) -> None:
+    """See to it that a calibration from that socket of the front's can fill the queue. Raises Unavailable."""
+    try:
+        ends.make_room(far, link)
+    except PermissionError:
+        reason = "the packets that are to fill it do not fit the send buffer that this user may have"
+        remedy = "use a smaller QUEUE, FABRIC=virtual, or the superuser"
+        raise Unavailable(f"SHAPER_AT=front with QUEUE={link.queue_packets}", reason, remedy) from None
+
+
+def observed_at(counters: Mapping[str, Any]) -> ShaperAt:
+    """Where the bottleneck was, by the counters of the link: at the front if packets went through one there."""
+    gates = [qdisc for qdisc in counters.get("front", []) if qdisc["kind"] == "tbf" and qdisc["packets"]]
+    return ShaperAt.FRONT if gates else ShaperAt.LINK
+
+
+def check_at(scenario: Scenario, counters: Mapping[str, Any]) -> None:
+    """See to it that the bottleneck was where it was asked to be, with the rate asked for. Raises InvalidRun."""
+    if (found := observed_at(counters)) is not scenario.shaper_at:
+        raise InvalidRun("the place of the bottleneck", str(scenario.shaper_at), str(found))
+    if found is ShaperAt.FRONT:
+        (rate_bit_s,) = (qdisc["options"]["rate"] * 8 for qdisc in counters["front"] if qdisc["kind"] == "tbf")
+        if rate_bit_s != (asked := (scenario.link.rate_bit_s or 0) // 8 * 8):
+            raise InvalidRun("the rate of the front's own egress", asked, rate_bit_s)

@@ -1,0 +1,20 @@
+"""What SHAPER_AT=front takes, in every fabric whose places are namespaces."""
+
+from collections.abc import Callable
+
+from experiments.errors import Unavailable
+from experiments.scenario.scenario import Scenario, ShaperAt
+from netem.shaper import Shaper
+
+_WHAT = "SHAPER_AT=front"
+
+
+def check_egress(scenario: Scenario, shaper: Shaper | None, no_netem: Callable[[], str | None]) -> None:
+    """Needs the kernel's own qdiscs. no_netem: why there is no netem, None if there is. Raises Unavailable."""
+    if scenario.shaper_at is not ShaperAt.FRONT:
+        return
+    if shaper is Shaper.FERRY:
+        reason = "the ferry is a process, of which the front's kernel knows nothing"
+        raise Unavailable(f"{_WHAT} with SHAPER={shaper}", reason, "use SHAPER=netem, or SHAPER_AT=link")
+    if lack := no_netem():
+        raise Unavailable(_WHAT, lack, "use FABRIC=virtual, or SHAPER_AT=link")

@@ -1,0 +1,81 @@
+"""LOWAT=auto where the front is a process of this kernel: a cgroup for it before it starts, a tuner once it runs.
+
+The program in the kernel if it can be had, otherwise the process that looks, and the reason.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from experiments.errors import StepFailed, Unavailable
+from experiments.host.processes import Process
+from experiments.host.tuner_program import TunerOrder
+from experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from experiments.testbed.namespaces.cgroup import own_group
+from experiments.testbed.places import FRONT_PORT, ActiveTuner
+from proxy.tuner.in_kernel import InKernel
+from proxy.tuner.journal import NAME, writing
+from proxy.tuner.law import Aim
+from proxy.tuner.tuner import CannotTune, Note, Tuner, TunerKind
+from proxy.tuner.userland import Userland
+
+_INSTEAD = "use TUNER=userland"
+_BLAME_S = 0.5
+
+
+class FrontTuner:
+    """That of one front. group_name: of the cgroup it gets."""
+
+    def __init__(self, order: TunerOrder, group_name: str) -> None:
+        self._order = order
+        self._group_name = group_name
+        self._group: Path | None = None
+        self._lack = "as asked" if order.kind == TunerKind.USERLAND else order.lack
+
+    @contextmanager
+    def group(self, scenario: Scenario) -> Iterator[Path | None]:
+        """The cgroup to start the front in; None if it needs none. Raises Unavailable."""
+        with ExitStack() as stack:
+            if scenario.lowat == LOWAT_AUTO and self._order.program:
+                try:
+                    self._group = stack.enter_context(own_group(self._group_name))
+                except OSError as error:
+                    self._do_without(error.strerror or str(error))
+            yield self._group
+
+    @contextmanager
+    def running(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
+        """At work, its journal in the folder. Raises Unavailable."""
+        aim = Aim(target_us=scenario.target_delay_ns // 1000)
+        with writing(folder / NAME) as note, self._tuner(front, aim, note) as tuner:
+
+            def look(now_ns: int) -> int:
+                try:
+                    return tuner.look(now_ns)
+                except CannotTune as error:
+                    front.wait(_BLAME_S)
+                    front.check_alive()
+                    raise StepFailed("the tuner", str(error)) from error
+
+            yield ActiveTuner(kind=tuner.kind, reason=self._lack, look=look)
+
+    def _tuner(self, front: Process, aim: Aim, note: Note) -> Tuner:
+        if self._group is not None and self._order.program:
+            try:
+                return InKernel(Path(self._order.program), self._group, aim, note, _fail, port=FRONT_PORT)
+            except CannotTune as error:
+                self._do_without(str(error))
+        try:
+            return Userland(front.pid, aim, note, port=FRONT_PORT)
+        except CannotTune as error:
+            raise Unavailable("LOWAT=auto", str(error), "use a value of your own") from error
+
+    def _do_without(self, reason: str) -> None:
+        if self._order.must_be_bpf:
+            raise Unavailable(f"TUNER={TunerKind.BPF}", reason, _INSTEAD)
+        self._lack = reason
+
+
+def _fail(what: str) -> None:
+    """In a run the cgroup stays, and every decision is told."""
+    raise StepFailed("the tuner", what)

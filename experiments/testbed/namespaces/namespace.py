@@ -1,0 +1,141 @@
+"""Places as network namespaces, wires as veth pairs. The same code runs on the host and in the guest.
+
+Rules:
+1. A namespace has no name in the file system: it exists while this process holds its descriptor or a process lives in
+   it. When the lab ends, however it ends, the kernel takes namespaces, wires and qdiscs away.
+2. Nothing outside the new namespaces is changed.
+3. Entering a place changes this thread only; sockets opened and processes started inside stay there.
+"""
+
+import ctypes
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Self
+
+from common.netlink import Conversation
+from experiments.errors import StepFailed, Unavailable
+from experiments.host import processes
+from experiments.host.processes import Process
+from netem.carried import Received, read_counts, received
+
+_CLONE_NEWNET = 0x4000_0000
+_OWN = Path("/proc/thread-self/ns/net")
+_BATCHES = ("ip", "tc")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        raise StepFailed(what, os.strerror(ctypes.get_errno()))
+
+
+class Namespace:
+    """One network namespace. A context: at its end the namespace is let go."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        home = os.open(_OWN, os.O_RDONLY)
+        try:
+            if _libc.unshare(_CLONE_NEWNET) != 0:
+                reason = f"no new network namespace: {os.strerror(ctypes.get_errno())}"
+                raise Unavailable("FABRIC=netns", reason, "run as root, or use another FABRIC")
+            try:
+                self._descriptor = os.open(_OWN, os.O_RDONLY)
+            finally:
+                _check(_libc.setns(home, _CLONE_NEWNET), "returning to the namespace this process came from")
+        finally:
+            os.close(home)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    @property
+    def descriptor(self) -> int:
+        """Of the namespace."""
+        return self._descriptor
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Within: this thread is in the place."""
+        home = os.open(_OWN, os.O_RDONLY)
+        try:
+            _check(_libc.setns(self._descriptor, _CLONE_NEWNET), f"entering the {self.name} place")
+            try:
+                yield
+            finally:
+                _check(_libc.setns(home, _CLONE_NEWNET), f"leaving the {self.name} place")
+        finally:
+            os.close(home)
+
+    def run(self, command: Sequence[str], text_in: str | None = None) -> str:
+        """Run a short command in the place; its output. Raises StepFailed."""
+        with self.entered():
+            return processes.run(command, step=f"the {self.name} place", text_in=text_in)
+
+    def run_all(self, commands: Sequence[Sequence[str]]) -> None:
+        """Run commands; those of ip(8) and tc(8) that follow each other in one process. Raises StepFailed."""
+        for program, group in groupby(commands, key=lambda command: command[0]):
+            if program in _BATCHES:
+                self.run([program, "-batch", "-"], "".join(f"{' '.join(command[1:])}\n" for command in group))
+            else:
+                for command in group:
+                    self.run(command)
+
+    def tell(self, *messages: bytes) -> list[bytes]:
+        """Tell and ask the kernel over rtnetlink; the first answer to each, where there is one. Raises StepFailed."""
+        with self.entered(), Conversation(socket.NETLINK_ROUTE) as conversation:
+            try:
+                return [answer for message in messages for answer in conversation.ask(message)]
+            except OSError as error:
+                raise StepFailed(f"the {self.name} place", f"rtnetlink: {error.strerror}") from error
+
+    def device(self, name: str) -> int:
+        """Number of a device. Raises StepFailed."""
+        with self.entered():
+            try:
+                return socket.if_nametoindex(name)
+            except OSError as error:
+                raise StepFailed(f"the {self.name} place", f"no device {name}") from error
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        stdout: int | None = None,
+        cgroup: Path | None = None,
+    ) -> Process:
+        """Start a long-lived program in the place; its context stops it. See Process."""
+        with self.entered():
+            return Process(name, command, log, environment=environment, stdout=stdout, cgroup=cgroup)
+
+    def write_sysctl(self, name: str, value: str) -> None:
+        """Set a sysctl of the place. Raises StepFailed."""
+        with self.entered():
+            try:
+                _sysctl(name).write_text(value)
+            except OSError as error:
+                raise StepFailed(f"setting {name}={value}", error.strerror or str(error)) from error
+
+    def read_sysctl(self, name: str) -> str:
+        """Value of a sysctl of the place, words separated by single spaces."""
+        with self.entered():
+            return " ".join(_sysctl(name).read_text().split())
+
+    def received(self, device: str) -> Received:
+        """What has come into a device of the place."""
+        with self.entered():
+            return received(read_counts(), device)
+
+
+def _sysctl(name: str) -> Path:
+    return Path("/proc/sys") / name.replace(".", "/")

@@ -1,0 +1,285 @@
+"""The four places as network namespaces of the kernel this runs on; wiring.py has the wires between them."""
+
+import contextlib
+import os
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Self, cast
+
+from client import __main__ as client
+from common import clock_quality
+from common.clock_route import Finding, route_of
+from experiments.errors import StepFailed
+from experiments.host import processes
+from experiments.host.origin_process import CLOCK_READER, RunningOrigin, image_file, wait_for_origin
+from experiments.host.processes import CopiedProcess, Process, tail
+from experiments.results.order import Tools
+from experiments.results.run_folder import RunFolder
+from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
+from experiments.testbed import tap
+from experiments.testbed.namespaces import front_shaper
+from experiments.testbed.namespaces.front_tuner import FrontTuner
+from experiments.testbed.namespaces.namespace import Namespace
+from experiments.testbed.namespaces.router import Router
+from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
+from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, Look, OriginSettings
+from netem.calibration import Calibration, Tolerance
+from netem.ends import NearEnd, respond
+from netem.link import Link
+from netem.shaper import Shaper
+from proxy.front import Front
+from proxy.live_socket import choose_congestion_control
+from proxy.readiness import NotReady
+from proxy.sampler import FrontLost, Sampler
+
+_LOWAT = "net.ipv4.tcp_notsent_lowat"
+_WMEM = "net.ipv4.tcp_wmem"
+_RMEM = "net.ipv4.tcp_rmem"
+_NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
+"""An interface's own IPv6 address counts only a second after it is up. A browser drops its requests when that changes:
+ERR_NETWORK_CHANGED."""
+_CC = "net.ipv4.tcp_congestion_control"
+# Half of what the client ever advertised bounds the server's segments (tcp_bound_to_half_wnd), so its receive buffer
+# is fixed, and large enough to bound nothing.
+CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
+_HANDSHAKE_RETRIES = "8"  # 511 s
+_BLAME_S = 0.5
+_FORKED = ("-P", "-m", "client")
+_FAR_END_S = 5.0
+
+
+class Namespaces:
+    """Places as namespaces; see Places. A context: at its end they are gone."""
+
+    addresses = ADDRESSES
+    python = sys.executable
+    as_root = os.geteuid() == 0
+
+    def __init__(self, usual: Shaper | None, tuner: FrontTuner, *, forks_client: bool = False) -> None:
+        """usual: the shaper to take when none is asked for; None finds out what the kernel has.
+
+        forks_client: whether the lab's own client is a copy of this process, which spares it reading its modules.
+        """
+        self._usual = usual
+        self._forks_client = forks_client
+        self._tuner = tuner
+        self._bottleneck_at = ShaperAt.LINK
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._client, self._link, self._front, self._origin = (
+                stack.enter_context(Namespace(name)) for name in ("client", "link", "front", "origin")
+            )
+            # Not in the run folder: a server started as root gives its files to its worker's user.
+            self.front_state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-")))
+            self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="link-")))
+            self._wire_up()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def seen(self, folder: RunFolder) -> RunFolder:
+        """They share the file system."""
+        return folder
+
+    def describe(self) -> Mapping[str, Any]:
+        """Nothing beyond the kernel they share with this process."""
+        return {}
+
+    def python_clock(self) -> Mapping[str, Any]:
+        """That of this process: the client has the same interpreter, and all places one kernel."""
+        return clock_quality.describe()
+
+    def node_route(self, tools: Tools) -> Finding:
+        """Found out with a Node of its own."""
+        return _node_route(tools.programs["node"])
+
+    def _wire_up(self) -> None:
+        client, link, front, origin = self._client, self._link, self._front, self._origin
+        for place in (client, link, front, origin):
+            place.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
+        # The kernel gives a connection up when no answer has come after 63 s; a round trip may take two minutes.
+        client.write_sysctl("net.ipv4.tcp_syn_retries", _HANDSHAKE_RETRIES)
+        front.write_sysctl("net.ipv4.tcp_synack_retries", _HANDSHAKE_RETRIES)
+        link.write_sysctl("net.ipv4.ip_forward", "1")
+        wire_link(client, link, front)
+        wire_origin(front, origin)
+
+    def tune(self, scenario: Scenario) -> None:
+        """By sysctl and ip(8); congestion control only where the namespace may, see `start_front`."""
+        self._client.write_sysctl(_RMEM, CLIENT_RMEM)
+        if scenario.client is ClientKind.CHROMIUM:
+            with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
+                self._client.write_sysctl(_NO_IPV6, "1")
+        front = self._front
+        if scenario.sndbuf_bytes is not None:
+            least, _, most = front.read_sysctl(_WMEM).split()
+            front.write_sysctl(_WMEM, f"{least} {scenario.sndbuf_bytes} {max(int(most), scenario.sndbuf_bytes)}")
+        with contextlib.suppress(StepFailed):
+            front.write_sysctl(_CC, scenario.congestion_control)
+        if scenario.lowat_bytes is not None:
+            front.write_sysctl(_LOWAT, str(scenario.lowat_bytes))
+        if scenario.gso_segments is not None:
+            front.run(["ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments)])
+
+    def settings(self) -> dict[str, Any]:
+        """Read in the front's namespace."""
+        front = self._front
+        return {
+            "lowat": int(front.read_sysctl(_LOWAT)),
+            "tcp_wmem": front.read_sysctl(_WMEM),
+            "gso_segments": gso_segments(front),
+        }
+
+    @contextmanager
+    def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
+        """Ready when it answers the front's place."""
+        address, port = self.addresses.origin, ORIGIN_PORT
+        command = origin.command
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
+        log = origin.folder / "output.log"
+        environment |= origin.environment
+        if (image := image_file(origin.size_bytes)).exists():
+            environment["IMAGE"] = str(image)
+        with self._origin.start("the origin", command, log, environment=environment) as process:
+            with self._front.entered():
+                running = wait_for_origin(process, address, port)
+            yield running
+
+    @contextmanager
+    def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
+        """Ready when it answers a request; then the congestion control is set, if the sysctl could not be."""
+        name = f"the front ({front.settings.server.name})"
+        self._front_log = front.settings.log
+        with ExitStack() as stack:
+            try:
+                group = stack.enter_context(self._tuner.group(scenario))
+                with self._front.entered():
+                    running = front.running(
+                        lambda command, log: self._front.start(name, command, log, cgroup=group), origin.check_alive
+                    )
+                    process = cast("Process", stack.enter_context(running))
+            except NotReady as error:
+                raise StepFailed(name, str(error), front.settings.log) from error
+            if self._front.read_sysctl(_CC) != scenario.congestion_control:
+                try:
+                    choose_congestion_control(process.pid, scenario.congestion_control)
+                except OSError as error:
+                    reason = error.strerror or str(error)
+                    raise StepFailed(f"choosing CC={scenario.congestion_control}", reason) from error
+            yield process
+
+    def start_link(
+        self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
+    ) -> AbstractContextManager[ActiveLink]:
+        """Shapes the router, or it and the front's own wire."""
+        self._bottleneck_at = at
+        if at is ShaperAt.FRONT:
+            return front_shaper.shaping(self._front, self._link, link, folder, interval_ns)
+        router = Router(self._link, self._usual, self._scratch / "ferry")
+        return router.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
+
+    def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+        """Both ends are sockets of this process; the far one is served by a thread. Raises Unavailable."""
+        with self._client.entered():
+            near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with self._front.entered():
+            far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with near, far, ExitStack() as stack:
+            over = None
+            if pid is not None:
+                over = os.pidfd_open(pid)
+                stack.callback(os.close, over)
+            near.bind((self.addresses.client, 0))
+            far.bind((self.addresses.front, 0))
+            if self._bottleneck_at is ShaperAt.FRONT:
+                front_shaper.make_room(far, link)
+            # A daemon: should the last datagram be lost, it must not keep the lab from ending.
+            far_end = threading.Thread(target=respond, args=(far,), daemon=True)
+            far_end.start()
+            with NearEnd(near, far.getsockname(), link, over) as end:
+                result = end.until_within(tolerance)
+            far_end.join(_FAR_END_S + link.round_trip_ns / 10**9)
+        return result
+
+    def exchange(self) -> None:
+        """One connection and one datagram from the client to the front, and from there to the origin."""
+        ways = ((self._client, self._front, self.addresses.front), (self._front, self._origin, self.addresses.origin))
+        for near, far, address in ways:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                with far.entered():
+                    there = socket.socket(type=kind)
+                with near.entered():
+                    here = socket.socket(type=kind)
+                with there, here:
+                    there.bind((address, 0))
+                    if kind is socket.SOCK_STREAM:
+                        there.listen()
+                    here.connect(there.getsockname())
+                    here.send(b"once")
+
+    @contextmanager
+    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
+        """In this process. A look may find that a server's worker died."""
+        with self._front.entered():
+            sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
+
+        def look(now_ns: int) -> int:
+            try:
+                return sampler.look(now_ns)
+            except FrontLost as error:
+                # If all of it goes, its end is the reason; it may be seen a moment after its worker's.
+                front.wait(_BLAME_S)
+                front.check_alive()
+                raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
+
+        with sampler:
+            yield look
+
+    def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
+        """In the kernel on a cgroup of the front's, or in this process."""
+        return self._tuner.running(front, scenario, folder)
+
+    @contextmanager
+    def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
+        """On each end's wire to the link."""
+        with ExitStack() as stack:
+            taps = []
+            for place, end in ((self._client, tap.ENDS["client"]), (self._front, tap.ENDS["front"])):
+                command = tap.command(program, WIRE, folder / f"{end}.pcap")
+                process = place.start(f"the capture at the {place.name}", command, folder / f"{end}.log")
+                taps.append(stack.enter_context(tap.listening(process, process.stop)))
+            yield taps
+
+    def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
+        """In the client's namespace."""
+        if self._forks_client and tuple(command[1:4]) == _FORKED:
+            with self._client.entered():
+                return CopiedProcess("the client", partial(_become_client, command), log, stdout)
+        return self._client.start("the client", command, log, stdout=stdout)
+
+
+def _become_client(command: Sequence[str]) -> int:
+    """What `python -m client ...` does."""
+    sys.argv = ["client", *command[4:]]
+    return client.main()
+
+
+@cache
+def _node_route(node: str) -> Finding:
+    """In a guest with several runs it is asked before the first (`known_beforehand`)."""
+    return route_of([node, *CLOCK_READER], processes.program_environment())
+
+
+def known_beforehand(node: str) -> None:
+    """Find out what is the same in all places that this process, or a copy of it, will make."""
+    clock_quality.describe()
+    _node_route(node)

@@ -1,0 +1,117 @@
+"""Network namespaces of the host: real time, the host's kernel; as root or as an ordinary user."""
+
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import StepFailed, Unavailable
+from experiments.host import processes
+from experiments.host.machine import no_namespaces
+from experiments.host.programs import find, tools_for
+from experiments.results.order import Order, Tools
+from experiments.results.run_folder import RunFolder
+from experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from experiments.testbed.namespaces import cgroup
+from experiments.testbed.namespaces.front_shaper_probe import check_egress
+from experiments.testbed.namespaces.front_tuner import FrontTuner
+from experiments.testbed.namespaces.namespaces import Namespaces
+from experiments.testbed.places import Places
+from netem import calibration
+from netem.shaper import TRIAL, Shaper, lack_of_netem
+
+_OTHER = "use another FABRIC"
+
+
+class Netns:
+    """The arm is the first process of a PID namespace: when it ends, so does everything it started.
+
+    An ordinary user's arm gets a user namespace besides, in which it may do with networks what root may.
+    """
+
+    name = "netns"
+    merit = "real clocks, without containers"
+    virtual_clock = False
+    runs_per_command = 1
+    own_programs = False
+    tolerance = calibration.REAL
+
+    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+        """Needs namespaces, as root or in a user namespace, and the tools; the ferry does without sch_netem."""
+        what = f"FABRIC={self.name}"
+        for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
+            if find(tool) is None:
+                raise Unavailable(what, f"{tool} is not installed", f"install {package}")
+        try:
+            processes.run([*_entering(), "ip", "link", "add", "type", "veth"], step="trying namespaces")
+        except StepFailed as error:
+            raise Unavailable(what, error.reason, _remedy()) from error
+        check_egress(scenario, shaper, no_netem)
+        if scenario.link.shaped:
+            if shaper is Shaper.NETEM and (reason := no_netem()):
+                raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
+            if (shaper is Shaper.FERRY or no_netem()) and find("ethtool") is None:
+                raise Unavailable(f"SHAPER={Shaper.FERRY}", "ethtool is not installed", "install ethtool")
+
+    def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
+        """The kernel's, then the ferry."""
+        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
+
+    def kernel(self) -> str:
+        """That of this machine."""
+        return platform.release()
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """Nobody but its builder knows more."""
+        return {"release": platform.release()}
+
+    def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
+        """Programs of the machine itself."""
+        return tools_for(scenario, capture=capture)
+
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+        """Nothing is shared."""
+
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
+        """unshare(1) makes the PID namespace and mounts its /proc."""
+        ((scenario, folder),) = runs
+        if scenario.lowat == LOWAT_AUTO and os.geteuid() == 0:
+            afterwards = scratch / "afterwards"
+            afterwards.write_text(cgroup.removal(cgroup.name_of(folder), scratch))
+            afterwards.chmod(0o755)
+        arm = [*processes.module("experiments.run.process"), str(folder.path)]
+        return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
+
+    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+        """Namespaces within the arm's own."""
+        return Namespaces(None, FrontTuner(order.asked_tuner, cgroup.name_of(folder)))
+
+
+def _entering() -> list[str]:
+    """The command that runs another as the arm is run.
+
+    The network namespace is where the arm returns to from its places: an ordinary user may not return to the host's.
+    """
+    user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
+def no_netem() -> str | None:
+    """Why a netem qdisc cannot be had, tried in a network namespace of its own; None if it can."""
+    try:
+        processes.run([*_entering(), "true"], step="trying namespaces")
+    except StepFailed as error:
+        return f"it cannot be tried without namespaces: {error.reason}"
+    try:
+        processes.run([*_entering(), *TRIAL[0]], step="looking for netem")
+    except StepFailed as error:
+        return lack_of_netem(error.reason)
+    return None
+
+
+def _remedy() -> str:
+    if os.geteuid() == 0:
+        return _OTHER
+    return f"{no_namespaces() or 'run as root'}, or {_OTHER}"

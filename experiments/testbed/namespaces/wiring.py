@@ -1,0 +1,65 @@
+"""The wires between places that are namespaces, as veth pairs, and what they need to route.
+
+    client ==== link ==== front ---- origin
+
+Nothing can bypass the link: it is a router between two networks, and the client knows no other way.
+Addresses come from 198.18.0.0/15, the block reserved for benchmarking (RFC 2544, RFC 6890).
+"""
+
+from experiments.testbed.namespaces import rtnetlink
+from experiments.testbed.namespaces.namespace import Namespace
+from experiments.testbed.places import Addresses
+
+ADDRESSES = Addresses(client="198.18.0.2", front="198.18.1.2", origin="198.18.2.2")
+
+TO_CLIENT, TO_FRONT = "to-client", "to-front"
+"""The link's devices."""
+
+WIRE = "wire"
+"""The other places' device toward the link; the origin's toward the front."""
+
+_TO_ORIGIN = "to-origin"
+_NEAR_ROUTER, _FAR_ROUTER, _BEFORE_ORIGIN = "198.18.0.1", "198.18.1.1", "198.18.2.1"
+_PREFIX = 24
+_MAC = "02:00:c6:12:00:0{}"  # locally administered
+
+
+def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
+    """Client, link and front, up; the front's default route leads to the link. Raises StepFailed."""
+    near, near_router, far, far_router = (_MAC.format(number) for number in range(4))
+    link.tell(
+        rtnetlink.veth(TO_CLIENT, near_router, WIRE, near, client.descriptor),
+        rtnetlink.veth(TO_FRONT, far_router, WIRE, far, front.descriptor),
+    )
+    # Address resolution would travel through the shaped link, count in its queue, and give up after a few seconds of
+    # delay.
+    for device, own, other, mac in (
+        (TO_CLIENT, _NEAR_ROUTER, ADDRESSES.client, near),
+        (TO_FRONT, _FAR_ROUTER, ADDRESSES.front, far),
+    ):
+        _attach(link, device, own, rtnetlink.neighbour(link.device(device), other, mac))
+    for place, own, router, mac in (
+        (client, ADDRESSES.client, _NEAR_ROUTER, near_router),
+        (front, ADDRESSES.front, _FAR_ROUTER, far_router),
+    ):
+        known = rtnetlink.neighbour(place.device(WIRE), router, mac)
+        _attach(place, WIRE, own, known, rtnetlink.default_route(router))
+
+
+def wire_origin(front: Namespace, origin: Namespace) -> None:
+    """The origin, behind the front, on a network of their own. Raises StepFailed."""
+    front.tell(rtnetlink.veth(_TO_ORIGIN, None, WIRE, None, origin.descriptor))
+    _attach(front, _TO_ORIGIN, _BEFORE_ORIGIN)
+    _attach(origin, WIRE, ADDRESSES.origin, rtnetlink.default_route(_BEFORE_ORIGIN))
+
+
+def gso_segments(place: Namespace) -> int:
+    """gso_max_segs of the place's wire. Raises StepFailed."""
+    (answer,) = place.tell(rtnetlink.device(WIRE))
+    return rtnetlink.gso_max_segs(answer)
+
+
+def _attach(place: Namespace, device: str, own: str, *more: bytes) -> None:
+    index = place.device(device)
+    loopback = place.device("lo")
+    place.tell(rtnetlink.up(loopback), rtnetlink.address(index, own, _PREFIX), rtnetlink.up(index), *more)
