@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.exports.formats import FORMATS
-from analysis.journals import FolderError
-from analysis.load import load_experiment
-from analysis.summary import summarize
+from analysis.records.journals import FolderError
+from analysis.records.runs import load_experiment
+from analysis.reports.summary import summarize
 from experiments.commands import knee, probe, tune
 from experiments.commands import setup as setting_up
 from experiments.commands.console import Report

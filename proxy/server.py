@@ -63,8 +63,8 @@ class Server:
     record: the largest TLS record it writes.
     privileges: by "root" and "ordinary", the template values for a server started by such a user.
     scheduling: how it orders streams, in words.
-    record_bytes, batch_bytes, strict: how it writes (analysis/model.py, Writes); None, all three, where that is not
-    known well enough for a prediction.
+    record_bytes, batch_bytes, strict: how it writes (analysis/loads/model.py, Writes); None, all three, where that is
+    not known well enough for a prediction.
     """
 
     name: str

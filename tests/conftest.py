@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from analysis.load import load_experiment
-from analysis.summary import summarize
+from analysis.records.runs import load_experiment
+from analysis.reports.summary import summarize
 from experiments.commands.doctor import Finding, examine, ways
 from experiments.execution import keeper
 from proxy.server import catalogue

@@ -510,9 +510,9 @@ def _no_constant(name: str) -> float:
 
 def _notebook() -> int:
     """What the notebooks make of a folder."""
-    from analysis.journals import FolderError
-    from analysis.load import load_experiment
     from analysis.notebooks import lab
+    from analysis.records.journals import FolderError
+    from analysis.records.runs import load_experiment
 
     try:
         print(len(lab.arms(load_experiment(Path("here/given")))))
@@ -523,7 +523,7 @@ def _notebook() -> int:
 
 
 def _notebook_of_a_sweep() -> int:
-    from analysis.journals import FolderError
+    from analysis.records.journals import FolderError
     from analysis.sweeps.folder import load_sweep
     from analysis.sweeps.networks import networks
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from analysis.exports.recording import Album, Recording
 from analysis.exports.streams import Stream
-from analysis.metrics import PageLoad
-from analysis.plan import PROTOCOLS
+from analysis.loads.metrics import PageLoad
+from analysis.records.plan import PROTOCOLS
 
 _HTTPS_PORT = 443
 _TYPES = {

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from analysis.exports.recording import Album, Recording
 from analysis.exports.streams import Stream
-from analysis.journals import OriginRequest, QueueSample, SocketSample
+from analysis.records.journals import OriginRequest, QueueSample, SocketSample
 
 _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)

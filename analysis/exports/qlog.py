@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from analysis.exports.recording import Album, Recording
-from analysis.journals import ClientEvent, QueueSample, SocketSample
-from analysis.plan import HTTP2, PROTOCOLS, SPDY
+from analysis.records.journals import ClientEvent, QueueSample, SocketSample
+from analysis.records.plan import HTTP2, PROTOCOLS, SPDY
 
 SCHEMA = "https://priolab.invalid/112026/priolab"
 """Of the lab's events. Nobody owns that domain, and nothing can be fetched from it: the draft asks for a name only."""

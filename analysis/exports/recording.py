@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from analysis.exports.streams import Stream, streams
-from analysis.journals import ClientEvent, FolderError, OriginRequest, QueueSample, SocketSample
-from analysis.load import Experiment, Layers, Run
-from analysis.metrics import PageLoad, loads_of_good_run
-from analysis.plan import Plan
+from analysis.loads.metrics import PageLoad, loads_of_good_run
+from analysis.records.journals import ClientEvent, FolderError, OriginRequest, QueueSample, SocketSample
+from analysis.records.plan import Plan
+from analysis.records.runs import Experiment, Layers, Run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from analysis.journals import ClientEvent, FolderError
-from analysis.plan import Plan, PlannedRequest
+from analysis.records.journals import ClientEvent, FolderError
+from analysis.records.plan import Plan, PlannedRequest
 
 
 @dataclass(frozen=True, kw_only=True)

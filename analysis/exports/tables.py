@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args, get_type_hints
 
 from analysis.exports.recording import Album, Recording
-from analysis.journals import Arrival, ClientEvent, FolderError, QueueSample, SocketSample
-from analysis.shape import AUTO
+from analysis.records.journals import Arrival, ClientEvent, FolderError, QueueSample, SocketSample
+from analysis.records.shape import AUTO
 
 # In a table of its own, `bytes` says neither of what nor where.
 _RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}

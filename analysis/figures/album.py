@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from analysis.figures import clients, ladder, ledger_area, ledger_bar, picture, timeline
 from analysis.figures.sheet import Chart
-from analysis.load import Experiment
+from analysis.records.runs import Experiment
 
 FIGURES: Mapping[str, Callable[[Experiment], Chart | None]] = MappingProxyType(
     {

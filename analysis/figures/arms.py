@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from analysis.bookkeeping import NoLedger, ledger
 from analysis.figures.words import kilobytes, plain
-from analysis.ledger import Ledger
-from analysis.load import Evidence, Experiment, Layers, Run
-from analysis.metrics import PageLoad, measured_load
-from analysis.rate import steps_of
-from analysis.summary import measured, typical
+from analysis.loads.bookkeeping import NoLedger, ledger
+from analysis.loads.ledger import Ledger
+from analysis.loads.metrics import PageLoad, measured_load
+from analysis.records.rate import steps_of
+from analysis.records.runs import Evidence, Experiment, Layers, Run
+from analysis.reports.summary import measured, typical
 
 CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium"})
 """Who loads pages, in the figures' words."""

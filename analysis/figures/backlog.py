@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from analysis.bookkeeping import FEWEST_LOOKS
-from analysis.journals import SocketSample
-from analysis.load import Layers
-from analysis.metrics import PageLoad
-from analysis.packets import unframed
+from analysis.loads.bookkeeping import FEWEST_LOOKS
+from analysis.loads.metrics import PageLoad
+from analysis.records.journals import SocketSample
+from analysis.records.packets import unframed
+from analysis.records.runs import Layers
 
 T = TypeVar("T")
 

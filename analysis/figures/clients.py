@@ -14,8 +14,8 @@ from analysis.figures.arms import CLIENTS, Arm, arms, headline
 from analysis.figures.lettering import beside
 from analysis.figures.palette import INK, QUIET
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel
-from analysis.load import Experiment
-from analysis.metrics import IMAGE, SCRIPT
+from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.records.runs import Experiment
 
 _TOOLTIP = [
     alt.Tooltip("resource:N", title="resource"),

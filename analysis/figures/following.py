@@ -19,8 +19,8 @@ from analysis.figures.backlog import columns
 from analysis.figures.lettering import beside
 from analysis.figures.palette import GRID, INK, LAYERS, NO_DIFFERENCE, QUIET, STEERED
 from analysis.figures.sheet import SMALL, WIDTH, Axis, Chart, Panel, sheet, title, values
-from analysis.following import BAND, Seen, Step, steps
-from analysis.ledger import Layer
+from analysis.loads.ledger import Layer
+from analysis.reports.following import BAND, Seen, Step, steps
 from analysis.sweeps.words import milliseconds, rate
 
 NAME = "following"

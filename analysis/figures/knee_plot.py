@@ -14,8 +14,8 @@ from typing import Any, Self
 from analysis.figures.backlog import ticks
 from analysis.figures.palette import GOODPUT, GRID, INK, LAYERS, NO_DIFFERENCE, RESOURCES, STEERED
 from analysis.figures.sheet import WIDTH
-from analysis.ledger import Layer
-from analysis.metrics import SCRIPT
+from analysis.loads.ledger import Layer
+from analysis.loads.metrics import SCRIPT
 from analysis.sweeps import words
 from analysis.sweeps.knee import Knee
 from analysis.sweeps.measures import Measure

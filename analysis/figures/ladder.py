@@ -13,9 +13,9 @@ from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.lettering import beside
 from analysis.figures.palette import INK, RESOURCES
 from analysis.figures.sheet import FONT, WIDTH, Axis, Chart, Panel, values
-from analysis.ladder import Reached, Rung, ladder
-from analysis.load import Experiment
-from analysis.metrics import IMAGE, SCRIPT
+from analysis.loads.ladder import Reached, Rung, ladder
+from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.records.runs import Experiment
 
 _TOOLTIP = [
     alt.Tooltip("rung:N", title="rung"),

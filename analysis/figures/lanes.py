@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 
-from analysis.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
-from analysis.rate import Rate
+from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
+from analysis.records.rate import Rate
 
 # Frames, records, TCP, IP and Ethernet around a full-size packet's payload.
 _OVERHEAD = 1514 / 1440

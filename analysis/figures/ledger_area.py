@@ -15,9 +15,9 @@ from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.backlog import columns, ticks
 from analysis.figures.palette import LAYERS, QUIET, RECEIVED, RESOURCES
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, values
-from analysis.ledger import Layer, Ledger, Moment
-from analysis.load import Experiment
-from analysis.metrics import SCRIPT
+from analysis.loads.ledger import Layer, Ledger, Moment
+from analysis.loads.metrics import SCRIPT
+from analysis.records.runs import Experiment
 
 _HEIGHT_PX = 220
 _COLUMN_PX = 4

@@ -13,9 +13,9 @@ from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.lettering import Label, beside, text_px
 from analysis.figures.palette import INK, LAYERS, QUIET, ink_on
 from analysis.figures.sheet import FONT, WIDTH, Axis, Chart, Panel, values
-from analysis.findings import bound_of
-from analysis.ledger import WORDS, Layer, Ledger, sentence
-from analysis.load import Experiment
+from analysis.loads.findings import bound_of
+from analysis.loads.ledger import WORDS, Layer, Ledger, sentence
+from analysis.records.runs import Experiment
 
 _UNIT_PX = 76
 _BOTTOM = -0.75

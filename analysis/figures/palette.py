@@ -5,9 +5,9 @@ colour-blind eyes, on a pale projector, and from each other.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from analysis.ledger import Layer
-from analysis.metrics import IMAGE, SCRIPT
-from analysis.verdict import Verdict
+from analysis.loads.ledger import Layer
+from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.loads.verdict import Verdict
 
 INK = "#1a1a1a"
 QUIET = "#5a5a5a"

@@ -26,10 +26,10 @@ from analysis.figures.lettering import Label
 from analysis.figures.palette import INK, LAYERS, QUIET, RESOURCES, VERDICTS
 from analysis.figures.rate_lines import rate_lines, steps_made
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, sheet, title, values
-from analysis.ledger import Layer
-from analysis.load import Experiment
-from analysis.metrics import IMAGE, SCRIPT, PageLoad
-from analysis.rate import Rate
+from analysis.loads.ledger import Layer
+from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.records.rate import Rate
+from analysis.records.runs import Experiment
 
 _STEP_PX = 10
 _LOOK_PX = 4

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from analysis.load import Run
-from analysis.metrics import IMAGE, SCRIPT, PageLoad, measured_load
-from analysis.probe import ALONE, Probe
+from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad, measured_load
+from analysis.loads.probe import ALONE, Probe
+from analysis.records.runs import Run
 
 _DIFFERENCE = 0.03
 """Shares that lie closer together are the same; a step of the window is about two hundredths."""

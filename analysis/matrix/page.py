@@ -5,9 +5,9 @@ from html import escape
 from statistics import median
 
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
+from analysis.loads.probe import Probe
 from analysis.matrix.cells import Cell, Crossing, Layer, Matrix, Reading
 from analysis.matrix.text import MARKS
-from analysis.probe import Probe
 
 _COLOURS = {Layer.NOWHERE: "#00664b", Layer.SOCKET: "#1f9384", Layer.FRONT: "#ddcc77", Layer.SERVER: "#e4e4e4"}
 _WIDTH, _STRIPE, _LABEL = 150, 12, 46

@@ -15,8 +15,8 @@ from pathlib import Path
 import altair as alt
 from IPython.display import Markdown, display
 
-from analysis.load import Experiment, Run, load_experiment
-from analysis.summary import typical
+from analysis.records.runs import Experiment, Run, load_experiment
+from analysis.reports.summary import typical
 from analysis.sweeps.folder import Sweep, load_sweep
 
 _HERE = Path(__file__).resolve().parents[2]

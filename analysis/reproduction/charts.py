@@ -8,10 +8,10 @@ import altair as alt
 from analysis.figures.lettering import FAMILIES
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
 from analysis.figures.picture import drawn
-from analysis.metrics import IMAGE, SCRIPT
+from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.loads.verdict import Verdict
 from analysis.reproduction.claims import Figures
 from analysis.reproduction.loads import LoadSeen
-from analysis.verdict import Verdict
 
 Chart = Any  # Altair's own types for what layering gives are wider than what its functions accept
 

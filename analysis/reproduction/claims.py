@@ -1,6 +1,6 @@
 """What the article reported, picture by picture, and whether it is so here. Pure: from numbers to a judgement.
 
-Each picture has a criterion, decided by verdicts (`analysis.verdict`) and never by eye:
+Each picture has a criterion, decided by verdicts (`analysis.loads.verdict`) and never by eye:
 
 1. fast link, LOWAT unset: nothing-to-prioritize.
 2. slow link, LOWAT unset: inverted.
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
-from analysis.load import Run
-from analysis.packets import RECORD_BYTES
+from analysis.loads.verdict import Verdict
+from analysis.records.packets import RECORD_BYTES
+from analysis.records.runs import Run
+from analysis.reports.summary import measured
 from analysis.reproduction.loads import LoadSeen
-from analysis.summary import measured
-from analysis.verdict import Verdict
 
 _DELAYED_FROM = 0.05
 

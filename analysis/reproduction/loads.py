@@ -3,10 +3,10 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from analysis.journals import SocketSample
-from analysis.load import Run
-from analysis.metrics import page_loads
-from analysis.verdict import Verdict, judge
+from analysis.loads.metrics import page_loads
+from analysis.loads.verdict import Verdict, judge
+from analysis.records.journals import SocketSample
+from analysis.records.runs import Run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from analysis.figures import timeline
-from analysis.load import Experiment, Run
+from analysis.records.runs import Experiment, Run
+from analysis.reports.summary import typical
 from analysis.reproduction import charts, claims
 from analysis.reproduction.claims import Figures
 from analysis.reproduction.loads import LoadSeen, loads_seen
 from analysis.reproduction.page import Picture
-from analysis.summary import typical
 
 LOWAT_BYTES = 131_072
 """The article's."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from analysis import shape
-from analysis.journals import FolderError
-from analysis.load import Run, load_document, load_run
+from analysis.records import shape
+from analysis.records.journals import FolderError
+from analysis.records.runs import Run, load_document, load_run
 from analysis.sweeps.measures import IN_NO_TIME, busy_ms
 
 SWEEP_FORMATS = (1,)

@@ -20,13 +20,13 @@ from enum import StrEnum
 from math import ceil
 from typing import Any
 
-from analysis.journals import FolderError, ProcessSample, read_lines
-from analysis.ledger import Layer
-from analysis.load import Run
-from analysis.metrics import IMAGE, SCRIPT
-from analysis.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
-from analysis.rate import Rate
-from analysis.summary import measured
+from analysis.loads.ledger import Layer
+from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.records.journals import FolderError, ProcessSample, read_lines
+from analysis.records.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
+from analysis.records.rate import Rate
+from analysis.records.runs import Run
+from analysis.reports.summary import measured
 
 IN_NO_TIME = "image and script came in no time, which has no goodput"
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from analysis.load import Run
+from analysis.records.runs import Run
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.folder import Sweep, SweepArm, Trouble
 from analysis.sweeps.measures import Measure, grains, measures, record_ms

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.journals import FolderError
-from analysis.load import Run
+from analysis.records.journals import FolderError
+from analysis.records.runs import Run
 from analysis.sweeps import words
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.measures import Measure, measures

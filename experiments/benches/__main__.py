@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.figures import timeline
-from analysis.findings import findings
-from analysis.load import load_experiment, load_run
-from analysis.metrics import page_loads
+from analysis.loads.findings import findings
+from analysis.loads.metrics import page_loads
+from analysis.records.runs import load_experiment, load_run
 from experiments.benches import client, demo, ferry, guest
 from experiments.execution.experiment import Progress, run_experiment
 from experiments.execution.invocation import request_from

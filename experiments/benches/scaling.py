@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
 from experiments.errors import StepFailed
 from experiments.execution import parcel
 from experiments.execution.local import Local

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from analysis import ledger
+from analysis.loads import ledger
 from experiments.commands.doctor import Finding, Way
 from experiments.commands.printable import printable, shown
 from experiments.execution.experiment import Progress

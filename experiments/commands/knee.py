@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.journals import FolderError
+from analysis.records.journals import FolderError
 from analysis.sweeps import table
 from analysis.sweeps.folder import Sweep, load_sweep
 from analysis.sweeps.summary import summarize

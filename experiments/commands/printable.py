@@ -2,7 +2,7 @@
 
 from rich.markup import escape
 
-from analysis import files
+from analysis.records import files
 
 
 def printable(text: str) -> str:

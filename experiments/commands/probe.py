@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from analysis.journals import ClientEvent, read_lines
+from analysis.loads.probe import Probe, probe_of
 from analysis.matrix.cells import OwnOrder, own_order, reading
-from analysis.probe import Probe, probe_of
+from analysis.records.journals import ClientEvent, read_lines
 from client import dialects
 from client.dialects import Dialect
 from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Steps, maps_plan

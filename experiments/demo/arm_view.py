@@ -5,11 +5,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analysis.film import NoFilm, film_of
-from analysis.journals import FolderError
-from analysis.ledger import sentence
-from analysis.load import load_experiment
-from analysis.summary import summarize
+from analysis.loads.ledger import sentence
+from analysis.records.journals import FolderError
+from analysis.records.runs import load_experiment
+from analysis.reports.film import NoFilm, film_of
+from analysis.reports.summary import summarize
 
 _KEPT = 64
 """Documents in memory, of a few hundred KB each."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis.figures import picture, slide
 from analysis.figures.arms import arm_of
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
 from experiments.commands.console import Report
 from experiments.demo.arm_view import Shown, document
 from experiments.demo.shelf import Shelf

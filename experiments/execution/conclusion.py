@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.contradictions import Allowance, Contradiction, contradictions, outside
-from analysis.findings import NOTHING, findings
-from analysis.journals import FolderError
-from analysis.load import load_evidence, load_layers
+from analysis.loads.contradictions import Allowance, Contradiction, contradictions, outside
+from analysis.loads.findings import NOTHING, findings
+from analysis.records.journals import FolderError
+from analysis.records.runs import load_evidence, load_layers
 from experiments.errors import InvalidRun, LabError, StepFailed
 from experiments.execution.instruments import instruments
 from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.lateness import FIRST, Late, lateness
-from analysis.load import Evidence, Layers
-from analysis.metrics import SCRIPT, measured_load
-from analysis.shape import PROBE
+from analysis.loads.lateness import FIRST, Late, lateness
+from analysis.loads.metrics import SCRIPT, measured_load
+from analysis.records.runs import Evidence, Layers
+from analysis.records.shape import PROBE
 from experiments.errors import QUIETER, InvalidRun
 from experiments.results.run_folder import RunFolder, read_json
 from experiments.scenario.scenario import ClientKind, Scenario, as_document

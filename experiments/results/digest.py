@@ -8,7 +8,7 @@ from experiments.host import home
 
 _DECIDING = ("analysis", "backend", "client", "common", "compose.yaml", "experiments", "netem", "proxy")
 _DECIDING_NOTHING = (
-    "analysis/film.py",
+    "analysis/reports/film.py",
     "analysis/figures",
     "analysis/matrix",
     "analysis/notebooks",

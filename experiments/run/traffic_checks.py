@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from analysis.bookkeeping import FEWEST_LOOKS
+from analysis.loads.bookkeeping import FEWEST_LOOKS
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder, last_line, read_json
 from experiments.scenario.scenario import ClientKind

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis.files import MOST_TOML_BYTES, content, parsed
-from analysis.ledger import Layer
+from analysis.loads.ledger import Layer
+from analysis.records.files import MOST_TOML_BYTES, content, parsed
 from experiments.errors import ScenarioError
 from experiments.scenario.knobs import KNOBS, scenario_from
 

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis import following
 from analysis.figures.following import NAME, Followed, save
-from analysis.load import Experiment, Run
-from analysis.metrics import measured_load
+from analysis.loads.metrics import measured_load
+from analysis.records.runs import Experiment, Run
+from analysis.reports import following
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.networks import Network, networks
 from analysis.sweeps.promise import Kept, check

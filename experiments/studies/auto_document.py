@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
-from analysis.following import BAND, ROUND_TRIPS, Seen, Step, steps
+from analysis.reports.following import BAND, ROUND_TRIPS, Seen, Step, steps
 from analysis.sweeps import table
 from analysis.sweeps.networks import AUTO
 from analysis.sweeps.promise import Kept
@@ -168,7 +168,7 @@ def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
         f"One load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. After each change come "
         f"{ROUND_TRIPS} round trips of the connection's own: one is over when all that had been sent when it began "
         "has been acknowledged. LOWAT is right while what it lets stand unsent, a packet buffer included, takes the "
-        f"target's time at the link's rate, to {BAND:.0%}. `analysis/following.py` has the rules."
+        f"target's time at the link's rate, to {BAND:.0%}. `analysis/reports/following.py` has the rules."
     )
     head = ("", "rate becomes", "two round trips", "LOWAT right after", "what is unsent right after", "followed")
     rows = [

@@ -1,6 +1,6 @@
 """An experiment for a study: whatever is concluded from it rests on every one of its runs."""
 
-from analysis.load import Experiment, load_experiment
+from analysis.records.runs import Experiment, load_experiment
 from experiments.commands.console import Report
 from experiments.errors import InvalidRun
 from experiments.execution.experiment import Progress, run_experiment

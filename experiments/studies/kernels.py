@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.agreement import compare, markdown
-from analysis.load import load_experiment
-from analysis.summary import summarize
+from analysis.records.runs import load_experiment
+from analysis.reports.agreement import compare, markdown
+from analysis.reports.summary import summarize
 from experiments.commands.console import Report
 from experiments.execution.experiment import run_experiment
 from experiments.execution.request import Arm, Manner, Request

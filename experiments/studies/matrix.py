@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.load import Experiment, Run, load_environment
+from analysis.loads.probe import Probe
 from analysis.matrix import page, text
 from analysis.matrix.cells import Cell, Matrix, Pair, Unasked, crossing, reading
-from analysis.probe import Probe
+from analysis.records.runs import Experiment, Run, load_environment
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, Protocol
 from experiments.commands.console import Report

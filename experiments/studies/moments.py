@@ -15,7 +15,7 @@ from itertools import chain
 from statistics import mean
 from typing import Any
 
-from analysis.packets import PACKET_BUFFER_BYTES
+from analysis.records.packets import PACKET_BUFFER_BYTES
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import AUTO, Network
 from analysis.sweeps.steered import LATER

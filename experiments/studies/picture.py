@@ -7,7 +7,7 @@ from pathlib import Path
 
 from analysis.figures import picture
 from analysis.figures.album import FIGURES
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
 from experiments.execution.experiment import Progress, run_experiment
 from experiments.execution.invocation import request_from
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis import model
-from analysis.load import load_experiment
-from analysis.predictions import Row, markdown, median_error, rows
-from analysis.summary import summarize
+from analysis.loads import model
+from analysis.records.runs import load_experiment
+from analysis.reports.predictions import Row, markdown, median_error, rows
+from analysis.reports.summary import summarize
 from experiments.commands.console import Report
 from experiments.errors import StepFailed
 from experiments.execution.experiment import run_experiment
@@ -109,7 +109,7 @@ def _document(found: list[Row]) -> str:
         "# The model",
         "",
         "How late the script's first byte is follows from a few numbers of the scenario, without running it.",
-        "`analysis/model.py` says how, in its own words:",
+        "`analysis/loads/model.py` says how, in its own words:",
         "",
         "```",
         meaning,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import vl_convert
 
-from analysis.load import Experiment, load_environment
+from analysis.records.runs import Experiment, load_environment
 from analysis.reproduction import page
 from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from experiments.commands.console import Report

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.summary import summarize
+from analysis.reports.summary import summarize
 from experiments.commands.console import Report
 from experiments.execution.invocation import run_values
 from experiments.execution.request import Arm, Manner, Request, arms_for

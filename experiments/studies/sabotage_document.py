@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from analysis import ledger
+from analysis.loads import ledger
 from experiments.scenario.named import LAYERS, Card, Entry
 
 _WIDTH = 118

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from rich.table import Table
 
-from analysis.summary import arms
+from analysis.reports.summary import arms
 from analysis.sweeps.networks import network_of
 from experiments.commands.printable import shown
 from experiments.sweep import estimate

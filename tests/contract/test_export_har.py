@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from analysis.exports import har
 from analysis.exports.recording import Album, album
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _SCHEMA = json.loads((Path(__file__).parent / "har-1.2.schema.json").read_text())

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.exports import perfetto
 from analysis.exports.recording import Album, album
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
 from tests.contract import perfetto_reader
 
 _GOLDEN = Path(__file__).parent.parent / "golden"

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.exports import qlog
 from analysis.exports.recording import Album, album
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
 
 _ROOT = Path(__file__).resolve().parents[2]
 

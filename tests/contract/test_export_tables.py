@@ -9,7 +9,7 @@ import pytest
 
 from analysis.exports import tables
 from analysis.exports.recording import Album, album
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 

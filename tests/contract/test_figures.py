@@ -17,8 +17,8 @@ from analysis.figures.album import FIGURES
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.palette import LAYERS
 from analysis.figures.sheet import Chart
-from analysis.ledger import WORDS, Layer
-from analysis.load import Experiment, load_experiment
+from analysis.loads.ledger import WORDS, Layer
+from analysis.records.runs import Experiment, load_experiment
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _LATER_NS = 470_000_000

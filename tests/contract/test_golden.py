@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from analysis.journals import FolderError
-from analysis.load import load_experiment, load_run
-from analysis.metrics import page_loads
+from analysis.loads.metrics import page_loads
+from analysis.records.journals import FolderError
+from analysis.records.runs import load_experiment, load_run
+from analysis.reports.summary import summarize
 from analysis.reproduction.loads import loads_seen
-from analysis.summary import summarize
 from experiments.commands.console import Report
 
 _GOLDEN = Path(__file__).parent.parent / "golden"

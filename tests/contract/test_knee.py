@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from analysis import shape
 from analysis.figures import knee, picture
-from analysis.load import Run, load_experiment, load_run
-from analysis.summary import arms
-from analysis.summary import summarize as summarize_experiment
+from analysis.records import shape
+from analysis.records.runs import Run, load_experiment, load_run
+from analysis.reports.summary import arms
+from analysis.reports.summary import summarize as summarize_experiment
 from analysis.sweeps import schema, table
 from analysis.sweeps.folder import Sweep, load_sweep
 from analysis.sweeps.knee import find
@@ -71,7 +71,7 @@ def test_the_summary_of_an_arm_holds_the_runs_of_one(monkeypatch: pytest.MonkeyP
         loaded.append(path)
         return load_run(path)
 
-    monkeypatch.setattr("analysis.summary.load_run", counting)
+    monkeypatch.setattr("analysis.reports.summary.load_run", counting)
     one_by_one = arms(GOLDEN_SWEEP)
     first = next(one_by_one)
     assert len(loaded) == 3

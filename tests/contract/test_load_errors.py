@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.journals import FolderError
-from analysis.load import RUN_FORMAT, load_evidence, load_experiment, load_run
+from analysis.records.journals import FolderError
+from analysis.records.runs import RUN_FORMAT, load_evidence, load_experiment, load_run
 from client.dialects import PLAIN
 from client.events import Event, Kind
 from client.plan import maps_plan

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from analysis.film import Film, film_of
-from analysis.journals import SocketSample
-from analysis.load import Run, load_experiment
-from analysis.metrics import PageLoad, measured_load
-from analysis.stream import Payload
-from analysis.whereabouts import whereabouts
+from analysis.loads.metrics import PageLoad, measured_load
+from analysis.loads.stream import Payload
+from analysis.loads.whereabouts import whereabouts
+from analysis.records.journals import SocketSample
+from analysis.records.runs import Run, load_experiment
+from analysis.reports.film import Film, film_of
 from experiments.demo.server import PAGE
 from experiments.host.programs import find
 from tests.conftest import needs
@@ -85,7 +85,7 @@ def _base(run: Run) -> int:
 
 
 def test_payload_before_a_position(run: Run, film: Film, positions: list[int], answers: dict[str, Any]) -> None:
-    """Byte for byte what analysis/stream.py says."""
+    """Byte for byte what analysis/loads/stream.py says."""
     evidence, base = run.evidence(), _base(run)
     for name, seen in zip(("image", "script"), answers["before"], strict=True):
         payload = Payload(evidence.events, film.load, name)
@@ -104,7 +104,7 @@ def test_segments_lose_nothing(positions: list[int], answers: dict[str, Any]) ->
 
 
 def test_places_at_every_look(run: Run, film: Film, instants: list[float], answers: dict[str, Any]) -> None:
-    """Those of analysis/whereabouts.py; until the next look they stand, but for what arrives."""
+    """Those of analysis/loads/whereabouts.py; until the next look they stand, but for what arrives."""
     layers, base = run.layers(), _base(run)
     assert layers
     load = measured_load(run.evidence())

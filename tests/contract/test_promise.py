@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from analysis.journals import FolderError
-from analysis.load import Run
+from analysis.records.journals import FolderError
+from analysis.records.runs import Run
 from analysis.sweeps.folder import Sweep, load_sweep
 from analysis.sweeps.promise import check
 from analysis.sweeps.summary import summarize

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analysis.figures.album import save as album_save
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
 from tests.conftest import Done, Lab, needs
 from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of

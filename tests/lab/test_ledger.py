@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from analysis.bookkeeping import ledger
-from analysis.journals import QueueSample, SocketSample
-from analysis.load import Run, load_run
-from analysis.metrics import page_loads
-from analysis.packets import framed
+from analysis.loads.bookkeeping import ledger
+from analysis.loads.metrics import page_loads
+from analysis.records.journals import QueueSample, SocketSample
+from analysis.records.packets import framed
+from analysis.records.runs import Run, load_run
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.predictions import Row, median_error, rows
+from analysis.reports.predictions import Row, median_error, rows
 from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")

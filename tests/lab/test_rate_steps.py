@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from analysis.load import Run, load_run
-from analysis.metrics import measured_load
-from analysis.packets import framed
+from analysis.loads.metrics import measured_load
+from analysis.records.packets import framed
+from analysis.records.runs import Run, load_run
 from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from analysis.ledger import Layer
+from analysis.loads.ledger import Layer
 from experiments.commands.console import Report
 from experiments.scenario.named import sabotage
 from experiments.studies.sabotage import PLAIN, Found, Role, document, measure

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis import following
-from analysis.load import load_experiment
+from analysis.records.runs import load_experiment
+from analysis.reports import following
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.promise import check
 from analysis.sweeps.summary import summarize

@@ -230,8 +230,8 @@ def test_an_interruption_lets_apt_end_in_order(programs: Path, tmp_path: Path) -
         f"(trap '' INT; sleep 1; echo unpacked >>\"{tmp_path}/said\") & wait; wait",
     )
     program = (
-        "import sys; from pathlib import Path; from experiments.commands import setup; from experiments.host import apt;"
-        "from experiments.host.machine import Rights\n"
+        "import sys; from pathlib import Path; from experiments.commands import setup\n"
+        "from experiments.host import apt; from experiments.host.machine import Rights\n"
         "apt._POLICY, apt._DPKG = Path(sys.argv[1]), Path(sys.argv[2])\n"
         "def work(*_, **__):\n"
         "    with apt.Installer(Rights.ROOT).at_work(): apt.Installer(Rights.ROOT).install(['nginx'])\n"

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.journals import ClientEvent, OriginRequest
-from analysis.load import Evidence, Experiment, Run
-from analysis.metrics import PageLoad, Piece, ResourceTimes
+from analysis.loads.metrics import PageLoad, Piece, ResourceTimes
+from analysis.records.journals import ClientEvent, OriginRequest
+from analysis.records.runs import Evidence, Experiment, Run
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import as_document
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from analysis.advice import advice
+from analysis.reports.advice import advice
 from tests.unit.builders import load_document, run
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from analysis.agreement import compare, markdown
+from analysis.reports.agreement import compare, markdown
 
 RATE_BIT_S = 1_024_000  # a TLS record takes 128 ms
 

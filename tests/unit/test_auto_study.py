@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from analysis.figures.following import Followed, draw
-from analysis.following import Seen
+from analysis.reports.following import Seen
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.measures import Measure

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.figures.backlog import backlog, bends, columns, ticks
-from analysis.journals import Arrival, QueueSample, SocketSample
-from analysis.load import Layers
+from analysis.records.journals import Arrival, QueueSample, SocketSample
+from analysis.records.runs import Layers
 from tests.unit.builders import MS, page_load
 
 LOAD = page_load([(100, 1000), (400, 1000)], [(500, 1000), (900, 1000)])

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from analysis.contradictions import Allowance, contradictions
-from analysis.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
-from analysis.load import Evidence, Layers, load_evidence, load_layers, load_run
+from analysis.loads.contradictions import Allowance, contradictions
+from analysis.records.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
+from analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import as_document
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.journals import FolderError
-from analysis.load import load_experiment
-from analysis.summary import summarize
+from analysis.records.journals import FolderError
+from analysis.records.runs import load_experiment
+from analysis.reports.summary import summarize
 from client.plan import PlanKind
 from experiments.demo import choices
 from experiments.demo.arm_view import Shown, document

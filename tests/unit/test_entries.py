@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.ledger import Layer
+from analysis.loads.ledger import Layer
 from experiments.errors import ScenarioError
 from experiments.scenario.knobs import KNOBS
 from experiments.scenario.named import LAYERS, Card, catalogue, read_entry, sabotage

@@ -10,10 +10,10 @@ import pytest
 from analysis.exports import har, perfetto, qlog, tables
 from analysis.exports.recording import Album, Recording
 from analysis.exports.streams import Chunk, streams
-from analysis.journals import ClientEvent, FolderError, QueueSample, SocketSample
-from analysis.load import Layers
-from analysis.metrics import page_loads
-from analysis.plan import HTTP2, SPDY, Plan, PlannedRequest
+from analysis.loads.metrics import page_loads
+from analysis.records.journals import ClientEvent, FolderError, QueueSample, SocketSample
+from analysis.records.plan import HTTP2, SPDY, Plan, PlannedRequest
+from analysis.records.runs import Layers
 from tests.unit import builders
 from tests.unit.builders import MS
 

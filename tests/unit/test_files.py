@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis import files, shape
-from analysis.journals import Arrival, FolderError, read_lines
-from analysis.load import load_document, load_experiment, load_plan
+from analysis.records import files, shape
+from analysis.records.journals import Arrival, FolderError, read_lines
+from analysis.records.runs import load_document, load_experiment, load_plan
 from experiments.errors import ScenarioError
 from experiments.host.setup_request import Asked, Part, asked_by
 from experiments.results.run_folder import read_json, write_document
@@ -32,7 +32,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not read to its end."""
-    monkeypatch.setattr("analysis.journals.MOST_JOURNAL_BYTES", 2**20)
+    monkeypatch.setattr("analysis.records.journals.MOST_JOURNAL_BYTES", 2**20)
     with (tmp_path / "journal").open("wb") as file:
         file.truncate(2**20 + 1)
     with pytest.raises(FolderError, match="it has more than 1 MiB"):

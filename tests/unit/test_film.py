@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from analysis.film import Film, NoFilm, film, film_of
-from analysis.journals import Arrival, QueueSample, SocketSample
-from analysis.load import Evidence, Layers, Run, load_experiment
-from analysis.metrics import measured_load
-from analysis.packets import unframed
-from analysis.stream import Payload
-from analysis.whereabouts import whereabouts
+from analysis.loads.metrics import measured_load
+from analysis.loads.stream import Payload
+from analysis.loads.whereabouts import whereabouts
+from analysis.records.journals import Arrival, QueueSample, SocketSample
+from analysis.records.packets import unframed
+from analysis.records.runs import Evidence, Layers, Run, load_experiment
+from analysis.reports.film import Film, NoFilm, film, film_of
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _MS = 10**6

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from analysis.following import Seen, Setting, Step, round_trips, steps
-from analysis.journals import SocketSample
-from analysis.packets import PACKET_BUFFER_BYTES, unframed
-from analysis.rate import Rate
+from analysis.records.journals import SocketSample
+from analysis.records.packets import PACKET_BUFFER_BYTES, unframed
+from analysis.records.rate import Rate
+from analysis.reports.following import Seen, Setting, Step, round_trips, steps
 
 MS = 10**6
 FAST_BIT_S, SLOW_BIT_S = 100_000_000, 10_000_000

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from analysis.journals import ClientEvent
-from analysis.ladder import Rung, ladder
-from analysis.metrics import SCRIPT, PageLoad
+from analysis.loads.ladder import Rung, ladder
+from analysis.loads.metrics import SCRIPT, PageLoad
+from analysis.records.journals import ClientEvent
 from tests.unit.builders import MS, evidence, page_load
 
 LOAD: PageLoad = page_load([(100, 1000)], [(500, 1000)])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.figures.lanes import Step, lanes
-from analysis.rate import Rate
+from analysis.records.rate import Rate
 from tests.unit.builders import Pieces, page_load
 
 STEP_S = 0.1

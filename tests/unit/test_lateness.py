@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from analysis.journals import QueueSample
-from analysis.lateness import FIRST, Late, lateness
-from analysis.load import Evidence, Layers, load_evidence, load_layers
-from analysis.metrics import SCRIPT, measured_load
+from analysis.loads.lateness import FIRST, Late, lateness
+from analysis.loads.metrics import SCRIPT, measured_load
+from analysis.records.journals import QueueSample
+from analysis.records.runs import Evidence, Layers, load_evidence, load_layers
 from client.journal import Journal
 from experiments.errors import InvalidRun
 from experiments.execution.conclusion import Ending

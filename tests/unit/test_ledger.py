@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.bookkeeping import NoLedger, ledger
-from analysis.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
-from analysis.ledger import Layer, Ledger, sentence
-from analysis.load import Evidence, Layers
-from analysis.metrics import page_loads
+from analysis.loads.bookkeeping import NoLedger, ledger
+from analysis.loads.ledger import Layer, Ledger, sentence
+from analysis.loads.metrics import page_loads
+from analysis.records.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
+from analysis.records.runs import Evidence, Layers
 
 MS = 10**6
 PACKET_MS = 10

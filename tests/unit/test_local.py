@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from analysis.findings import findings as judge
-from analysis.load import Evidence, load_experiment
-from analysis.summary import summarize
+from analysis.loads.findings import findings as judge
+from analysis.records.runs import Evidence, load_experiment
+from analysis.reports.summary import summarize
 from experiments.errors import StepFailed
 from experiments.execution import local
 from experiments.execution.conclusion import Ending, Run

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from analysis.figures.palette import ink_on
+from analysis.loads.probe import Probe
 from analysis.matrix import page, text
 from analysis.matrix.cells import (
     Cell,
@@ -20,7 +21,6 @@ from analysis.matrix.cells import (
     Unasked,
     own_order_on_link,
 )
-from analysis.probe import Probe
 
 
 def crossing(script_last_ms: float, image_last_ms: float, before: float = 0.2) -> Crossing:

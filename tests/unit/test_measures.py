@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.journals import FolderError
-from analysis.load import Run
+from analysis.records.journals import FolderError
+from analysis.records.runs import Run
 from analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
 from tests.unit import builders
 

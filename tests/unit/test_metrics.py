@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.metrics import page_loads
+from analysis.loads.metrics import page_loads
 from tests.unit.builders import MS, evidence, load_events, page_load, resource, script_request
 
 IMAGE = [(100, 400), (300, 400), (900, 200)]

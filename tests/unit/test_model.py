@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.model import NoPrediction, Writes, script_first_byte_ms
+from analysis.loads.model import NoPrediction, Writes, script_first_byte_ms
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import as_document
 from proxy.server import catalogue

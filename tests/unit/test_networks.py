@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.journals import FolderError
+from analysis.records.journals import FolderError
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.knee import find
 from analysis.sweeps.measures import Measure

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.oracle import bound, inversion
+from analysis.loads.oracle import bound, inversion
 from tests.unit import builders
 
 MS = builders.MS

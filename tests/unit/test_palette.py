@@ -5,8 +5,8 @@ from itertools import combinations
 import pytest
 
 from analysis.figures.palette import GOODPUT, INK, LAYERS, RESOURCES, STEERED, ink_on
-from analysis.ledger import Layer
-from analysis.metrics import SCRIPT
+from analysis.loads.ledger import Layer
+from analysis.loads.metrics import SCRIPT
 
 
 def test_every_layer_has_a_colour_of_its_own() -> None:

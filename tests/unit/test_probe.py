@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.journals import ClientEvent
-from analysis.probe import Probe, judge_probe, probe_of
+from analysis.loads.probe import Probe, judge_probe, probe_of
+from analysis.records.journals import ClientEvent
 
 
 def event(kind: str, resource: str | None = None, size_bytes: int | None = None) -> ClientEvent:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.probe import Probe
+from analysis.loads.probe import Probe
 from client.dialects import PLAIN
 from client.plan import STEPS
 from client.priorities import Priorities

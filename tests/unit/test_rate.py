@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.rate import STEPS_PATTERN, Rate, steps_of
+from analysis.records.rate import STEPS_PATTERN, Rate, steps_of
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import as_document
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.journals import ClientEvent
-from analysis.stream import Payload
+from analysis.loads.stream import Payload
+from analysis.records.journals import ClientEvent
 
 
 def data(resource: str, size_bytes: int, tcp_bytes: int | None, load: int = 1) -> ClientEvent:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from analysis.load import Run
-from analysis.summary import measured, summarize, typical
+from analysis.records.runs import Run
+from analysis.reports.summary import measured, summarize, typical
 from tests.unit.builders import experiment, load_document, run
 
 

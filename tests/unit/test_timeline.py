@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.figures import timeline
-from analysis.load import Evidence, Experiment, Run
+from analysis.records.runs import Evidence, Experiment, Run
 from tests.unit.builders import Pieces, evidence, experiment, load_document, load_events, run, script_request
 
 IMAGE = [(700, 1000), (6000, 1000)]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis import shape
-from analysis.verdict import Verdict, judge
+from analysis.loads.verdict import Verdict, judge
+from analysis.records import shape
 from tests.unit.builders import Pieces, page_load
 
 SCRIPT = [(1000, 50), (1400, 50)]

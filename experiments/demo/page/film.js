@@ -74,7 +74,7 @@ export class Film {
   }
 
   /**
-   * Payload bytes of a stream before a position. Within a record they count as spread evenly, as in analysis/stream.py.
+   * Payload bytes of a stream before a position. Within a record they count as spread evenly, as in analysis/loads/stream.py.
    * @param {Stream} stream
    * @param {number} position
    */

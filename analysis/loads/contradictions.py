@@ -2,7 +2,7 @@
 
 All logs are of one kernel's clock, so an effect may not be noted before its cause, wherever the two were noted. What a
 busy machine makes late is an effect. Where it could be a cause that is noted late, much is allowed for: lateness has a
-check of its own (analysis/lateness.py).
+check of its own (analysis/loads/lateness.py).
 
 Four pairs of clocks are compared, each both ways:
 
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from analysis.journals import Arrival, OriginRequest, QueueSample, latest
-from analysis.load import Evidence, Layers
-from analysis.metrics import IMAGE, PAGE, PATHS, SCRIPT, PageLoad, page_loads
-from analysis.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, framed
-from analysis.rate import Rate
-from analysis.shape import AUTO, PROBE
+from analysis.loads.metrics import IMAGE, PAGE, PATHS, SCRIPT, PageLoad, page_loads
+from analysis.records.journals import Arrival, OriginRequest, QueueSample, latest
+from analysis.records.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, framed
+from analysis.records.rate import Rate
+from analysis.records.runs import Evidence, Layers
+from analysis.records.shape import AUTO, PROBE
 
 _MS = 10**6
 _LATE = 5

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analysis.journals import ClientEvent
-from analysis.load import Evidence
-from analysis.metrics import PageLoad
+from analysis.loads.metrics import PageLoad
+from analysis.records.journals import ClientEvent
+from analysis.records.runs import Evidence
 
 
 class Rung(StrEnum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.journals import FolderError
+from analysis.records.journals import FolderError
 
 HTTP2, SPDY, HTTP3 = "h2", "spdy/3.1", "h3"
 PROTOCOLS = {HTTP2: "HTTP/2", SPDY: "SPDY/3.1", HTTP3: "HTTP/3"}

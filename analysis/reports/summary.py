@@ -6,11 +6,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from analysis import shape
-from analysis.advice import advice
-from analysis.load import Experiment, Run, load_document, load_run
-from analysis.metrics import IMAGE, SCRIPT
-from analysis.verdict import Verdict
+from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.loads.verdict import Verdict
+from analysis.records import shape
+from analysis.records.runs import Experiment, Run, load_document, load_run
+from analysis.reports.advice import advice
 
 SUMMARY_FORMAT = 1
 """Of the document, not of the folders it is made of."""

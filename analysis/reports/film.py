@@ -1,7 +1,7 @@
 """The film of a run's measured load: what an animation of it needs, and nothing that was not recorded. Pure.
 
 Between two looks at the front's socket nothing is known of it, so nothing is made up: a film holds the looks, and the
-client's arrivals, which are finer. Positions are of the TCP stream (analysis/whereabouts.py); the tape says which
+client's arrivals, which are finer. Positions are of the TCP stream (analysis/loads/whereabouts.py); the tape says which
 payload stands where in it, by TLS record, so any position can be told as bytes of image and of script.
 
 Times are milliseconds from the page's request. Positions count from what had arrived by then.
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.bookkeeping import FEWEST_LOOKS
-from analysis.journals import ClientEvent, SocketSample
-from analysis.load import Evidence, Layers, Run
-from analysis.metrics import IMAGE, PATHS, SCRIPT, PageLoad, measured_load
-from analysis.whereabouts import Whereabouts, whereabouts
+from analysis.loads.bookkeeping import FEWEST_LOOKS
+from analysis.loads.metrics import IMAGE, PATHS, SCRIPT, PageLoad, measured_load
+from analysis.loads.whereabouts import Whereabouts, whereabouts
+from analysis.records.journals import ClientEvent, SocketSample
+from analysis.records.runs import Evidence, Layers, Run
 
 _US = 1000
 _MS = 10**6

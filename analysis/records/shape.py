@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from analysis.rate import STEPS_PATTERN
+from analysis.records.rate import STEPS_PATTERN
 
 _BOUNDS = {"minimum": -(2**63), "maximum": 2**63}
 """Nothing that is measured in nanoseconds, bytes or bit/s is beyond."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from analysis.journals import ClientEvent, FolderError, OriginRequest
-from analysis.load import Evidence
+from analysis.records.journals import ClientEvent, FolderError, OriginRequest
+from analysis.records.runs import Evidence
 
 PAGE, IMAGE, SCRIPT = "page", "image", "script"
 PATHS: Mapping[str, str] = MappingProxyType({PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"})

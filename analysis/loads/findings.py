@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from analysis.bookkeeping import NoLedger, ledger
-from analysis.journals import FolderError
-from analysis.load import Evidence, Layers
-from analysis.metrics import PageLoad, page_loads
-from analysis.model import NoPrediction, Writes, script_first_byte_ms
-from analysis.oracle import Bound, bound, inversion
-from analysis.probe import judge_probe, probe_of
-from analysis.shape import PROBE
-from analysis.verdict import judge
+from analysis.loads.bookkeeping import NoLedger, ledger
+from analysis.loads.metrics import PageLoad, page_loads
+from analysis.loads.model import NoPrediction, Writes, script_first_byte_ms
+from analysis.loads.oracle import Bound, bound, inversion
+from analysis.loads.probe import judge_probe, probe_of
+from analysis.loads.verdict import judge
+from analysis.records.journals import FolderError
+from analysis.records.runs import Evidence, Layers
+from analysis.records.shape import PROBE
 
 NOTHING: Mapping[str, Any] = MappingProxyType(
     {

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis import files, shape
-from analysis.journals import (
+from analysis.records import files, shape
+from analysis.records.journals import (
     Arrival,
     ClientEvent,
     FolderError,
@@ -16,7 +16,7 @@ from analysis.journals import (
     latest,
     read_lines,
 )
-from analysis.plan import Plan, plan_from
+from analysis.records.plan import Plan, plan_from
 
 RUN_FORMAT = 2
 """What is written today; older ones are read as well. 2: finer samples of the socket, positions in the TCP stream."""
@@ -171,7 +171,7 @@ def load_layers(path: Path) -> Layers:
 
 
 def load_document(file: Path, schema: Mapping[str, Any], formats: Sequence[int] = _FORMATS) -> Mapping[str, Any]:
-    """A JSON document that has a format and a schema (analysis.shape). Raises FolderError."""
+    """A JSON document that has a format and a schema (analysis.records.shape). Raises FolderError."""
     document = _json(file)
     found = document.get("format") if isinstance(document, dict) else None
     if found not in formats:

@@ -20,12 +20,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.journals import FolderError, LowatDecision, SocketSample, latest, read_lines
-from analysis.load import Run
-from analysis.metrics import measured_load
-from analysis.packets import PACKET_BUFFER_BYTES, unframed
-from analysis.rate import Rate
-from analysis.shape import AUTO
+from analysis.loads.metrics import measured_load
+from analysis.records.journals import FolderError, LowatDecision, SocketSample, latest, read_lines
+from analysis.records.packets import PACKET_BUFFER_BYTES, unframed
+from analysis.records.rate import Rate
+from analysis.records.runs import Run
+from analysis.records.shape import AUTO
 
 ROUND_TRIPS = 2
 BAND = 0.25

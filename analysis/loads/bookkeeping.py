@@ -1,6 +1,6 @@
 """Makes the ledger of a load from what was sampled in the front's place, on the link and at the client. Pure.
 
-analysis/ledger.py says what the layers are, and how the script's passing from one to the next is seen.
+analysis/loads/ledger.py says what the layers are, and how the script's passing from one to the next is seen.
 """
 
 from bisect import bisect_right
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
-from analysis.journals import Arrival, QueueSample, SocketSample, latest
-from analysis.ledger import Layer, Ledger, Moment
-from analysis.load import Evidence, Layers
-from analysis.metrics import IMAGE, PATHS, SCRIPT, PageLoad
-from analysis.packets import PACKET_BYTES, framed
-from analysis.rate import Rate
-from analysis.stream import Payload
-from analysis.whereabouts import whereabouts
+from analysis.loads.ledger import Layer, Ledger, Moment
+from analysis.loads.metrics import IMAGE, PATHS, SCRIPT, PageLoad
+from analysis.loads.stream import Payload
+from analysis.loads.whereabouts import whereabouts
+from analysis.records.journals import Arrival, QueueSample, SocketSample, latest
+from analysis.records.packets import PACKET_BYTES, framed
+from analysis.records.rate import Rate
+from analysis.records.runs import Evidence, Layers
 
 FEWEST_LOOKS = 10
 """In a load; with fewer, as with SAMPLE=none, there is no ledger, and nothing to draw."""

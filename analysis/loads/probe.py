@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.journals import ClientEvent
-from analysis.metrics import IMAGE, SCRIPT
-from analysis.verdict import Judgement, Verdict
+from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.loads.verdict import Judgement, Verdict
+from analysis.records.journals import ClientEvent
 
 ALONE = 0.98
 """A share from which on a stream is said to have had the window to itself: a step is about two hundredths of it all."""

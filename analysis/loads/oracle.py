@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from analysis.metrics import PageLoad
-from analysis.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
-from analysis.rate import Rate
+from analysis.loads.metrics import PageLoad
+from analysis.records.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
+from analysis.records.rate import Rate
 
 _FIRST_BYTE = 1
 _RECORD_BYTES = 5 + 1 + 16  # header, content type, tag (RFC 8446, 5.2)
@@ -30,7 +30,7 @@ def bound(
     image_bytes: int,
     rate_steps: str | None = None,
 ) -> Bound:
-    """The lower bound on a link with that rate, steps of it (analysis/rate.py), and those delays each way.
+    """The lower bound on a link with that rate, steps of it (analysis/records/rate.py), and those delays each way.
 
     The script's first byte cannot be at the client before these, one after the other:
 

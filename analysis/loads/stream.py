@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import accumulate
 
-from analysis.journals import ClientEvent
+from analysis.records.journals import ClientEvent
 
 
 class Payload:

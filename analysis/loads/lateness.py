@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.journals import latest
-from analysis.load import Evidence, Layers
-from analysis.metrics import IMAGE, SCRIPT, PageLoad
-from analysis.oracle import page_crossed_ns
-from analysis.packets import PACKET_BYTES
-from analysis.rate import Rate
+from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.loads.oracle import page_crossed_ns
+from analysis.records.journals import latest
+from analysis.records.packets import PACKET_BYTES
+from analysis.records.rate import Rate
+from analysis.records.runs import Evidence, Layers
 
 FIRST = "first"
 """The resource that comes first; nothing is before it on the link."""

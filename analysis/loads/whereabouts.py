@@ -11,9 +11,9 @@ but where the link is shaped on the front's own egress.
 
 from dataclasses import dataclass
 
-from analysis.journals import QueueSample, SocketSample
-from analysis.load import Layers
-from analysis.packets import unframed
+from analysis.records.journals import QueueSample, SocketSample
+from analysis.records.packets import unframed
+from analysis.records.runs import Layers
 
 
 @dataclass(frozen=True, kw_only=True)

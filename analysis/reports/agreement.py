@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.packets import RECORD_BYTES
-from analysis.rate import Rate
+from analysis.records.packets import RECORD_BYTES
+from analysis.records.rate import Rate
 
 FRACTION = 0.03
 """Figures may differ by this part of the largest of them, or by one TLS record's time at the link's lowest rate,
@@ -31,7 +31,7 @@ class Row:
 
 
 def compare(summaries: Mapping[str, Mapping[str, Any]], *, fraction: float = FRACTION) -> list[Row]:
-    """A row for each arm and figure, of summaries (analysis.summary) of the same experiment by way.
+    """A row for each arm and figure, of summaries (analysis.reports.summary) of the same experiment by way.
 
     fraction: the part of the largest by which figures may differ, where that is more than a record.
     """

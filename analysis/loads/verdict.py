@@ -13,7 +13,7 @@ Rules, the first that applies decides:
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analysis.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
+from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
 
 _STILL_THERE_AT_MOST = 0.05
 _KEPT_AT_MOST = 0.5

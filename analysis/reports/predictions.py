@@ -21,7 +21,7 @@ class Row:
 
 
 def rows(summary: Mapping[str, Any]) -> list[Row]:
-    """A row for each arm of a summary (analysis.summary) that is ok and that the model covers."""
+    """A row for each arm of a summary (analysis.reports.summary) that is ok and that the model covers."""
     return [
         Row(
             arm=arm["name"],

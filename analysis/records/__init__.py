@@ -1,0 +1,1 @@
+"""Run folders: their files, read and checked, as values."""

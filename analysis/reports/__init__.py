@@ -1,0 +1,1 @@
+"""Reports: what runs and experiments come to, in one document each."""
