@@ -217,7 +217,8 @@ def _processes(pid: int, projects: Iterable[str]) -> Iterator[int]:
     for project in projects:
         if containers := _docker("ps", "--quiet", "--filter", project):
             for each in _docker("inspect", "--format", "{{.State.Pid}}", *containers):
-                yield from descendants(int(each))
+                if int(each):  # 0: it does not run
+                    yield from descendants(int(each))
 
 
 def _kill_one(processes: Iterator[int], chance: random.Random) -> str | None:

@@ -7,7 +7,7 @@ from struct import pack
 
 from client.spdy.dictionary import DICTIONARY
 from tests.fuzz.peer import Peer
-from tests.unit.spdy_pair import (
+from tests.unit.client.spdy.spdy_pair import (
     GOAWAY,
     HEADERS,
     OK,

@@ -15,7 +15,7 @@ from proxy.certificates import issue
 from proxy.front import Front, FrontSettings
 from proxy.front import Process as FrontProcess
 from proxy.server import catalogue
-from tests.server.test_origin import running_origin
+from tests.server.backend.test_origin import running_origin
 
 NAME = "front.test"
 SIZE = 50_000

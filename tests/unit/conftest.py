@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import settings
 
-from tests.unit.pair import Pair, page_asked, resources_asked
+from tests.unit.client.pair import Pair, page_asked, resources_asked
 
 settings.register_profile("unit", deadline=None, derandomize=True, database=None)
 settings.load_profile("unit")

@@ -17,7 +17,7 @@ from experiments.sweep.grid import expand, grid_from
 from experiments.sweep.sweep import Sweep
 from netem.calibration import REAL, Tolerance
 
-_MADE = Path(__file__).parent.parent / "golden" / "format-2" / "control.1"
+_MADE = Path(__file__).parents[1] / "golden" / "format-2" / "control.1"
 KERNEL = "TESTS_KERNEL"
 """Environment variable with the name of the copying fabric's kernel."""
 

@@ -6,8 +6,8 @@ changes.
 Rules:
 1. A program's floating-point registers stay in its host process, and are saved when someone else needs that process or
    the registers: another task gets the processor, a signal is delivered, a system call copies or replaces them.
-   `fp_pid` is the process they are in, 0 when they are saved. tests/server/test_guest_kernel.py computes through all of
-   that.
+   `fp_pid` is the process they are in, 0 when they are saved. tests/server/experiments/test_guest_kernel.py computes
+   through all of that.
 2. A thread shares the address space its maker has; nothing of it has to be mapped again.
 3. A program is killed with its kernel. ptrace(2) would let go of it, and it would run on, its system calls the host's.
    Newer kernels ask for a signal when their parent ends (stub_exe.c).

@@ -1,0 +1,152 @@
+"""The origin by itself: what it serves, when, and what it writes down."""
+
+import http.client
+import io
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from experiments.host.programs import find
+
+_ORIGIN = Path(__file__).parents[3] / "backend" / "origin.mjs"
+
+
+@contextmanager
+def running_origin(log: Path, **settings: str) -> Iterator[int]:
+    """An origin on a port of the kernel's choice."""
+    environment = os.environ | {"PORT": "0", "ACCESS_LOG": str(log), **settings}
+    node = find("node")
+    assert node is not None
+    with subprocess.Popen([node, str(_ORIGIN)], env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        ready = process.stderr.readline()
+        assert "listening on 127.0.0.1:" in ready, ready
+        try:
+            yield int(ready.rpartition(":")[2])
+        finally:
+            process.terminate()
+
+
+def _get(port: int, path: str, method: str = "GET") -> tuple[int, bytes, http.client.HTTPResponse]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response.status, response.read(), response
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """An origin with its defaults."""
+    with running_origin(tmp_path_factory.mktemp("origin") / "access.jsonl") as port:
+        yield port
+
+
+def test_the_page_links_the_image_before_the_script(port: int) -> None:
+    """Document order works against the script on purpose."""
+    status, body, response = _get(port, "/")
+    assert status == 200
+    assert response.getheader("content-type") == "text/html; charset=utf-8"
+    assert 0 < body.index(b"/image.jpg") < body.index(b"/script.js")
+
+
+def test_the_image_is_a_picture_of_the_size_asked_for(port: int) -> None:
+    """Exactly 700 KiB of JPEG, decodable to the end, and with enough detail to need its bytes."""
+    status, body, _ = _get(port, "/image.jpg")
+    assert (status, len(body)) == (200, 700 * 1024)
+    with Image.open(io.BytesIO(body)) as picture:
+        assert picture.format == "JPEG"
+        picture.load()
+        assert picture.width > 1000
+        again = io.BytesIO()
+        picture.save(again, "JPEG", quality=95)
+    assert len(again.getvalue()) > 350 * 1024
+
+
+@pytest.mark.parametrize("size", [2048, 2049, 2050, 2051, 2052, 2053, 65_537, 100_001])
+def test_every_size_is_met_to_the_byte(tmp_path: Path, size: int) -> None:
+    """Image and script have the size asked for, also where padding is awkward."""
+    with running_origin(tmp_path / "access.jsonl", SIZE=str(size), JS_DELAY_MS="0") as port:
+        image, script = _get(port, "/image.jpg")[1], _get(port, "/script.js")[1]
+    assert (len(image), len(script)) == (size, size)
+    with Image.open(io.BytesIO(image)) as picture:
+        picture.load()
+
+
+def test_the_script_is_valid_javascript(port: int, tmp_path: Path) -> None:
+    """Exactly 700 KiB that Node can parse."""
+    status, body, _ = _get(port, "/script.js")
+    assert (status, len(body)) == (200, 700 * 1024)
+    (tmp_path / "script.js").write_bytes(body)
+    node = find("node")
+    assert node is not None
+    subprocess.run([node, "--check", str(tmp_path / "script.js")], check=True)
+
+
+def test_the_script_is_held_back_and_the_image_is_not(tmp_path: Path) -> None:
+    """The log says when each request came, when its response was there, and when it was handed over."""
+    log = tmp_path / "access.jsonl"
+    with running_origin(log, JS_DELAY_MS="200") as port:
+        _get(port, "/image.jpg")
+        _get(port, "/script.js")
+    image, script = (json.loads(line) for line in log.read_text().splitlines())
+    assert (image["path"], script["path"]) == ("/image.jpg", "/script.js")
+    for entry in (image, script):
+        assert entry["received_ns"] <= entry["available_ns"] <= entry["handed_over_ns"] <= time.monotonic_ns()
+    assert image["available_ns"] - image["received_ns"] < 100_000_000
+    assert script["available_ns"] - script["received_ns"] >= 199_000_000
+
+
+def test_readiness_says_what_the_clock_is_worth(port: int) -> None:
+    """The origin's own figures, of the process that writes the log; ready.mjs passes them on."""
+    node = find("node")
+    assert node is not None
+    clock = json.loads(_get(port, "/ready")[1])["clock"]
+    assert set(clock) == {"source", "resolution_ns", "read_cost_ns", "reasons"}
+    assert 0 < clock["resolution_ns"] < 10**9
+    ready = [node, str(_ORIGIN.with_name("ready.mjs"))]
+    passed_on = subprocess.check_output(ready, env=os.environ | {"PORT": str(port)}, timeout=20)
+    assert json.loads(passed_on)["clock"] == clock
+
+
+def test_connections_are_kept(port: int) -> None:
+    """HTTP/1.1 keep-alive: two requests, one connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    ports = []
+    for _ in range(2):
+        connection.request("GET", "/ready")
+        connection.getresponse().read()
+        ports.append(connection.sock.getsockname())
+    connection.close()
+    assert ports[0] == ports[1]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/nothing", 404), ("POST", "/", 405), ("HEAD", "/", 200)]
+)
+def test_other_requests(port: int, method: str, path: str, status: int) -> None:
+    """Unknown paths and methods are answered, not dropped."""
+    assert _get(port, path, method)[0] == status
+
+
+@pytest.mark.parametrize("setting", [{"SIZE": "17"}, {"PORT": "99999"}, {"JS_DELAY_MS": "soon"}])
+def test_a_bad_setting_is_refused(setting: dict[str, str]) -> None:
+    """One line with the value and what is allowed, exit code 2."""
+    node = find("node")
+    assert node is not None
+    environment = os.environ | {"PORT": "0"} | setting
+    done = subprocess.run(
+        [node, str(_ORIGIN)], env=environment, capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.returncode == 2
+    ((name, value),) = setting.items()
+    assert f"{name}={value}; allowed:" in done.stderr

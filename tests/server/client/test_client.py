@@ -1,0 +1,215 @@
+"""The client against fronts that misbehave on the wire: it ends, in time, with a reason."""
+
+import json
+import socket
+import ssl
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from hyperframe.frame import (
+    ContinuationFrame,
+    DataFrame,
+    HeadersFrame,
+    PingFrame,
+    SettingsFrame,
+    WindowUpdateFrame,
+)
+
+from client.__main__ import run
+from client.dialects import PLAIN
+from client.http2.frames import priority_update
+from client.loads import LoadFailed
+from client.plan import STEPS, Protocol, Steps, maps_plan
+from client.priorities import Priorities
+from client.transport import TransportFailed
+from proxy.certificates import issue
+from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pour, say_nothing, session
+from tests.unit.client.spdy.spdy_pair import PING, WINDOW_UPDATE, SpdyServer, control, data_frame
+
+_DEADLINE_S = 1.0
+_FLOOD_S = 60.0
+"""Far more than a flood takes until it is too much."""
+_MOST_JOURNAL_BYTES = 8 * 2**20
+
+
+def _load(
+    folder: Path,
+    port: int,
+    steps: Steps | None = None,
+    protocol: Protocol = Protocol.HTTP2,
+    deadline_s: float = _DEADLINE_S,
+) -> str:
+    """What the client says in the end, which is soon after its deadline at the latest."""
+    plan = maps_plan(
+        address="127.0.0.1",
+        port=port,
+        server_name=NAME,
+        priorities=Priorities.SPDY,
+        dialect=PLAIN,
+        protocol=protocol,
+        reloads=0,
+        window_bytes=2**20,
+        steps=steps,
+        load_deadline_ns=round(deadline_s * 10**9),
+    )
+    began_s = time.monotonic()
+    with pytest.raises((LoadFailed, TransportFailed)) as failed:
+        run(plan, folder / "ca.pem", folder)
+    assert time.monotonic() - began_s < SOON_S + deadline_s
+    for line in (folder / "events.jsonl").read_text().splitlines():
+        json.loads(line)
+    return str(failed.value)
+
+
+def _close_at_once(tls: ssl.SSLSocket) -> None:
+    tls.recv(1)
+
+
+def _close_in_the_page(tls: ssl.SSLSocket) -> None:
+    connection = session(tls)
+    connection.send_headers(1, [(":status", "200")])
+    connection.send_data(1, b"<!doctype html>")
+    tls.sendall(connection.data_to_send())
+    # What the client still says has to be read: of a socket that is closed over it the kernel sends RST.
+    tls.shutdown(socket.SHUT_WR)
+    say_nothing(tls)
+
+
+def _reset(tls: ssl.SSLSocket) -> None:
+    session(tls)
+    tls.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _drip(tls: ssl.SSLSocket) -> None:
+    """A byte now and then, of a page that never ends."""
+    connection = session(tls)
+    connection.send_headers(1, [(":status", "200")])
+    connection.send_data(1, bytes(16_384))
+    for byte in connection.data_to_send():
+        tls.sendall(bytes([byte]))
+        time.sleep(0.02)
+
+
+def _ping_for_ever(tls: ssl.SSLSocket) -> None:
+    """Something comes all the time, and none of it is the page."""
+    connection = session(tls)
+    while True:
+        connection.ping(bytes(8))
+        tls.sendall(connection.data_to_send())
+        time.sleep(0.005)
+
+
+def _huge_headers(tls: ssl.SSLSocket) -> None:
+    connection = session(tls)
+    connection.send_headers(1, [(":status", "200"), *((f"x-{number}", "y" * 500) for number in range(150))])
+    tls.sendall(connection.data_to_send())
+    say_nothing(tls)
+
+
+def _garbage(tls: ssl.SSLSocket) -> None:
+    tls.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 10)
+    say_nothing(tls)
+
+
+@pytest.mark.parametrize(
+    ("behave", "reason"),
+    [
+        (_close_at_once, "the front closed the connection"),
+        (_close_in_the_page, "the front closed the connection; unfinished: page"),
+        (_reset, "the connection broke"),
+        (say_nothing, "it took longer than its deadline; unfinished: page"),
+        (_drip, "it took longer than its deadline; unfinished: page"),
+        (_ping_for_ever, "it took longer than its deadline; unfinished: page"),
+        (_huge_headers, "the front broke HTTP/2"),
+        (_garbage, "the front broke HTTP/2"),
+    ],
+)
+@pytest.mark.parametrize("steps", [None, STEPS], ids=["load", "probe"])
+def test_it_ends_with_a_reason(tmp_path: Path, behave: Behaviour, reason: str, steps: Steps | None) -> None:
+    """Whoever closes, breaks off, says nothing, too little or too much; in a page load as in a probe."""
+    with listening(over_tls(tmp_path, behave)) as port:
+        assert reason in _load(tmp_path, port, steps)
+
+
+def _flood(frame: bytes) -> Behaviour:
+    """The page's headers, and then this frame again and again, until the client goes."""
+
+    def behave(tls: ssl.SSLSocket) -> None:
+        connection = session(tls)
+        connection.send_headers(1, [(":status", "200")])
+        tls.sendall(connection.data_to_send())
+        pour(tls, frame)
+
+    return behave
+
+
+_PADDED_DATA = DataFrame(1, data=b"x", pad_length=255, flags=["PADDED"]).serialize()
+_IN_PIECES = "bytes of DATA in more than"
+_BESIDE = "bytes beside"
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (DataFrame(1).serialize(), "the front sent 0 bytes of DATA in more than 10000 frames and pieces"),
+        (DataFrame(1, data=b"x").serialize(), _IN_PIECES),
+        (_PADDED_DATA, _BESIDE),
+        (PingFrame(0, opaque_data=bytes(8)).serialize(), "the front sent more than 1048576 bytes beside 0 bytes of"),
+        (SettingsFrame(0, settings=dict.fromkeys(range(100, 256), 1)).serialize(), _BESIDE),
+        (WindowUpdateFrame(0, window_increment=1).serialize(), _BESIDE),
+        (priority_update(1, "u=1" + " " * 1000), _BESIDE),
+        (HeadersFrame(1, data=b"\x88").serialize() + ContinuationFrame(1).serialize() * 100, "the front broke HTTP/2"),
+    ],
+    ids=["empty", "a-byte", "padded", "ping", "settings", "window-update", "priority-update", "continuation"],
+)
+def test_a_flood(tmp_path: Path, frame: bytes, reason: str) -> None:
+    """Is ended long before the deadline, and what is kept of it is small."""
+    with listening(over_tls(tmp_path, _flood(frame))) as port:
+        assert reason in _load(tmp_path, port, deadline_s=_FLOOD_S)
+    assert sum(file.stat().st_size for file in tmp_path.glob("*.jsonl")) < _MOST_JOURNAL_BYTES
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (data_frame(1, b""), "the front sent 0 bytes of DATA in more than 10000 frames and pieces"),
+        (data_frame(1, b"x"), _IN_PIECES),
+        (control(PING, bytes(3) + b"\x02"), _BESIDE),
+        (control(WINDOW_UPDATE, bytes(7) + b"\x01"), _BESIDE),
+    ],
+    ids=["empty", "a-byte", "ping", "window-update"],
+)
+def test_a_flood_over_spdy(tmp_path: Path, frame: bytes, reason: str) -> None:
+    """The same."""
+
+    def behave(tls: ssl.SSLSocket) -> None:
+        tls.sendall(SpdyServer().reply(1))
+        pour(tls, frame)
+
+    with listening(over_tls(tmp_path, behave, Protocol.SPDY)) as port:
+        assert reason in _load(tmp_path, port, protocol=Protocol.SPDY, deadline_s=_FLOOD_S)
+    assert sum(file.stat().st_size for file in tmp_path.glob("*.jsonl")) < _MOST_JOURNAL_BYTES
+
+
+def test_another_protocol(tmp_path: Path) -> None:
+    """A front that does not speak HTTP/2 is told by ALPN."""
+    with listening(over_tls(tmp_path, say_nothing, "http/1.1")) as port:
+        assert "by ALPN, not h2" in _load(tmp_path, port)
+
+
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"\x16\x03\x03\xff\xff" + bytes(70_000)])
+def test_no_tls(tmp_path: Path, said: bytes) -> None:
+    """Nor is there a hang or a crash where nobody speaks TLS at all."""
+    issue(tmp_path, NAME)
+    with listening(lambda plain: plain.sendall(said)) as port:
+        assert _load(tmp_path, port).startswith(("TLS: ", "the front closed the connection", "the connection broke"))
+
+
+def test_nobody(tmp_path: Path) -> None:
+    """Nobody listens."""
+    issue(tmp_path, NAME)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert _load(tmp_path, port).startswith(f"cannot connect to 127.0.0.1:{port}: ")

@@ -1,0 +1,170 @@
+"""The SPDY fronts on loopback, made of a real package of npm, and the client against them."""
+
+import json
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.__main__ import run as run_client
+from client.dialects import PLAIN
+from client.loads import LoadFailed
+from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Protocol, maps_plan
+from client.priorities import Priorities
+from client.spdy.engine import SpdyEngine
+from client.transport import TransportFailed
+from experiments.host.processes import Process
+from proxy.front import Front, FrontSettings
+from proxy.readiness import ask
+from tests.server.backend.test_origin import running_origin
+from tests.server.fronts import NAME, SIZE, running_front, settings_of
+
+pytestmark = pytest.mark.usefixtures("npm")
+
+BOTH = pytest.mark.parametrize("name", ["spdy", "spdy-strict"])
+
+
+def _plan(settings: FrontSettings, priorities: Priorities = Priorities.SPDY, **more: Any) -> Plan:
+    return maps_plan(
+        address=settings.address,
+        port=settings.port,
+        server_name=NAME,
+        priorities=priorities,
+        dialect=PLAIN,
+        window_bytes=2**20,
+        load_deadline_ns=20 * 10**9,
+        protocol=Protocol.SPDY,
+        **({"reloads": 0} | more),
+    )
+
+
+def _events(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+
+
+def _received(events: list[dict[str, Any]]) -> Counter[tuple[int, str]]:
+    found: Counter[tuple[int, str]] = Counter()
+    for event in events:
+        if event["kind"] == "data":
+            found[event["load"], event["resource"]] += event["size_bytes"]
+    return found
+
+
+@BOTH
+def test_a_front_serves_the_plan_over_spdy(name: str, tmp_path: Path) -> None:
+    """All streams arrive whole, in both loads, in one session; nothing is in the server's logs."""
+    with running_front(name, tmp_path) as (settings, process):
+        run_client(_plan(settings, reloads=1), settings.certificates.ca, tmp_path)
+        process.check_alive()
+    events = _events(tmp_path)
+    assert sum(event["kind"] == "connected" for event in events) == 1
+    received = _received(events)
+    assert {received[load, resource] for load in (1, 2) for resource in ("image", "script")} == {SIZE}
+    asked = [event["detail"] for event in events if event["kind"] == "request-sent"]
+    assert asked == ["priority=0", "priority=3", "priority=2"] * 2
+    assert events[-1]["kind"] == "load-finished"
+    assert "CLIENT_TRAFFIC_SECRET_0" in (tmp_path / "keys.log").read_text()
+    assert settings.output.read_text() == ""
+    assert settings.log.read_text() == ""
+
+
+@BOTH
+def test_whoever_does_not_speak_spdy_is_served_too(name: str, tmp_path: Path) -> None:
+    """Over HTTP/1.1, so that readiness can be asked; HTTP/2 it does not know."""
+    with running_front(name, tmp_path) as (settings, _):
+        where, ca = (settings.address, settings.port), settings.certificates.ca
+        assert ask(where, NAME, ca, "/ready", 5, "spdy/3.1") == "200"
+        assert ask(where, NAME, ca, "/nothing", 5, "spdy/3.1") == "404"
+        with pytest.raises(ssl.SSLError, match=r"(?i)no.application.protocol"):
+            ask(where, NAME, ca, "/ready", 5)
+
+
+@BOTH
+def test_an_origin_that_is_gone(name: str, tmp_path: Path) -> None:
+    """Is a bad gateway, and stands in the log."""
+    with ExitStack() as stack:
+        with running_origin(tmp_path / "access.jsonl") as port:
+            settings = settings_of(name, tmp_path, f"127.0.0.1:{port}")
+            running = Front(settings).running(lambda command, log: Process(name, command, log))
+            process = stack.enter_context(running)
+        with pytest.raises(LoadFailed, match="answered page with status 502"):
+            run_client(_plan(settings), settings.certificates.ca, tmp_path)
+        process.check_alive()
+    assert "Error" in settings.log.read_text()
+
+
+@contextmanager
+def _connection(settings: FrontSettings) -> Iterator[ssl.SSLSocket]:
+    context = ssl.create_default_context(cafile=str(settings.certificates.ca))
+    context.set_alpn_protocols(["spdy/3.1"])
+    with (
+        socket.create_connection((settings.address, settings.port), timeout=5) as plain,
+        context.wrap_socket(plain, server_hostname=NAME) as connection,
+    ):
+        yield connection
+
+
+@BOTH
+def test_a_bad_client_ends_its_session_and_not_the_server(name: str, tmp_path: Path) -> None:
+    """One that sends garbage, and one that leaves in the middle of an answer; whoever comes next is served."""
+    with running_front(name, tmp_path, size_bytes=2**24) as (settings, process):
+        with _connection(settings) as connection:
+            connection.sendall(b"\x80\x03\x00\x01\x00\x00\x00\x0c" + b"\xff" * 12)
+            while connection.recv(4096):
+                pass
+        with _connection(settings) as connection:
+            engine = SpdyEngine(_plan(settings))
+            engine.begin_load(1)
+            while engine.unfinished == ["page"]:
+                connection.sendall(engine.data_to_send())
+                engine.receive(connection.recv(4096), 2)
+            connection.sendall(engine.data_to_send())
+            connection.recv(4096)
+        run_client(_plan(settings), settings.certificates.ca, tmp_path)
+        process.check_alive()
+
+
+def test_a_front_of_another_protocol(tmp_path: Path) -> None:
+    """Is refused in the handshake, not spoken to in a tongue that it does not know."""
+    told = r"^TLS: .*no application protocol"
+    with running_front("nginx", tmp_path) as (settings, _), pytest.raises(TransportFailed, match=told):
+        run_client(_plan(settings), settings.certificates.ca, tmp_path)
+
+
+def _share_of_the_script(folder: Path) -> float:
+    """In a probe: of what came from the first step of the session's window on, until one had ended."""
+    events = _events(folder)
+    first = next(place for place, event in enumerate(events) if _is_step(event))
+    ended = next(place for place, event in enumerate(events) if place > first and event["kind"] == "ended")
+    served = Counter({resource: size for (_, resource), size in _received(events[first:ended]).items()})
+    return served["script"] / served.total()
+
+
+def _is_step(event: dict[str, Any]) -> bool:
+    return event["kind"] == "window-opened" and "stream_id" not in event
+
+
+@pytest.mark.parametrize(
+    ("priorities", "least", "most"),
+    [(Priorities.SPDY, 0.99, 1), (Priorities.SWAP, 0, 0.01), (Priorities.NONE, 0.3, 0.7)],
+)
+def test_the_strict_one_goes_by_levels(priorities: Priorities, least: float, most: float, tmp_path: Path) -> None:
+    """Parked streams: the window goes to the lower level altogether; streams of one level take turns."""
+    with running_front("spdy-strict", tmp_path, size_bytes=PROBE_LEAST_BYTES) as (settings, _):
+        run_client(_plan(settings, priorities, steps=STEPS), settings.certificates.ca, tmp_path)
+    assert least <= _share_of_the_script(tmp_path) <= most
+
+
+def test_the_package_overruns_the_sessions_window(tmp_path: Path) -> None:
+    """Two streams may each take what is left of it; in a probe, which knows it to the byte, that is the end."""
+    told = "bytes of DATA where the window of the session has"
+    with (
+        running_front("spdy", tmp_path, size_bytes=PROBE_LEAST_BYTES) as (settings, _),
+        pytest.raises(LoadFailed, match=told),
+    ):
+        run_client(_plan(settings, steps=STEPS), settings.certificates.ca, tmp_path)

@@ -1,0 +1,255 @@
+"""Sweeps on a scheduler and workers that are processes on loopback, with a fabric that copies."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+
+from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.execution.cluster import Cluster
+from experiments.execution.conclusion import Run
+from experiments.execution.parcel import BadParcel, unpack
+from experiments.sweep.sweep import Sweep
+from experiments.testbed.namespaces.netns import Netns
+from tests.lab.endings import words_of
+from tests.server.cluster import Dask, Heard, swept, until
+from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
+
+VALUES = {"LOWAT": ("none", "4096", "16384", "65536")}
+_KILL_WORKER = "kill -9 $(cut -d ' ' -f 4 /proc/$PPID/stat)"
+"""The shell's parent is the keeper, whose parent is the worker."""
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
+    """A scheduler with one worker."""
+    with Dask(tmp_path_factory.mktemp("cluster") / "dask") as dask:
+        dask.start_workers({})
+        yield dask
+
+
+def names(results: Path) -> list[str]:
+    """Runs that were filed."""
+    (folder,) = (path for path in results.iterdir() if not path.is_symlink())
+    return sorted(path.parent.name for path in folder.glob("*/run.json") if path.parent.suffix != ".partial")
+
+
+def sleeping(seconds: str) -> bool:
+    """Whether a job sleeps that long."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return any(words_of(pid).split() == ["sleep", seconds] for pid in pids)
+
+
+def with_a_sleeper(results: Path, seconds: str) -> Sweep:
+    """A sweep whose second run does not end."""
+    fabric = CopyingFabric()
+    sweep = sweep_of(VALUES, results=results, fabric=fabric)
+    fabric.troubles = {sweep.order()[1].rpartition(".")[0]: f"exec sleep {seconds}"}
+    return sweep
+
+
+def test_a_worker_is_killed_and_another_refuses(tmp_path: Path) -> None:
+    """Every run is filed once; of the worker's job nothing is left; who refuses says in a line what differs."""
+    once = tmp_path / "once"
+    fabric = CopyingFabric(runs_per_command=3, log=tmp_path / "made")
+    kill = f"[ -e {once} ] || {{ touch {once}; {_KILL_WORKER}; exec sleep 61.5; }}; {fabric.copying()}"
+    fabric.troubles = {"lowat-4096": kill}
+    sweep = sweep_of(VALUES, repeat=3, results=tmp_path / "results", fabric=fabric)
+    heard = Heard()
+    with Dask(tmp_path / "dask") as dask:
+        dask.start_workers({}, {}, {KERNEL: "another"})
+        folder = swept(sweep, dask.address, heard)
+        assert [worker.returncode for worker in dask.workers if worker.poll() is not None] == [-signal.SIGKILL]
+        assert not sleeping("61.5")
+    assert {ending.status for ending in heard.endings.values()} == {"ok"}
+    assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
+    (refused,) = (step for step in heard.steps if "refuses" in step)
+    assert refused.endswith("refuses: guest kernel another there and none here")
+    assert any("is lost" in step for step in heard.steps)
+    made = (tmp_path / "made").read_text().split()
+    assert len(sweep.order()) < len(made) <= len(sweep.order()) + fabric.runs_per_command
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*sweep.order(), "sweep.json", "experiment.json"])
+    document = json.loads((folder / "lowat-none.1" / "run.json").read_text())
+    assert document["experiment"] == folder.name
+
+
+def test_a_run_that_kills_workers(tmp_path: Path) -> None:
+    """It has failed, with the reason; those that shared its batch are made again, and nothing else is stopped."""
+    fabric = CopyingFabric(runs_per_command=2, troubles={"lowat-4096": _KILL_WORKER})
+    sweep = sweep_of(VALUES, results=tmp_path / "results", fabric=fabric)
+    heard = Heard()
+    with Dask(tmp_path / "dask", allowed_failures=0) as dask:
+        dask.start_workers({}, {}, {})
+        swept(sweep, dask.address, heard)
+    assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
+    bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
+    assert bad == {"lowat-4096.1": "1 worker was lost with it"}
+
+
+def test_a_run_that_comes_to_nothing(dask: Dask, tmp_path: Path) -> None:
+    """Whatever the worker raises is told; the run has failed, the others are made, and the worker goes on."""
+    fabric = CopyingFabric(runs_per_command=3, faults={"lowat-4096": ValueError("odd")})
+    sweep = sweep_of(VALUES, results=tmp_path / "results", fabric=fabric)
+    heard = Heard()
+    swept(sweep, dask.address, heard)
+    bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
+    assert bad == {"lowat-4096.1": "it came to nothing 3 times: ValueError: odd"}
+    assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
+    assert not any("refuses" in step for step in heard.steps)
+    assert sum("lowat-4096.1 came to nothing: ValueError: odd" in step for step in heard.steps) >= 3
+
+
+def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is made again; if it is never one, the run has failed, and the sweep goes on."""
+    damaged = {"lowat-4096.1": 1, "lowat-16384.1": 9}
+
+    def damaging(content: bytes, folder: Path) -> None:
+        name = folder.name.removesuffix(".partial")
+        if damaged.get(name, 0):
+            damaged[name] -= 1
+            folder.mkdir()
+            raise BadParcel("it ends in the middle")
+        unpack(content, folder)
+
+    monkeypatch.setattr("experiments.execution.cluster.unpack", damaging)
+    sweep = sweep_of(VALUES, results=tmp_path / "results")
+    heard = Heard()
+    swept(sweep, dask.address, heard)
+    bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
+    assert bad == {
+        "lowat-16384.1": "it came to nothing 3 times: what came back is no run folder: it ends in the middle"
+    }
+    assert damaged == {"lowat-4096.1": 0, "lowat-16384.1": 6}
+    assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
+
+
+def test_a_task_is_no_larger_than_what_may_be_lost(dask: Dask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """However many runs would share a command on one machine, ten at most come back at once."""
+    sizes: list[int] = []
+    submit = Client.submit
+
+    def counting(client: Client, do: Any, terms: Any, runs: Sequence[Run], *rest: Any, **more: Any) -> Any:
+        sizes.append(len(runs))
+        return submit(client, do, terms, runs, *rest, **more)
+
+    monkeypatch.setattr(Client, "submit", counting)
+    fabric = CopyingFabric(runs_per_command=40)
+    sweep = sweep_of(VALUES, repeat=5, results=tmp_path / "results", fabric=fabric)
+    swept(sweep, dask.address, Heard())
+    assert sum(sizes) == 25
+    assert max(sizes) == 10
+
+
+def test_the_head_is_killed(dask: Dask, tmp_path: Path) -> None:
+    """What the workers had begun ends soon; the next head goes on with the folder, and makes no run twice."""
+    results = tmp_path / "results"
+    head = (
+        "from pathlib import Path\n"
+        "from tests.server.cluster import Heard, swept\n"
+        "from tests.server.experiments.test_cluster import with_a_sleeper\n"
+        f"swept(with_a_sleeper(Path({str(results)!r}), '62.5'), {dask.address!r}, Heard())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", head], cwd=Path(__file__).parents[3]) as process:
+        try:
+            until(lambda: sleeping("62.5") and names(results))
+        finally:
+            process.kill()
+    there = names(results)
+    until(lambda: not sleeping("62.5"))
+    heard = Heard()
+    sweep = sweep_of(VALUES, results=results)
+    swept(sweep, dask.address, heard)
+    assert sorted([*heard.endings, *there]) == names(results) == sorted(sweep.order())
+
+
+def test_an_interrupted_head(dask: Dask, tmp_path: Path) -> None:
+    """Its tasks are taken back: the workers are free for others at once."""
+
+    class Interrupted(Heard):
+        def ended(self, *_: object) -> None:
+            until(lambda: sleeping("63.5"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        swept(with_a_sleeper(tmp_path / "results", "63.5"), dask.address, Interrupted())
+    until(lambda: not sleeping("63.5"))
+    assert len(names(tmp_path / "results")) == 1
+
+
+def test_nobody_may_work(dask: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reasons are given, and nothing is begun."""
+    monkeypatch.setenv(KERNEL, "another")
+    sweep = sweep_of(VALUES, results=tmp_path / "results")
+    with pytest.raises(Unavailable, match=r"none of its workers may work: .* guest kernel none there and another here"):
+        swept(sweep, dask.address, Heard())
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_worker_takes_its_leave(dask: Dask, tmp_path: Path) -> None:
+    """One that is stopped ends what it had begun, and another makes it."""
+    once = tmp_path / "once"
+    stop = _KILL_WORKER.replace("-9", "-INT")
+    fabric = CopyingFabric()
+    fabric.troubles = {
+        "lowat-4096": f"[ -e {once} ] || {{ touch {once}; {stop}; exec sleep 65.5; }}; {fabric.copying()}"
+    }
+    sweep = sweep_of(VALUES, results=tmp_path / "results", fabric=fabric)
+    dask.start_workers({})
+    heard = Heard()
+    swept(sweep, dask.address, heard)
+    until(lambda: not sleeping("65.5"))
+    assert once.exists()
+    assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
+    assert {ending.status for ending in heard.endings.values()} == {"ok"}
+
+
+def test_the_scheduler_is_lost(tmp_path: Path) -> None:
+    """It is said, what was filed stays, and what the workers had begun ends."""
+    with Dask(tmp_path / "dask") as dask:
+        dask.start_workers({})
+
+        class Killing(Heard):
+            def ended(self, *_: object) -> None:
+                until(lambda: sleeping("64.5"))
+                dask.scheduler.kill()
+                dask.scheduler.wait()
+
+        with pytest.raises(StepFailed, match=f"the scheduler at {dask.address}: it is gone"):
+            swept(with_a_sleeper(tmp_path / "results", "64.5"), dask.address, Killing())
+        until(lambda: not sleeping("64.5"))
+    assert len(names(tmp_path / "results")) == 1
+
+
+def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said within a bounded time."""
+    monkeypatch.setattr("experiments.execution.cluster._CONNECT_S", 0.5)
+    sweep = sweep_of(VALUES)
+    with (
+        pytest.raises(Unavailable, match=r"no scheduler answers within 0\.5 s; `dask scheduler` starts one"),
+        Cluster.connect(sweep.manner, "tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8786", "tcp://host", "http://host:1", "tcp://:8786", ""])
+def test_an_address_that_is_none(address: str) -> None:
+    """What is allowed is said."""
+    with pytest.raises(ScenarioError, match="tcp://HOST:PORT"), Cluster.connect(sweep_of(VALUES).manner, address):
+        pass
+
+
+def test_real_clocks_stay_at_home() -> None:
+    """Arms would differ by the machine they ran on."""
+    manner = replace(sweep_of(VALUES).manner, fabric=Netns())
+    with (
+        pytest.raises(ScenarioError, match="FABRIC with --scheduler=netns is not allowed; allowed: virtual"),
+        Cluster.connect(manner, "tcp://127.0.0.1:1"),
+    ):
+        pass

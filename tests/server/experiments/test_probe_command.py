@@ -1,0 +1,95 @@
+"""`priolab probe` against fronts on loopback: it finds what docs/matrix.json says, and tells what is in its way."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from analysis.matrix.cells import Reading
+from client.plan import PROBE_LEAST_BYTES
+from experiments.cli import main
+from proxy.front import FrontSettings
+from tests.conftest import needs
+from tests.server.fronts import NAME, running_front
+
+_DOCUMENTED = Path(__file__).resolve().parents[3] / "docs" / "matrix.json"
+_URL = "https://127.0.0.1:1/"
+
+
+def _command(front: FrontSettings, *paths: str) -> list[str]:
+    urls = [f"https://{NAME}:{front.port}{path}" for path in paths]
+    return ["probe", *urls, "--connect", "127.0.0.1", "--ca", str(front.certificates.ca)]
+
+
+@pytest.fixture(params=["nginx", "lighttpd"])
+def front(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FrontSettings]:
+    """With resources that are large enough."""
+    needs(request.param)
+    with running_front(request.param, tmp_path, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
+        yield settings
+
+
+def test_it_finds_what_is_documented(front: FrontSettings) -> None:
+    """In the tree's words and in the header field's; and what the server does of itself."""
+    command = [sys.executable, "-m", "experiments.cli", *_command(front, "/image.jpg", "/script.js")]
+    command += ["--dialect", "plain,header", "--json", "--pause", "30ms"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    found, documented = json.loads(done.stdout), json.loads(_DOCUMENTED.read_text())["servers"][front.server.name]
+    assert found["paths"] == ["/image.jpg", "/script.js"]
+    words = {"the script first, by itself": "the second URL before the first, whichever is requested first"}
+    assert found["unasked"]["own_order"] == words.get(documented["own_order"], documented["own_order"])
+    for dialect in ("plain", "header"):
+        assert found["dialects"][dialect]["reading"] == documented["dialects"][dialect]["reading"], found
+    assert list(found["dialects"]) == ["plain", "header"]
+    assert done.stderr.startswith(f"6 probes of {NAME} (127.0.0.1), 8 at a time: ")
+
+
+def test_one_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same twice will do; for a person there is a table, and what its words mean."""
+    with running_front("nginx", tmp_path, size_bytes=PROBE_LEAST_BYTES) as (settings, _):
+        assert main([*_command(settings, "/image.jpg"), "--dialect", "chrome", "--pause", "30ms"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[:2] for line in out.splitlines() if line.startswith("chrome")] == [["chrome", Reading.STRICT]]
+    assert "strict: who is asked for has" in out
+
+
+@pytest.mark.parametrize("size_bytes", [PROBE_LEAST_BYTES - 1, 20_000])
+def test_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[str], size_bytes: int) -> None:
+    """There must be something left to choose when the window is opened."""
+    with running_front("nginx", tmp_path, size_bytes=size_bytes) as (settings, _):
+        assert main([*_command(settings, "/image.jpg"), "--dialect", "chrome"]) == 1
+        assert f"/image.jpg has {size_bytes} bytes; a probe needs 262144 at least" in capsys.readouterr().err
+
+
+def test_what_the_server_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Or does not, in the words of whoever asked."""
+    with running_front("nginx", tmp_path) as (settings, _):
+        assert main([*_command(settings, "/nothing"), "--dialect", "chrome"]) == 1
+        assert "probing: the front answered /nothing with status 404" in capsys.readouterr().err
+        assert main(_command(settings, "/image.jpg")[:-2]) == 1
+        assert "certificate verify failed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([_URL], 1, "cannot connect to 127.0.0.1:1"),
+        (["http://127.0.0.1:1/"], 2, "url=http://127.0.0.1:1/ is not allowed; allowed: https://HOST[:PORT]/PATH"),
+        (["https://127.0.0.1:port/"], 2, "allowed: https://HOST[:PORT]/PATH"),
+        ([_URL, "https://127.0.0.1:2/"], 2, "allowed: a URL of the same server and port"),
+        ([_URL, "--dialect", "plain,chroem"], 2, "--dialect=plain,chroem is not allowed"),
+        ([_URL, "--connect", "a/b"], 2, "--connect=a/b is not allowed; allowed: HOST[:PORT]"),
+        (["https://a..b/"], 1, "cannot connect to a..b:443"),
+        ([_URL, "--ca", "/dev/null"], 2, "--ca=/dev/null is not allowed; allowed: a file of certificates in PEM"),
+    ],
+)
+def test_what_is_in_its_way(words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line."""
+    assert main(["probe", *words]) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1

@@ -1,0 +1,205 @@
+"""Each front on loopback: configured, started, asked over TLS, stopped; and the client against it, unshaped."""
+
+import json
+import re
+import socket
+import ssl
+import sys
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from client.__main__ import run as run_client
+from client.dialects import PLAIN
+from client.plan import maps_plan
+from client.priorities import Priorities
+from experiments.errors import StepFailed
+from experiments.host.processes import Process
+from proxy.certificates import issue
+from proxy.front import Front
+from proxy.readiness import NotReady, ask, wait_until_ready
+from proxy.sampler import Sampler, read_process_samples
+from proxy.socket_diag import read_samples
+from tests.conftest import needs
+from tests.server.backend.test_origin import running_origin
+from tests.server.fronts import NAME, SIZE, free_port, running_front, settings_of
+
+
+def test_a_front_serves_the_plan_over_http2(server: str, tmp_path: Path) -> None:
+    """Ready by a real request; the client's three streams arrive whole, in both loads, on one connection."""
+    with running_front(server, tmp_path) as (settings, process):
+        plan = maps_plan(
+            address=settings.address,
+            port=settings.port,
+            server_name=NAME,
+            priorities=Priorities.SPDY,
+            dialect=PLAIN,
+            reloads=1,
+            window_bytes=2**20,
+            load_deadline_ns=10 * 10**9,
+        )
+        run_client(plan, settings.certificates.ca, tmp_path)
+        process.check_alive()
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert sum(event["kind"] == "connected" for event in events) == 1
+    for load in (1, 2):
+        for resource in ("image", "script"):
+            own = [event for event in events if (event["load"], event.get("resource")) == (load, resource)]
+            assert sum(event["size_bytes"] for event in own if event["kind"] == "data") == SIZE
+            kinds = [event["kind"] for event in own]
+            assert kinds[0] == "request-sent"
+            assert kinds[-1] == "ended"
+            assert kinds.index("headers") >= 1
+    assert "CLIENT_TRAFFIC_SECRET_0" in (tmp_path / "keys.log").read_text()
+    # Two loads begin and ask for the page; all other events came of what the front sent.
+    instrument = json.loads((tmp_path / "socket.json").read_text())["instrument"]
+    assert instrument["events"] == len(events) - 2 - 2 * 2
+    assert instrument["spent_ns"] > 0
+
+
+def test_h2o_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the user is: the local time is nothing that would have to be looked up."""
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    with running_front("h2o", tmp_path) as (_, process):
+        assert b"TZ=UTC" in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+
+
+def test_nginx_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its worker as well, although nginx clears the environment of its workers: it says so in its log."""
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    with running_front("nginx", tmp_path) as (settings, process):
+        pass
+    lines = [line.split() for line in settings.log.read_text().splitlines()]
+    workers = [line for line in lines if not line[3].startswith(f"{process.pid}#")]
+    assert workers
+    for day, hour, *_ in workers:
+        logged = datetime.strptime(f"{day} {hour} +0000", "%Y/%m/%d %H:%M:%S %z")
+        assert abs(datetime.now(UTC) - logged) < timedelta(minutes=30)
+
+
+def test_the_live_socket_can_be_read(server: str, tmp_path: Path) -> None:
+    """The front's own side of a connection, its process and its option are seen; sock_diag and TCP_INFO agree."""
+    with running_front(server, tmp_path) as (settings, process):
+        context = ssl.create_default_context(cafile=str(settings.certificates.ca))
+        with (
+            socket.create_connection((settings.address, settings.port), timeout=5) as plain,
+            context.wrap_socket(plain, server_hostname=NAME) as connection,
+            Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, 10**7) as sampler,
+        ):
+            now_ns = time.monotonic_ns()
+            assert sampler.look(now_ns) == now_ns + 10**7
+            until_ns = now_ns + 5 * 10**9
+            # Session tickets may still be under way, and their acknowledgement.
+            while now_ns < until_ns and not _all_arrived(tmp_path, connection):
+                time.sleep(0.01)
+                now_ns = time.monotonic_ns()
+                sampler.look(now_ns)
+            assert _all_arrived(tmp_path, connection)
+    sample = read_samples(tmp_path / "sockets.jsonl")[-1]
+    assert sample.congestion_control in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
+    assert sample.sndbuf_bytes > 0
+    assert sample.mss_bytes > 500
+    assert sample.notsent_bytes == 0
+    assert sample.unacked_segments == 0
+    seen = read_process_samples(tmp_path / "process.jsonl")[0]
+    assert seen.lowat_bytes == 0
+    assert seen.pid >= process.pid
+    assert seen.usage.voluntary_switches
+    assert (seen.cost.events, seen.cost.spent_ns > 0) == (1, True)
+
+
+def test_of_several_connections_the_busy_one_is_looked_at(tmp_path: Path) -> None:
+    """A browser makes one to spare, and it may be the first; the socket's option is read from the same one."""
+    needs("nginx")
+    with running_front("nginx", tmp_path) as (settings, process), ExitStack() as stack:
+        context = ssl.create_default_context(cafile=str(settings.certificates.ca))
+        sampler = stack.enter_context(Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, 10**7))
+        ends = []
+        for _ in range(3):
+            plain = stack.enter_context(socket.create_connection((settings.address, settings.port), timeout=5))
+            ends.append(stack.enter_context(context.wrap_socket(plain, server_hostname=NAME)))
+            sampler.look(time.monotonic_ns())
+        ends[1].sendall(f"GET /image.jpg HTTP/1.1\r\nHost: {NAME}\r\nConnection: keep-alive\r\n\r\n".encode())
+        received = 0
+        while received < SIZE:
+            received += len(ends[1].recv(2**16))
+        sampler.look(time.monotonic_ns() + 10**9)
+        sampler.look(time.monotonic_ns() + 2 * 10**9)
+        assert sampler.peer_port == ends[1].getsockname()[1]
+    assert read_samples(tmp_path / "sockets.jsonl")[-1].bytes_sent > SIZE
+
+
+def _all_arrived(folder: Path, connection: socket.socket) -> bool:
+    sample = read_samples(folder / "sockets.jsonl")[-1]
+    return sample.bytes_acked == sample.bytes_sent - sample.bytes_retrans == _received_bytes(connection)
+
+
+def _received_bytes(connection: socket.socket) -> int:
+    """tcpi_bytes_received of this end."""
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    return int.from_bytes(info[128:136], sys.byteorder)
+
+
+def test_without_an_interval_the_socket_is_looked_at_once(server: str, tmp_path: Path) -> None:
+    """The process goes on being looked at, every other second once it is known: its socket's option may change."""
+    with running_front(server, tmp_path) as (settings, process):
+        context = ssl.create_default_context(cafile=str(settings.certificates.ca))
+        with (
+            socket.create_connection((settings.address, settings.port), timeout=5) as plain,
+            context.wrap_socket(plain, server_hostname=NAME),
+            Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, None) as sampler,
+        ):
+            for second in range(1, 6):
+                sampler.look(second * 10**9)
+    assert len(read_samples(tmp_path / "sockets.jsonl")) == 1
+    assert [sample.t_ns for sample in read_process_samples(tmp_path / "process.jsonl")] == [10**9, 2 * 10**9, 4 * 10**9]
+
+
+def test_the_certificate_is_verified(server: str, tmp_path: Path) -> None:
+    """A client that trusts another run's authority refuses the front."""
+    other = tmp_path / "other"
+    other.mkdir()
+    with running_front(server, tmp_path) as (settings, _), pytest.raises(ssl.SSLCertVerificationError):
+        ask((settings.address, settings.port), NAME, issue(other, NAME).ca, "/ready", timeout_s=5)
+
+
+def test_a_front_that_cannot_start_says_why(tmp_path: Path) -> None:
+    """The server's own message and its log, not a timeout."""
+    settings = settings_of("nginx", tmp_path, "127.0.0.1:1")
+    with socket.socket() as taken:
+        taken.bind((settings.address, settings.port))
+        taken.listen()
+        front = Front(settings)
+        with (
+            pytest.raises(StepFailed, match="Address already in use"),
+            front.running(lambda command, log: Process("nginx", command, log)),
+        ):
+            pytest.fail("it became ready on a port that was taken")
+
+
+def _refusal(folder: Path, origin: str) -> str:
+    """What is told of a front at which nobody listens."""
+    ca = issue(folder, NAME).ca
+    with pytest.raises(NotReady) as caught:
+        wait_until_ready(("127.0.0.1", free_port()), NAME, ca, origin=origin, deadline_s=0.2, check_alive=lambda: None)
+    return str(caught.value)
+
+
+def test_readiness_gives_up_after_its_deadline(tmp_path: Path) -> None:
+    """The reason of the last try is told, and that it is not the origin's fault."""
+    with running_origin(tmp_path / "access.jsonl") as port:
+        told = _refusal(tmp_path, f"127.0.0.1:{port}")
+    assert re.match(r"not ready after 0\.2 s: .*refused", told)
+    assert told.endswith(f"; the origin 127.0.0.1:{port} answers from here with status 200")
+
+
+def test_an_origin_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    """Whether nobody listens there, or somebody who says nothing."""
+    nobody = f"127.0.0.1:{free_port()}"
+    assert re.search(rf"; the origin {nobody} does not answer from here: .*refused", _refusal(tmp_path, nobody))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        origin = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert _refusal(tmp_path, origin).endswith(f"; the origin {origin} does not answer from here: timed out")

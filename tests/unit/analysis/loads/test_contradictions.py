@@ -1,0 +1,225 @@
+"""Logs that contradict each other or what was asked: every lie is found, and a world without lies has none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.loads.contradictions import Allowance, contradictions
+from analysis.records.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
+from analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import as_document
+
+MS = 10**6
+GOLDEN = Path(__file__).parents[3] / "golden" / "format-2"
+ALLOWANCE = Allowance(rate=0.05, moment_ns=2 * MS, late_ns=40 * MS)
+"""That of a real clock: whatever is found with it is found in the guest, too."""
+
+_SIZE = 120 * 1024
+_PAGE = 500
+_PACKET_BYTES, _SEGMENT_BYTES = 1514, 1448
+_BEGAN_BYTES = 2000
+"""Of the stream, before the page: the handshake."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What one load leaves behind on the default link, if nobody lies."""
+
+    evidence: Evidence
+    layers: Layers
+    scenario: dict[str, Any]
+
+    def told(self) -> list[str]:
+        """A line for each contradiction."""
+        found = contradictions(self.evidence, self.layers, self.scenario, ALLOWANCE)
+        return [f"{each.what}: {each.asked}, but {each.seen}" for each in found]
+
+
+def honest(*, rate: float = 1.0, held_ms: int = 200, size: int = _SIZE) -> World:
+    """The front hands over at once what it has; the image comes first, then the script. rate: of the one asked for."""
+    scenario = as_document(scenario_from({"SIZE": str(_SIZE), "LOWAT": "16384", "RELOADS": "0"}))
+    delay_ns = scenario["delay_ns"]
+    packet_ns = round(_PACKET_BYTES * 8 * 10**9 / scenario["rate_bit_s"] / rate)
+    asked_ns = 1000 * MS
+    page_ns = asked_ns + MS
+    received_ns = page_ns + delay_ns + packet_ns + MS
+    available_ns = received_ns + held_ms * MS
+    page_end = _BEGAN_BYTES + _PAGE
+    handed = [(asked_ns, page_end), (received_ns, page_end + size), (available_ns, page_end + 2 * size)]
+    arrivals = [Arrival(t_ns=asked_ns - MS, tcp_bytes=_BEGAN_BYTES)]
+    free_ns = 0
+    for handed_ns, until in handed:
+        while arrivals[-1].tcp_bytes < until:
+            free_ns = max(free_ns, handed_ns + delay_ns) + packet_ns
+            arrivals.append(Arrival(t_ns=free_ns, tcp_bytes=min(until, arrivals[-1].tcp_bytes + _SEGMENT_BYTES)))
+
+    def event(t_ns: int, kind: str, resource: str | None = None, size_bytes: int | None = None) -> ClientEvent:
+        return ClientEvent(t_ns=t_ns, kind=kind, load=1, resource=resource, size_bytes=size_bytes)
+
+    pieces = []
+    for before, arrival in pairwise(arrivals[1:]):
+        name = "image" if before.tcp_bytes < page_end + size else "script"
+        pieces.append(event(arrival.t_ns, "data", name, arrival.tcp_bytes - before.tcp_bytes))
+    events = [event(asked_ns, "load-started"), event(asked_ns, "request-sent", "page")]
+    events += [event(arrivals[1].t_ns, "data", "page", _PAGE)]
+    events += [event(arrivals[1].t_ns, "request-sent", name) for name in ("image", "script")]
+    events += [event(pieces[0].t_ns, "headers", "image"), *pieces, event(pieces[-1].t_ns, "load-finished")]
+    events.append(event(pieces[-1].t_ns, "headers", "script"))
+    requests = (
+        OriginRequest(path="/ready", received_ns=5 * MS, available_ns=5 * MS, handed_over_ns=5 * MS),
+        OriginRequest(path="/", received_ns=asked_ns + MS, available_ns=page_ns, handed_over_ns=page_ns + MS),
+        OriginRequest(path="/image.jpg", received_ns=received_ns, available_ns=received_ns, handed_over_ns=None),
+        OriginRequest(path="/script.js", received_ns=received_ns, available_ns=available_ns),
+    )
+    return World(
+        evidence=Evidence(events=tuple(events), requests=requests, favoured="script"),
+        layers=_looks(arrivals, handed, delay_ns),
+        scenario=scenario,
+    )
+
+
+def _looks(arrivals: list[Arrival], handed: list[tuple[int, int]], delay_ns: int) -> Layers:
+    """Every 10 ms, at the front's socket and at the link."""
+    sockets, queue = [], []
+    for t_ns in range(990 * MS, arrivals[-1].t_ns, 10 * MS):
+        sent = max((until for handed_ns, until in handed if handed_ns <= t_ns), default=_BEGAN_BYTES)
+        crossed = max((until for handed_ns, until in handed if handed_ns + delay_ns <= t_ns), default=_BEGAN_BYTES)
+        came = max(arrival.tcp_bytes for arrival in arrivals if arrival.t_ns <= max(t_ns, arrivals[0].t_ns))
+        sockets.append(
+            SocketSample(
+                t_ns=t_ns,
+                notsent_bytes=0,
+                unacked_segments=0,
+                cwnd_segments=10,
+                mss_bytes=_SEGMENT_BYTES,
+                rtt_us=300_000,
+                delivery_rate_bytes_s=0,
+                bytes_sent=sent,
+                bytes_retrans=0,
+                bytes_acked=came,
+                sndbuf_bytes=0,
+            )
+        )
+        waiting, coming = -(-(crossed - came) // _SEGMENT_BYTES), -(-(sent - crossed) // _SEGMENT_BYTES)
+        queue.append(
+            QueueSample(
+                t_ns=t_ns,
+                direction="down",
+                packets=waiting,
+                bytes=crossed - came + 66 * waiting,
+                delay_line_packets=coming,
+                delay_line_bytes=sent - crossed + 66 * coming,
+                dropped=0,
+            )
+        )
+    return Layers(sockets=tuple(sockets), queue=tuple(queue), arrivals=tuple(arrivals))
+
+
+Clock = Callable[[int], int]
+
+
+def _client(world: World, clock: Clock) -> World:
+    """The client's clock shows something else."""
+    events = [replace(event, t_ns=clock(event.t_ns)) for event in world.evidence.events]
+    arrivals = [replace(arrival, t_ns=clock(arrival.t_ns)) for arrival in world.layers.arrivals]
+    return replace(
+        world,
+        evidence=replace(world.evidence, events=tuple(events)),
+        layers=replace(world.layers, arrivals=tuple(arrivals)),
+    )
+
+
+def _origin(world: World, clock: Clock) -> World:
+    requests = [
+        replace(
+            request,
+            received_ns=clock(request.received_ns),
+            available_ns=clock(request.available_ns or 0),
+            handed_over_ns=clock(request.handed_over_ns) if request.handed_over_ns else None,
+        )
+        for request in world.evidence.requests
+    ]
+    return replace(world, evidence=replace(world.evidence, requests=tuple(requests)))
+
+
+def _sampler(world: World, clock: Clock) -> World:
+    sockets = [replace(sample, t_ns=clock(sample.t_ns)) for sample in world.layers.sockets]
+    return replace(world, layers=replace(world.layers, sockets=tuple(sockets)))
+
+
+def _link(world: World, clock: Clock) -> World:
+    queue = [replace(line, t_ns=clock(line.t_ns)) for line in world.layers.queue]
+    return replace(world, layers=replace(world.layers, queue=tuple(queue)))
+
+
+def test_a_world_without_lies() -> None:
+    """Neither the made one nor those that were recorded."""
+    assert honest().told() == []
+    for name in ("control.1", "lowat-16384.1"):
+        run = load_run(GOLDEN / name)
+        found = contradictions(load_evidence(run.path), load_layers(run.path), run.scenario, ALLOWANCE)
+        assert list(found) == []
+
+
+@pytest.mark.parametrize("of", [_client, _origin, _sampler, _link])
+@pytest.mark.parametrize("off_ms", [-300, 300])
+def test_a_clock_that_is_off(of: Callable[[World, Clock], World], off_ms: int) -> None:
+    """Either way, whoever's it is."""
+    assert of(honest(), lambda t_ns: t_ns + off_ms * MS).told()
+
+
+@pytest.mark.parametrize("of", [_client, _origin, _sampler, _link])
+@pytest.mark.parametrize("speed", [0.5, 2.0])
+def test_a_clock_that_goes_at_another_speed(of: Callable[[World, Clock], World], speed: float) -> None:
+    """From the beginning of the load on."""
+    assert of(honest(), lambda t_ns: round(1000 * MS + (t_ns - 1000 * MS) * speed)).told()
+
+
+@pytest.mark.parametrize("of", [_client, _origin, _sampler, _link])
+def test_a_clock_that_steps_back(of: Callable[[World, Clock], World]) -> None:
+    """In the middle of the load."""
+    told = of(honest(), lambda t_ns: t_ns if t_ns < 1400 * MS else t_ns - 100 * MS).told()
+    assert told
+
+
+@pytest.mark.parametrize(("rate", "off"), [(0.5, "-50%"), (0.9, "-10%"), (1.1, r"\+10%"), (2.0, r"\+100%")])
+def test_another_rate(rate: float, off: str) -> None:
+    """Than the one that was calibrated, faster or slower."""
+    (line,) = honest(rate=rate).told()
+    assert line.startswith("rate of what arrived while packets waited: that of the link, within 5%, but ")
+    assert line.endswith(off.replace("\\", ""))
+
+
+def test_another_origin() -> None:
+    """That serves less than was asked for, at once, late, or twice."""
+    less = honest(size=60_000).told()
+    assert less[0] == "payload of the image in load 1: 122880 bytes, but 60000 bytes"
+    assert honest(held_ms=0).told() == ["how long the origin held the script in load 1 back: 200.0 ms, but 0.0 ms"]
+    assert honest(held_ms=500).told() == ["how long the origin held the script in load 1 back: 200.0 ms, but 500.0 ms"]
+    world = honest()
+    twice = replace(world.evidence, requests=(world.evidence.requests[-1], *world.evidence.requests))
+    assert replace(world, evidence=twice).told() == ["requests of the script at the origin: 1, but 2"]
+
+
+def test_more_unsent_than_lowat_allows() -> None:
+    """One packet buffer and one record beyond it are the kernel's and the server's way; more is another LOWAT."""
+    world = honest()
+    for unsent, lines in ((16384 + 81920, 0), (1_400_000, 1)):
+        sockets = tuple(replace(sample, notsent_bytes=unsent) for sample in world.layers.sockets)
+        told = replace(world, layers=replace(world.layers, sockets=sockets)).told()
+        assert len(told) == lines
+    assert told == ["bytes unsent in the front's kernel: at most 98304 bytes with LOWAT=16384, but 1400000 bytes"]
+
+
+def test_an_origin_whose_times_run_backwards() -> None:
+    """An answer was there before the request."""
+    world = honest()
+    *others, script = world.evidence.requests
+    early = replace(script, received_ns=(script.available_ns or 0) + MS)
+    told = replace(world, evidence=replace(world.evidence, requests=(*others, early))).told()
+    assert told[0] == "times of the origin for /script.js: forwards, but a step of -1.000 ms"

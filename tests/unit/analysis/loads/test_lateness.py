@@ -1,0 +1,147 @@
+"""What a machine with a real clock added to first bytes: what is counted, and what makes a run invalid."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.loads.lateness import FIRST, Late, lateness
+from analysis.loads.metrics import SCRIPT, measured_load
+from analysis.records.journals import QueueSample
+from analysis.records.runs import Evidence, Layers, load_evidence, load_layers
+from client.journal import Journal
+from experiments.errors import InvalidRun
+from experiments.execution.conclusion import Ending
+from experiments.execution.lateness import check_lateness, observed_lateness
+from experiments.execution.local import Local
+from experiments.results.run_folder import RunFolder
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import as_document
+from experiments.sweep.sweep import Hearing, run_sweep
+from netem.calibration import REAL
+from tests.unit.sweeping import CopyingFabric, sweep_of
+
+MS = 10**6
+MADE = Path(__file__).parents[3] / "golden" / "format-2" / "control.1"
+"""A run in the guest, where nothing takes time."""
+
+SCENARIO = as_document(scenario_from({}))
+
+
+def found(evidence: Evidence, layers: Layers, **changes: Any) -> dict[str, Late]:
+    """Of the measured load."""
+    return lateness(measured_load(evidence), evidence, layers, SCENARIO | changes)
+
+
+def asked_sooner(evidence: Evidence, sooner_ns: int) -> Evidence:
+    """As if everything but the request of the page had come so much later."""
+    events = tuple(
+        replace(event, t_ns=event.t_ns - sooner_ns) if event.kind == "load-started" else event
+        for event in evidence.events
+    )
+    return replace(evidence, events=events)
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[Evidence, Layers]:
+    """What was written down in the guest."""
+    return load_evidence(MADE), load_layers(MADE)
+
+
+def test_nothing_is_late_in_the_guest(made: tuple[Evidence, Layers]) -> None:
+    """The link explains all; a first load's headers are not packed as tightly as they could be."""
+    late = found(*made)
+    assert set(late) == {FIRST, SCRIPT}
+    assert all(-10 * MS < each.late_ns < MS for each in late.values())
+
+
+def test_whoever_was_late_it_is_seen(made: tuple[Evidence, Layers]) -> None:
+    """By so much as it came later."""
+    evidence, layers = made
+    late, here = found(asked_sooner(evidence, 90 * MS), layers), found(evidence, layers)
+    assert {name: late[name].late_ns - here[name].late_ns for name in here} == {FIRST: 90 * MS, SCRIPT: 90 * MS}
+
+
+def test_what_the_link_does_is_not_lateness(made: tuple[Evidence, Layers]) -> None:
+    """A lost page may be seconds late; a delay that varies is late by as much; what is queued before goes first."""
+    evidence, layers = made
+    assert found(evidence, layers, loss=0.01) == {}
+    here, jittery = found(evidence, layers), found(evidence, layers, jitter_ns=20 * MS)
+    assert here[SCRIPT].late_ns - jittery[SCRIPT].late_ns == 2 * 20 * MS
+    assert here[FIRST].late_ns - jittery[FIRST].late_ns == 4 * 20 * MS
+    left = QueueSample(
+        t_ns=measured_load(evidence).started_ns + MS,
+        direction="down",
+        packets=1,
+        bytes=1280,
+        delay_line_packets=0,
+        dropped=0,
+    )
+    behind = found(evidence, replace(layers, queue=(left,)))
+    assert here[SCRIPT].late_ns - behind[SCRIPT].late_ns == 10 * MS
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "late_ms", "waited_ms", "line"),
+    [
+        (760, 30, 0.3, None),
+        (50, 19, 0.3, None),
+        (1080, 80, 0.3, r"^how late the first packet .* at most 50\.0 ms, observed 80\.0 ms; use a quieter machine"),
+        (50, 41, None, r"^how late the first packet .* at most 40\.0 ms, observed 41\.0 ms; use a quieter machine"),
+        (760, 0, 20.1, r"^how long packets lay in the kernel .* at most 20\.0 ms, observed 20\.1 ms; use a quieter"),
+    ],
+)
+def test_what_is_too_late(first_ms: int, late_ms: int, waited_ms: float | None, line: str | None) -> None:
+    """More than two round trips may be off, and a larger part of the time than a rate may be."""
+    waited_ns = None if waited_ms is None else round(waited_ms * MS)
+    seen = {FIRST: {"late_ns": late_ms * MS, "first_byte_ns": first_ms * MS}, "waited_p50_ns": waited_ns}
+    if line is None:
+        check_lateness(seen, REAL)
+    else:
+        with pytest.raises(InvalidRun, match=line):
+            check_lateness(seen, REAL)
+
+
+def test_a_browser_and_a_probe_take_their_own_time(made: tuple[Evidence, Layers]) -> None:
+    """Nothing is said about them."""
+    for knobs in ({"CLIENT": "chromium"}, {"PLAN": "probe", "RELOADS": "0", "SIZE": "2M"}):
+        assert observed_lateness(RunFolder(MADE), *made, scenario_from(knobs)) is None
+    assert set(observed_lateness(RunFolder(MADE), *made, scenario_from({})) or ()) == {FIRST, SCRIPT, "waited_p50_ns"}
+
+
+@pytest.mark.parametrize("virtual", [False, True])
+def test_a_run_on_a_starved_machine_is_invalid(tmp_path: Path, *, virtual: bool) -> None:
+    """With one line and no verdict; punctual runs beside it stay ok. In the guest a clock is off."""
+    fabric = CopyingFabric(virtual_clock=virtual)
+    started = r"s/\"t_ns\": [0-9]*, \"kind\": \"load-started\"/\"t_ns\": 5534710016, \"kind\": \"load-started\"/"
+    fabric.troubles = {"lowat-4096": f'{fabric.copying()} && sed -i "{started}" client/events.jsonl'}
+    sweep = sweep_of({"LOWAT": ("none", "4096")}, results=tmp_path, fabric=fabric)
+    heard: dict[str, Ending] = {}
+    hearing = Hearing(
+        step=lambda _: None, opened=lambda _: None, ended=lambda run, ending, _: heard.update({run.name: ending})
+    )
+    folder = run_sweep(sweep, Local(sweep.manner, 1), hearing)
+    document = json.loads((folder / "lowat-4096.1" / "run.json").read_text())
+    assert heard.pop("lowat-4096.1").status == document["status"] == "invalid"
+    assert {ending.status for ending in heard.values()} == {"ok"}
+    assert ("lateness" in document["observed"]) is not virtual
+    assert document["verdict"] is None
+    if virtual:
+        assert document["reason"].startswith("times of the client's events: asked for forwards")
+    else:
+        assert document["reason"].startswith("how late the first packet of a resource came: asked for at most ")
+        assert document["reason"].endswith("; use a quieter machine, or FABRIC=virtual")
+
+
+def test_reads_are_those_of_the_last_load(tmp_path: Path) -> None:
+    """Their median; a read without a stamp says nothing."""
+    with Journal.writing(tmp_path) as journal:
+        for waited_ns in ([9 * MS] * 5, [400, None, 100, 300 * MS]):
+            journal.begin_load()
+            for each in waited_ns:
+                journal.waited(each)
+        journal.conclude(tmp_path)
+    said = json.loads((tmp_path / "socket.json").read_text())
+    assert (said["reads"], said["waited_p50_ns"]) == (3, 400)

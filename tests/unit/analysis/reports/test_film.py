@@ -1,0 +1,157 @@
+"""Where the bytes were at a look, and the film of a load, which holds what was recorded and nothing else."""
+
+from bisect import bisect_right
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from analysis.loads.metrics import measured_load
+from analysis.loads.stream import Payload
+from analysis.loads.whereabouts import whereabouts
+from analysis.records.journals import Arrival, QueueSample, SocketSample
+from analysis.records.packets import unframed
+from analysis.records.runs import Evidence, Layers, Run, load_experiment
+from analysis.reports.film import Film, NoFilm, film, film_of
+
+_GOLDEN = Path(__file__).parents[3] / "golden"
+_MS = 10**6
+_MSS = 1448
+
+LOOK = SocketSample(
+    t_ns=100,
+    notsent_bytes=30_000,
+    unacked_segments=20,
+    cwnd_segments=30,
+    mss_bytes=_MSS,
+    rtt_us=300_000,
+    delivery_rate_bytes_s=128_000,
+    bytes_sent=52_000,
+    bytes_retrans=2_000,
+    bytes_acked=10_000,
+    sndbuf_bytes=4 * 2**20,
+)
+
+
+def _link(queue: int, line: int) -> QueueSample:
+    return QueueSample(
+        t_ns=50, direction="to-client", packets=1, bytes=queue, delay_line_packets=1, dropped=0, delay_line_bytes=line
+    )
+
+
+def _layers(*, queue: int = 4542, line: int = 7570, arrived: int = 20_000) -> Layers:
+    return Layers(sockets=(LOOK,), queue=(_link(queue, line),), arrivals=(Arrival(t_ns=100, tcp_bytes=arrived),))
+
+
+@pytest.mark.parametrize(("queue_first", "near"), [(False, 7570), (True, 4542)])
+def test_positions_follow_each_other(near: int, *, queue_first: bool) -> None:
+    """What was sent again counts once; frames' headers do not count; the nearer stage is the link's first."""
+    seen = whereabouts(LOOK, _layers(), queue_first=queue_first)
+    assert (seen.handed_bytes, seen.sent_bytes, seen.arrived_bytes) == (80_000, 50_000, 20_000)
+    assert seen.near_from_bytes == 50_000 - round(unframed(near, _MSS))
+    assert seen.far_from_bytes == 50_000 - round(unframed(7570, _MSS)) - round(unframed(4542, _MSS))
+    assert near > unframed(near, _MSS) > 0.9 * near
+
+
+def test_what_has_arrived_is_not_on_the_link() -> None:
+    """Nor can more have arrived than was sent: looks at the link and at the client are not of one instant."""
+    seen = whereabouts(LOOK, _layers(arrived=49_000), queue_first=False)
+    assert (seen.far_from_bytes, seen.near_from_bytes) == (49_000, 49_000)
+    assert whereabouts(LOOK, _layers(arrived=60_000), queue_first=False).arrived_bytes == 50_000
+
+
+def test_a_link_that_nobody_looked_at_holds_nothing() -> None:
+    """Then all that was sent and has not arrived counts as neither here nor there; acknowledged counts as arrived."""
+    seen = whereabouts(LOOK, Layers(sockets=(LOOK,), queue=(), arrivals=()), queue_first=False)
+    assert (seen.arrived_bytes, seen.far_from_bytes, seen.near_from_bytes) == (10_000, 50_000, 50_000)
+
+
+@pytest.fixture(scope="module", params=["control", "lowat-16384"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """A recorded one."""
+    return next(run for run in load_experiment(_GOLDEN / "format-2").runs if run.arm == request.param)
+
+
+@pytest.fixture(scope="module")
+def made(run: Run) -> Film:
+    """Its film."""
+    return film_of(run)
+
+
+def _recorded(run: Run) -> tuple[Evidence, Layers]:
+    layers = run.layers()
+    assert layers
+    return run.evidence(), layers
+
+
+def test_times_are_those_of_the_run(run: Run, made: Film) -> None:
+    """To the microsecond, from the page's request."""
+    written = run.document["loads"][-1]
+    assert made.load == written["load"]
+    for name in ("image", "script"):
+        (asked,) = (each for each in made.resources if each.resource == name)
+        assert asked.first_byte_ms == pytest.approx(written[name]["first_byte_ms"], abs=0.0011)
+        assert asked.last_byte_ms == pytest.approx(written[name]["last_byte_ms"], abs=0.0011)
+        assert asked.last_byte_ms <= made.duration_ms
+        if name == "script":
+            assert asked.available_ms == pytest.approx(written["script_available_ms"], abs=0.0011)
+            assert asked.received_ms
+            assert asked.available_ms
+            assert asked.sent_ms <= asked.received_ms <= asked.available_ms
+    assert [each.resource for each in made.resources] == ["page", "image", "script"]
+    assert made.resources[0].sent_ms == 0
+
+
+def test_it_says_what_each_look_found(run: Run, made: Film) -> None:
+    """As `whereabouts` tells of it, counted from what had arrived when the load began; only what changed is kept."""
+    evidence, layers = _recorded(run)
+    load = measured_load(evidence)
+    looks = [each for each in layers.sockets if load.started_ns <= each.t_ns <= load.finished_ns]
+    assert len(looks) > len(made.looks.t_ms) > 20
+    base = max((each.tcp_bytes for each in layers.arrivals if each.t_ns < load.started_ns), default=0)
+    columns = (made.looks.handed, made.looks.sent, made.looks.near_from, made.looks.far_from)
+    assert all(one != other for one, other in pairwise(zip(*columns, strict=True)))
+    for look in looks:
+        seen = whereabouts(look, layers, queue_first=False)
+        number = bisect_right(made.looks.t_ms, (look.t_ns - load.started_ns) / _MS) - 1
+        assert made.looks.handed[number] == seen.handed_bytes - base
+        assert made.looks.sent[number] == seen.sent_bytes - base
+        assert made.looks.near_from[number] == seen.near_from_bytes - base
+        assert made.looks.far_from[number] == seen.far_from_bytes - base
+
+
+def test_the_tape_has_all_payload(run: Run, made: Film) -> None:
+    """In the order of the stream, as much before any record's end as the stream's own account has."""
+    evidence, layers = _recorded(run)
+    load = measured_load(evidence)
+    base = max((each.tcp_bytes for each in layers.arrivals if each.t_ns < load.started_ns), default=0)
+    assert list(made.tape.end) == sorted(set(made.tape.end))
+    for name, sizes in (("image", made.tape.image), ("script", made.tape.script)):
+        (asked,) = (each for each in made.resources if each.resource == name)
+        assert sum(sizes) == asked.size_bytes > 0
+        payload = Payload(evidence.events, load.number, name)
+        so_far = 0
+        for end, size in zip(made.tape.end, sizes, strict=True):
+            so_far += size
+            assert payload.before(end + base) == so_far
+    assert made.arrivals.end[-1] >= made.tape.end[-1]
+
+
+def test_a_run_of_the_first_format_has_none() -> None:
+    """It did not look at what stood between front and client."""
+    (run, *_) = load_experiment(_GOLDEN / "format-1").runs
+    with pytest.raises(NoFilm, match="of a format without"):
+        film_of(run)
+
+
+def test_what_is_missing_is_told(run: Run) -> None:
+    """Instead of a film with holes."""
+    evidence, layers = _recorded(run)
+    with pytest.raises(NoFilm, match="looked at 0 times"):
+        film(evidence, replace(layers, sockets=()), queue_first=False)
+    with pytest.raises(NoFilm, match="what arrived at the client"):
+        film(evidence, replace(layers, arrivals=()), queue_first=False)
+    nowhere = replace(evidence, events=tuple(replace(event, tcp_bytes=None) for event in evidence.events))
+    with pytest.raises(NoFilm, match="where in the stream"):
+        film(nowhere, layers, queue_first=False)

@@ -1,0 +1,309 @@
+"""A browser's net log made into a client's events: a real one, of two small page loads, cut down to what is read."""
+
+import base64
+import copy
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.chromium.account import Account, account
+from client.chromium.browser import Shown, arguments
+from client.chromium.netlog import NetlogError, keep, netlog_from, read
+from client.chromium.record import document
+from client.chromium.tls13 import (
+    APPLICATION_DATA,
+    Direction,
+    Secrets,
+    Unreadable,
+    client_random,
+    read_secrets,
+)
+from client.events import Event, Kind
+from client.http2.frames import priority_update
+from client.plan import Plan, read_plan
+from proxy.certificates import issue
+
+_FOLDER = Path(__file__).parent / "recorded"
+_SIZE = 4096
+_PAGE_SIZE = 558
+_STREAM_WINDOW = 6_291_456
+
+Log = dict[str, Any]
+
+
+@pytest.fixture
+def log() -> Log:
+    """The document, to be changed at will."""
+    return copy.deepcopy(_LOG)
+
+
+_LOG: Log = json.loads((_FOLDER / "netlog.json").read_text())
+
+
+@pytest.fixture
+def plan() -> Plan:
+    """What was asked for: two loads."""
+    return read_plan(_FOLDER / "plan.json")
+
+
+@pytest.fixture
+def secrets() -> Secrets:
+    """Of all its connections."""
+    return read_secrets(_FOLDER / "keys.log")
+
+
+@pytest.fixture
+def made(log: Log, secrets: Secrets, plan: Plan) -> Account:
+    """The account of all of it."""
+    return account(netlog_from(log), secrets, plan)
+
+
+def _of(made: Account, kind: Kind, load: int | None = None) -> list[Event]:
+    return [event for event in made.events if event.kind is kind and load in (None, event.load)]
+
+
+def test_loads_are_those_of_a_client(made: Account) -> None:
+    """Each begins with the request of the page and ends with the last stream; all payload is there, and no padding."""
+    assert made.trouble is None
+    assert made.events[0].kind is Kind.CONNECTED
+    assert made.events[1].kind is Kind.SECURED
+    assert [event.load for event in _of(made, Kind.LOAD_FINISHED)] == [1, 2]
+    for load in (1, 2):
+        sizes: dict[str | None, int] = {}
+        for event in _of(made, Kind.DATA, load):
+            sizes[event.resource] = sizes.get(event.resource, 0) + (event.size_bytes or 0)
+        assert sizes == {"page": _PAGE_SIZE, "image": _SIZE, "script": _SIZE}
+        assert next(event.resource for event in _of(made, Kind.ENDED, load)) == "page"
+        assert {event.detail for event in _of(made, Kind.HEADERS, load)} == {"200"}
+
+
+def test_what_came_has_its_place_in_the_stream(made: Account) -> None:
+    """Ends of TLS records, as the lab's own client has them: they grow, and the last is all that the socket had."""
+    places = [event.tcp_bytes for event in made.events if event.kind in (Kind.HEADERS, Kind.DATA, Kind.DATA_HEADER)]
+    assert all(earlier <= later for earlier, later in pairwise(place or 0 for place in places))
+    (carrying,) = (each for each in made.connections if each.requests)
+    assert places[-1] == made.arrivals[-1][1] == carrying.received_bytes
+    assert all((event.record_ns or 0) <= event.t_ns for event in _of(made, Kind.DATA))
+    assert all(earlier.t_ns <= later.t_ns for earlier, later in pairwise(made.events))
+
+
+def test_priorities_are_told_with_the_requests(made: Account) -> None:
+    """RFC 7540's and RFC 9218's, and the frame that moves the script when the parser has come to it."""
+    asked = {event.resource: event.detail for event in _of(made, Kind.REQUEST_SENT, 1)}
+    assert asked == {
+        "page": "weight=256 exclusive; priority: u=0, i",
+        "image": "weight=183 exclusive; priority: u=2, i",
+        "script": "weight=183 exclusive on image; priority: u=2",
+    }
+    assert [(event.resource, event.detail) for event in _of(made, Kind.PRIORITY_SENT, 1)] == [
+        ("script", "weight=220 exclusive")
+    ]
+    assert made.frames_sent["PRIORITY"] == len(_of(made, Kind.PRIORITY_SENT))
+    assert made.frames_sent["PRIORITY_UPDATE"] == 0
+
+
+def test_the_record_says_what_was_asked(made: Account, plan: Plan, log: Log) -> None:
+    """By the tree the script is first; by the header field neither."""
+    netlog = netlog_from(log)
+    found = document(plan, netlog, made, [])
+    assert found["asked_first"] == [
+        {"load": load, "first": "script", "by_rfc7540": "script", "by_rfc9218": None} for load in (1, 2)
+    ]
+    assert [each["requests"] for each in found["connections"]] == [6, 0][: len(found["connections"])]
+    assert any(f"value:{_STREAM_WINDOW}" in setting for setting in found["settings"])
+    assert found["stream_window_bytes"] == _STREAM_WINDOW
+    assert document(plan, netlog, replace(made, settings=[]), [])["stream_window_bytes"] == 65_535
+    assert found["no_rfc7540_priorities"] is False
+    script = next(each for each in found["requests"] if each["resource"] == "script")
+    assert (script["weight"], script["depends_on"], script["field"]) == (183, "image", "u=2")
+    assert [(later["weight"], later["depends_on"]) for later in script["later"]] == [(220, None)]
+    json.dumps(found)
+
+
+def _entries(log: Log, kind: str) -> list[dict[str, Any]]:
+    number = log["constants"]["logEventTypes"][kind]
+    return [event for event in log["events"] if event["type"] == number]
+
+
+def test_what_is_said_in_one_millisecond_keeps_its_order(log: Log, secrets: Secrets, plan: Plan) -> None:
+    """The script is raised, then the image above it: of all the image is first, though the times do not tell."""
+    raised = _entries(log, "HTTP2_STREAM_SEND_PRIORITY")[-1]
+    image = _entries(log, "HTTP2_SESSION_SEND_HEADERS")[-2]["params"]["stream_id"]
+    above = copy.deepcopy(raised)
+    above["params"] |= {"stream_id": image, "parent_stream_id": 0, "exclusive": True}
+    log["events"].insert(log["events"].index(raised) + 1, above)
+    for event in log["events"]:
+        event["time"] = raised["time"]
+    found = account(netlog_from(log), secrets, plan).asked(2)
+    assert found is not None
+    assert found.first == image
+
+
+def test_the_command_line_is_told_without_paths_and_passwords(log: Log, plan: Plan, made: Account) -> None:
+    """Values may hold blanks; what names this machine's folders, or somebody, stands nowhere."""
+    log["constants"]["clientInfo"]["command_line"] = (
+        "/usr/lib/chromium/chromium --headless --rules=MAP a 198.18.1.2:443, MAP * ~NOTFOUND --log=/home/me/netlog.json"
+        " --proxy-server=me:secret@198.18.0.9 --flag-switches-begin"
+    )
+    netlog = netlog_from(log)
+    told = ("--headless", "--rules=MAP a 198.18.1.2:443, MAP * ~NOTFOUND", "--log=...", "--proxy-server=...")
+    assert document(plan, netlog, made, [])["switches"] == (*told, "--flag-switches-begin")
+
+
+def _another_status(log: Log) -> None:
+    last = _entries(log, "HTTP2_SESSION_RECV_HEADERS")[-1]
+    last["params"]["headers"] = [":status: 502"]
+
+
+def _no_end(log: Log) -> None:
+    log["events"].remove(_entries(log, "SOCKET_BYTES_RECEIVED")[-1])
+
+
+def _no_request(log: Log) -> None:
+    for event in _entries(log, "HTTP2_SESSION_SEND_HEADERS"):
+        log["events"].remove(event)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_another_status, "load 2 of 2: the front answered script with status 502"),
+        (_no_end, "load 2 of 2: it is not complete; unfinished: script"),
+        (_no_request, "the browser asked for no page over HTTP/2 (ALPN: h2"),
+    ],
+)
+def test_a_load_that_came_to_nothing_is_told(
+    log: Log, secrets: Secrets, plan: Plan, spoil: Callable[[Log], None], words: str
+) -> None:
+    """With what was left of it; the events up to then are kept."""
+    spoil(log)
+    made = account(netlog_from(log), secrets, plan)
+    assert str(made.trouble).startswith(words)
+
+
+def test_a_load_that_was_not_made_is_told(log: Log, secrets: Secrets, plan: Plan) -> None:
+    """The net log has two, and three were asked for."""
+    assert (
+        str(account(netlog_from(log), secrets, replace(plan, loads=3)).trouble) == "load 2 of 3: it was not asked for"
+    )
+
+
+def test_without_its_secrets_a_connection_cannot_be_read(log: Log, plan: Plan) -> None:
+    """It says which is missing."""
+    with pytest.raises(Unreadable, match="no SERVER_HANDSHAKE_TRAFFIC_SECRET"):
+        account(netlog_from(log), {}, plan)
+
+
+def test_an_older_tls_cannot_be_read(log: Log, secrets: Secrets, plan: Plan) -> None:
+    """By its cipher suite."""
+    for event in _entries(log, "SSL_CONNECT"):
+        event.get("params", {}).update(cipher_suite=0xC02F)
+    with pytest.raises(Unreadable, match="cipher suite 0xc02f"):
+        account(netlog_from(log), secrets, plan)
+
+
+def test_wrong_secrets_are_noticed(log: Log, secrets: Secrets, plan: Plan) -> None:
+    """Authenticated encryption does not open with another key."""
+    wrong = {name: bytes(len(secret)) for name, secret in secrets.items()}
+    with pytest.raises(Unreadable, match="not of the keys"):
+        account(netlog_from(log), wrong, plan)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lacking"), [("SOCKET_BYTES_RECEIVED", "bytes"), ("HTTP2_SESSION_SEND_HEADERS", "weight")]
+)
+def test_a_log_that_lacks_something_is_refused(log: Log, secrets: Secrets, plan: Plan, kind: str, lacking: str) -> None:
+    """Another version's may; what it is stands in the reason."""
+    del _entries(log, kind)[0]["params"][lacking]
+    with pytest.raises(NetlogError, match=f"not a net log as this reads it: KeyError\\('{lacking}'\\)"):
+        account(netlog_from(log), secrets, plan)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"constants": {}, "events": []}'])
+def test_what_is_no_net_log_is_refused(tmp_path: Path, text: str) -> None:
+    """A browser that was killed leaves half of one."""
+    file = tmp_path / "netlog.json"
+    file.write_text(text)
+    with pytest.raises(NetlogError):
+        read(file)
+    with pytest.raises(NetlogError, match="there is no net log"):
+        read(tmp_path / "missing.json")
+
+
+def test_it_is_kept_without_the_bytes(log: Log, tmp_path: Path) -> None:
+    """Compressed, and without paths; all else is as it was."""
+    file = tmp_path / "netlog.json.gz"
+    events = len(log["events"])
+    log["constants"]["clientInfo"]["command_line"] = "/usr/bin/chromium --log=/home/me/netlog.json --headless"
+    keep(log, file)
+    kept = json.loads(gzip.decompress(file.read_bytes()))
+    assert len(kept["events"]) == events
+    assert kept["constants"]["clientInfo"]["command_line"] == "--log=... --headless"
+    assert not any("bytes" in event.get("params", {}) for event in kept["events"])
+    assert any("byte_count" in event.get("params", {}) for event in kept["events"])
+
+
+def test_only_the_front_is_resolved_and_trusted(plan: Plan, tmp_path: Path) -> None:
+    """Its name alone, by the key of its certificate; and no proxy of the user's is asked."""
+    words = arguments(plan, issue(tmp_path, plan.server_name, seed=1).chain, tmp_path)
+    assert "--host-resolver-rules=MAP maps.test 198.18.1.2:443, MAP * ~NOTFOUND" in words
+    (trusted,) = (word for word in words if "spki" in word)
+    assert len(trusted.partition("=")[2]) == 44
+    assert "--no-proxy-server" in words
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, None),
+        ({"image_width": 0}, "load 1: the page did not render the picture"),
+        ({"image_complete": False}, "load 1: the page did not render the picture"),
+        ({"script_output": "waiting for the script"}, "load 1: the script did not run"),
+    ],
+)
+def test_what_a_page_must_show(changed: dict[str, Any], words: str | None) -> None:
+    """The picture and the script's doing."""
+    shown = Shown(
+        load=1,
+        image_complete=True,
+        image_width=8,
+        image_height=8,
+        image_painted_ms=None,
+        script_output="the script ran 1.00 s after the page was asked for",
+    )
+    assert replace(shown, **changed).trouble == words
+
+
+def _encrypted(log: Log, secrets: Secrets, plaintext: bytes) -> bytes:
+    """The record that the browser would have sent next."""
+    sent = b"".join(base64.b64decode(event["params"]["bytes"]) for event in _entries(log, "SOCKET_BYTES_SENT")[:-2])
+    direction = Direction(secrets, "CLIENT", client_random(sent), 0x1301)
+    list(direction.feed(sent, 0))
+    (key,) = direction._keys
+    inner = plaintext + bytes([APPLICATION_DATA])
+    header = bytes([APPLICATION_DATA, 3, 3]) + (len(inner) + 16).to_bytes(2)
+    nonce = (key._iv ^ key._opened).to_bytes(12)
+    return header + key._cipher.encrypt(nonce, inner, header)
+
+
+def test_a_priority_update_is_read_from_what_was_sent(log: Log, secrets: Secrets, plan: Plan) -> None:
+    """The net log itself does not tell it; it is a saying as the others are."""
+    last = _entries(log, "HTTP2_SESSION_SEND_HEADERS")[-1]["params"]["stream_id"]
+    *earlier, one, other = _entries(log, "SOCKET_BYTES_SENT")
+    record = _encrypted(log, secrets, priority_update(last, "u=1"))
+    one["params"] = {"byte_count": len(record), "bytes": base64.b64encode(record).decode()}
+    log["events"].remove(other)
+    assert earlier
+    made = account(netlog_from(log), secrets, plan)
+    assert made.frames_sent["PRIORITY_UPDATE"] == 1
+    assert "u=1" in [saying.field for saying in made.sayings if saying.stream_id == last]
+    found = made.asked(2)
+    assert found is not None
+    assert found.by_field == last
+    assert (last, "priority: u=1") in [(event.stream_id, event.detail) for event in _of(made, Kind.PRIORITY_SENT)]

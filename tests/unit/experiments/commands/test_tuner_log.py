@@ -1,0 +1,64 @@
+"""What `priolab tune` says of connections: a line for each change that lasts."""
+
+from dataclasses import replace
+
+import pytest
+
+from experiments.commands.tuner_log import Lines
+from proxy.tuner.journal import Decision, refused
+from tests.unit.proxy.tuner.test_journal import DECISION
+
+_S = 10**9
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """What was said."""
+    return []
+
+
+@pytest.fixture
+def lines(said: list[str]) -> Lines:
+    """That say it."""
+    return Lines(said.append)
+
+
+def _change(t_ns: int, old_bytes: int, new_bytes: int) -> Decision:
+    return replace(DECISION, t_ns=t_ns, old_bytes=old_bytes, new_bytes=new_bytes)
+
+
+def _changes(said: list[str]) -> list[str]:
+    return [line.split(": ")[1].split(" bytes")[0] for line in said]
+
+
+def test_a_change_at_once_and_the_rest_as_one(lines: Lines, said: list[str]) -> None:
+    """What follows within a second is said at its end, from the first value to the last."""
+    lines.note(_change(0, 0, 10_000))
+    lines.note(_change(1, 10_000, 20_000))
+    lines.note(_change(2, 20_000, 40_000))
+    assert lines.look(3) == _S
+    assert _changes(said) == ["unset -> 10000"]
+    assert lines.look(_S) == 2 * _S
+    assert _changes(said) == ["unset -> 10000", "10000 -> 40000"]
+    lines.note(_change(_S + 1, 40_000, 80_000))
+    lines.look(2 * _S)
+    assert _changes(said)[2:] == ["40000 -> 80000"]
+
+
+def test_a_change_that_is_undone(lines: Lines, said: list[str]) -> None:
+    """It is none; and after a second without changes the next is said at once."""
+    lines.note(_change(0, 0, 67_108_864))
+    lines.note(_change(1, 67_108_864, 393_216))
+    lines.note(_change(2, 393_216, 67_108_864))
+    lines.look(_S)
+    assert _changes(said) == ["unset -> 67108864"]
+    lines.note(_change(_S + 1, 67_108_864, 393_216))
+    assert _changes(said)[1:] == ["67108864 -> 393216"]
+
+
+def test_each_connection_by_itself(lines: Lines, said: list[str]) -> None:
+    """Of another one the first change is said at once, too; what was refused always is."""
+    lines.note(_change(0, 0, 10_000))
+    lines.note(replace(_change(1, 0, 20_000), peer_port=1))
+    lines.note(replace(_change(2, 10_000, 30_000), outcome=refused("x")))
+    assert _changes(said) == ["unset -> 10000", "unset -> 20000", "10000 -> 30000"]

@@ -1,0 +1,322 @@
+"""What a set-up decides to do, for many kinds of machine."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.host.machine import Distribution, Machine, Rights
+from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of
+from experiments.host.setup_plan import Plan, Trial, decide
+from experiments.host.setup_request import Part, asked_by
+from proxy.server import catalogue
+
+ROOT = Path(__file__).resolve().parents[4]
+BOOKWORM = Distribution(name="Debian GNU/Linux 12 (bookworm)", families=("debian",))
+TRIXIE = Distribution(name="Debian GNU/Linux 13 (trixie)", families=("debian",))
+SID = Distribution(name="Debian GNU/Linux forky/sid", families=("debian",))
+UBUNTU = Distribution(name="Ubuntu 24.04.3 LTS", families=("ubuntu", "debian"))
+ARCH = Distribution(name="Arch Linux", families=("arch",))
+DEBIAN = Machine(distribution=BOOKWORM, has_apt=True, rights=Rights.ROOT)
+WITHOUT_H2O = {"h2o": False}
+BUILDING = {*KERNEL_PROGRAMS.values(), *KERNEL_FILES.values()}
+
+
+def _plan(
+    *words: str,
+    part: Part = Part.EVERYTHING,
+    machine: Machine = DEBIAN,
+    obtainable: Mapping[str, bool] | None = None,
+    kernel_built: bool = True,
+    there: set[str] = frozenset(),  # type: ignore[assignment]
+) -> Plan:
+    """On a bare machine, but for these packages."""
+    asked = asked_by(part, words, ROOT)
+    built = kernel_built or not (asked.in_guests or part is Part.ENVIRONMENT)
+    wants = wants_of(asked, catalogue(), kernel_built=built, families=machine.distribution.families)
+    lacking = [want for want in wants if not set(want.packages) <= there]
+    return decide(asked, machine, lacking, obtainable or {}, builds_kernel=asked.in_guests and not kernel_built)
+
+
+def _trials(plan: Plan) -> dict[str, str]:
+    return {package: trial.without for trial in plan.trials for package in trial.packages}
+
+
+def test_the_base_set() -> None:
+    """nginx, Node and what makes links; nothing else is asked of a machine by an experiment."""
+    plan = _plan()
+    assert plan.install == ("nginx", "nodejs", "iproute2", "ethtool")
+    assert plan.trials == (
+        Trial(
+            packages=("gcc-bpf", "libbpf-dev"), without="LOWAT=auto works from beside the front and not in the kernel"
+        ),
+    )
+    assert plan.services == ("nginx",)
+    assert (plan.notes, plan.refusals) == ((), ())
+
+
+@pytest.mark.parametrize("distribution", [BOOKWORM, TRIXIE, SID, UBUNTU])
+@pytest.mark.parametrize("words", [(), ("FABRIC=netns",), ("LOWAT=131072",), ("SERVER=nginx",)])
+def test_a_server_nobody_asked_for_stops_nobody(distribution: Distribution, words: tuple[str, ...]) -> None:
+    """That a distribution has no h2o is nothing to an experiment with nginx."""
+    plan = _plan(*words, machine=replace(DEBIAN, distribution=distribution), obtainable=WITHOUT_H2O)
+    assert plan.refusals == ()
+    assert plan.notes == ()
+    assert "h2o" not in plan.install
+
+
+@pytest.mark.parametrize("words", [("SERVER=h2o",), ("SERVER=nginx,h2o",), ("SCENARIO=h2o",), ("SWEEP=modem",)])
+def test_a_server_that_was_asked_for_and_is_not_to_be_had(words: tuple[str, ...]) -> None:
+    """One line says so, and what can be done; nothing is installed."""
+    plan = _plan(*words, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
+    (line,) = plan.refusals
+    assert line == (
+        "SERVER=h2o: Debian GNU/Linux 13 (trixie) has no package h2o: name another SERVER, FABRIC=compose has it in its"
+        " images, or put a h2o of your own in PATH"
+    )
+    assert (plan.install, plan.trials) == ((), ())
+
+
+def test_a_server_that_was_asked_for_and_is_to_be_had() -> None:
+    """It is needed, beside the base set."""
+    plan = _plan("SERVER=h2o", obtainable={"h2o": True, "nginx": True})
+    assert plan.install == ("h2o", "nginx", "nodejs", "iproute2", "ethtool")
+    assert plan.services == ("h2o", "nginx")
+
+
+@pytest.mark.parametrize("part", [Part.SERVERS, Part.DEMO, Part.TEST])
+def test_many_servers_are_wanted_and_none_is_needed(part: Part) -> None:
+    """Those that the distribution has are tried; of the others there is a note."""
+    plan = _plan(part=part, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
+    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without, there is no SERVER=h2o" in plan.notes
+    assert plan.refusals == ()
+    assert {"caddy", "haproxy", "apache2"} <= _trials(plan).keys()
+    assert not {"h2o", "caddy"} & set(plan.install)
+    assert "h2o" not in _trials(plan)
+
+
+def test_the_default_sweep_names_no_server() -> None:
+    """Those of its servers that cannot be had are a note; those that can are tried."""
+    plan = _plan("REPEAT=1", part=Part.SWEEP, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
+    assert plan.refusals == ()
+    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without, there is no SERVER=h2o" in plan.notes
+    assert "h2o" in _trials(_plan(part=Part.SWEEP))
+
+
+def test_a_part_of_the_matrix_needs_a_part() -> None:
+    """Where servers are named, these are needed and the others are not tried."""
+    plan = _plan("SERVER=haproxy", part=Part.SERVERS)
+    assert "haproxy" in plan.install
+    assert not {"h2o", "caddy"} & _trials(plan).keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "needs_kernel"),
+    [((), True), (("FABRIC=auto",), True), (("FABRIC=virtual",), True), (("FABRIC=netns",), False)],
+)
+def test_the_kernel_is_for_those_who_use_guests(words: tuple[str, ...], *, needs_kernel: bool) -> None:
+    """Nobody else is asked for what builds it."""
+    assert bool(BUILDING & set(_plan(*words, kernel_built=False).install)) is needs_kernel
+
+
+def test_a_kernel_that_is_there_needs_no_compiler() -> None:
+    """What builds it is asked for until it is built."""
+    assert not BUILDING & set(_plan().install)
+
+
+def test_containers_need_nothing_of_the_machine() -> None:
+    """Their programs are in images."""
+    plan = _plan("FABRIC=compose", "SERVER=h2o", "CAPTURE=yes", kernel_built=False, obtainable=WITHOUT_H2O)
+    assert plan == Plan()
+
+
+def test_checks_need_nothing_but_node() -> None:
+    """And can do without that."""
+    plan = _plan(part=Part.LINT, kernel_built=False)
+    assert (plan.install, _trials(plan)) == ((), {"nodejs": "the demo's page is not checked"})
+
+
+def test_looking_around_needs_nothing() -> None:
+    """What is missing, and how it is had, is told."""
+    plan = _plan("SERVER=h2o", part=Part.ENVIRONMENT, kernel_built=False)
+    assert (plan.install, plan.trials, plan.refusals) == ((), (), ())
+    missing, remedy, kernel = plan.notes
+    assert missing.startswith("not installed: h2o nginx nodejs")
+    assert missing.endswith("; FABRIC=compose needs none of them")
+    assert remedy.startswith("install them with: apt-get install --no-install-recommends h2o nginx nodejs")
+    assert kernel == "FABRIC=virtual needs the guest kernel, which `make kernel` builds"
+
+
+@pytest.mark.parametrize("part", [Part.ENVIRONMENT, Part.EVERYTHING])
+def test_the_environment_is_for_everybody(part: Part) -> None:
+    """Where it cannot be made, its package is installed whatever is asked for, or there is no going on."""
+    asked, lacking = asked_by(part, [], ROOT), [Want(packages=("python3-venv",), makes_environment=True)]
+    assert decide(asked, DEBIAN, lacking, {}, builds_kernel=False).install == ("python3-venv",)
+    nobody = replace(DEBIAN, rights=Rights.NONE)
+    refused = decide(asked, nobody, lacking, {}, builds_kernel=False)
+    assert refused.refusals[0] == "these packages are missing: python3-venv"
+
+
+def test_who_may_not_install_is_told_what_is_missing() -> None:
+    """In one line, the command in a second."""
+    plan = _plan("FABRIC=netns", machine=replace(DEBIAN, rights=Rights.NONE))
+    assert plan.refusals == (
+        "these packages are missing: nginx nodejs iproute2 ethtool",
+        "install them with: sudo apt-get install --no-install-recommends nginx nodejs iproute2 ethtool",
+    )
+
+
+def test_who_may_not_install_a_compiler_can_do_without_guests() -> None:
+    """With FABRIC=auto, that is; who asks for guests needs them."""
+    nobody = replace(DEBIAN, rights=Rights.NONE)
+    base = {"nginx", "nodejs", "iproute2", "ethtool"}
+    plan = _plan(machine=nobody, kernel_built=False, there=base)
+    assert plan.refusals[-1].endswith("only the guest kernel's; FABRIC=netns needs none of it")
+    assert plan.refusals[-1].startswith("gcc make flex bison bc xz-utils libc6-dev")
+    plan = _plan("FABRIC=virtual", machine=nobody, kernel_built=False, there=base)
+    assert len(plan.refusals) == 2
+
+
+def test_who_may_not_install_is_not_sent_for_what_is_not_there() -> None:
+    """The command that is told would fail."""
+    nobody = replace(DEBIAN, rights=Rights.NONE, distribution=TRIXIE)
+    plan = _plan("SERVER=h2o", machine=nobody, obtainable=WITHOUT_H2O)
+    assert plan.refusals[0].startswith("SERVER=h2o: Debian GNU/Linux 13 (trixie) has no package h2o")
+    assert not any("h2o" in line for line in plan.refusals[1:])
+
+
+def test_what_can_be_done_without_is_no_reason_to_stop() -> None:
+    """It is noted, with the command."""
+    there = {"nginx", "nodejs", "iproute2", "ethtool"}
+    plan = _plan(machine=replace(DEBIAN, rights=Rights.NONE), there=there)
+    assert (plan.refusals, plan.trials) == ((), ())
+    assert plan.notes == (
+        "not installed: gcc-bpf libbpf-dev; without, LOWAT=auto works from beside the front and not in the kernel",
+        "install them with: sudo apt-get install --no-install-recommends gcc-bpf libbpf-dev",
+    )
+
+
+def test_sudo_is_as_good_as_root() -> None:
+    """Where it asks for no password."""
+    assert _plan(machine=replace(DEBIAN, rights=Rights.SUDO)) == _plan()
+
+
+def test_an_unknown_distribution() -> None:
+    """There are only names to be told."""
+    plan = _plan(machine=Machine(distribution=ARCH, has_apt=False, rights=Rights.ROOT))
+    assert plan.refusals == (
+        "these packages are missing: nginx nodejs iproute2 ethtool",
+        "these are Debian's names; install them with this system's package manager",
+    )
+
+
+@pytest.mark.parametrize(("distribution", "wanted"), [(BOOKWORM, False), (UBUNTU, True)])
+def test_ubuntus_kernel_source_is_packed_another_way(distribution: Distribution, *, wanted: bool) -> None:
+    """linux-source-6.8.0.tar.bz2, where Debian has .tar.xz."""
+    plan = _plan(machine=replace(DEBIAN, distribution=distribution), kernel_built=False)
+    assert ("bzip2" in plan.install) is wanted
+
+
+def test_ubuntu_has_chromium_as_a_snap_only() -> None:
+    """Where the browser was asked for, that is the end; for the tests it is a note."""
+    machine = replace(DEBIAN, distribution=UBUNTU)
+    plan = _plan("CLIENT=chromium", machine=machine, obtainable={"chromium": False})
+    assert plan.refusals == ("Ubuntu 24.04.3 LTS has no package chromium; install chromium by other means",)
+    plan = _plan(part=Part.TEST, machine=machine, obtainable={"chromium": False})
+    assert plan.refusals == ()
+    assert "Ubuntu 24.04.3 LTS has no package chromium; without, there is no CLIENT=chromium" in plan.notes
+
+
+_FORBIDDEN = "the setting kernel.apparmor_restrict_unprivileged_userns=1 forbids it to ordinary users; run as root"
+
+
+@pytest.mark.parametrize(("words", "stops"), [(("FABRIC=netns",), True), ((), False), (("FABRIC=virtual",), False)])
+def test_ubuntu_forbids_namespaces_to_ordinary_users(words: tuple[str, ...], *, stops: bool) -> None:
+    """Who asks for them is told before anything is installed; guests need none."""
+    plan = _plan(*words, machine=replace(DEBIAN, rights=Rights.SUDO, no_namespaces=_FORBIDDEN))
+    assert plan.refusals == ((f"FABRIC=netns: {_FORBIDDEN}, or use FABRIC=virtual",) if stops else ())
+
+
+_TROUBLE = "the cache folder /home/me/.cache/priolab cannot be made: Read-only file system"
+
+
+@pytest.mark.parametrize(
+    ("part", "has_cache", "kernel_built", "stops"),
+    [
+        (Part.EVERYTHING, False, True, True),
+        (Part.EVERYTHING, True, False, True),
+        (Part.EVERYTHING, True, True, False),
+        (Part.ENVIRONMENT, False, False, False),
+        (Part.LINT, False, False, False),
+    ],
+)
+def test_a_cache_that_cannot_be_written(part: Part, *, has_cache: bool, kernel_built: bool, stops: bool) -> None:
+    """That is the end, before anything is installed, where something is to be put there."""
+    machine = replace(DEBIAN, has_cache=has_cache, cache_trouble=_TROUBLE)
+    plan = _plan(part=part, machine=machine, kernel_built=kernel_built)
+    lines = (f"{_TROUBLE}; set XDG_CACHE_HOME to a folder that can be written",)
+    assert plan.refusals == (lines if stops else ())
+    assert not (stops and plan.install)
+
+
+@pytest.mark.parametrize(
+    ("part", "words", "wanted"),
+    [
+        (Part.EVERYTHING, (), set()),
+        (Part.ENVIRONMENT, (), set()),
+        (Part.CAPTURE, (), {"tcpdump", "wireshark-common"}),
+        (Part.EVERYTHING, ("CAPTURE=yes",), {"tcpdump", "wireshark-common"}),
+        (Part.TEST, (), {"tcpdump", "wireshark-common", "tshark"}),
+    ],
+)
+def test_wireshark_is_for_those_who_want_it(part: Part, words: tuple[str, ...], wanted: set[str]) -> None:
+    """An ordinary set-up neither installs nor misses it."""
+    plan = _plan(*words, part=part)
+    assert {"tcpdump", "wireshark-common", "tshark"} & {*plan.install, *" ".join(plan.notes).split()} == wanted
+
+
+@pytest.mark.parametrize(
+    ("part", "words", "needed", "wanted"),
+    [
+        (Part.EVERYTHING, (), False, False),
+        (Part.CAPTURE, ("CLIENT=h2",), False, False),
+        (Part.EVERYTHING, ("CLIENT=chromium", "LOWAT=1"), True, True),
+        (Part.EVERYTHING, ("CLIENT=h2,chromium",), True, True),
+        (Part.CHROMIUM, (), True, True),
+        (Part.TEST, (), False, True),
+    ],
+)
+def test_a_browser_is_for_those_who_want_it(part: Part, words: tuple[str, ...], *, needed: bool, wanted: bool) -> None:
+    """An ordinary set-up neither installs nor misses it."""
+    plan = _plan(*words, part=part)
+    assert ("chromium" in plan.install) is needed
+    assert ("chromium" in {*plan.install, *_trials(plan)}) is wanted
+
+
+@pytest.mark.parametrize("name", sorted(name for name, server in catalogue().items() if not server.base))
+def test_a_server_is_for_those_who_want_it(name: str) -> None:
+    """Its packages are needed where it is named, and npm where it has packages of that."""
+    plan, server = _plan(f"SERVER={name}"), catalogue()[name]
+    assert set(server.packages) <= set(plan.install)
+    assert ("npm" in plan.install) is (server.npm is not None)
+    assert (server.program in plan.services) is (server.npm is None)
+
+
+def test_unknown_servers_are_left_to_the_lab() -> None:
+    """It says what there is."""
+    assert _plan("SERVER=no-such-server") == _plan()
+
+
+def test_an_experiment_goes_on_without_what_compiles_the_kernel() -> None:
+    """It is run in real time then, which is told. Who asks for guests needs it."""
+    nobody = replace(DEBIAN, rights=Rights.NONE)
+    base = {"nginx", "nodejs", "iproute2", "ethtool"}
+    plan = _plan(part=Part.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
+    assert plan.refusals == ()
+    assert any(
+        "gcc make flex bison bc xz-utils libc6-dev; without, experiments run in real time" in note
+        for note in plan.notes
+    )
+    plan = _plan("FABRIC=virtual", part=Part.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
+    assert plan.refusals[0] == "these packages are missing: gcc make flex bison bc xz-utils libc6-dev"
