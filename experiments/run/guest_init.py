@@ -1,15 +1,18 @@
 """The guest's first process: makes a few mounts, carries out runs, one after the other, switches the guest off.
 
-Runs inside the guest as `python -m experiments.run.guest_init LIST`, a file with a run folder per line. The root is the
-host's file system, read-only; the folder of the run at work is mounted, writable, on /mnt.
+Runs inside the guest as `python -P guest_init.py LIST`, a file with a run folder per line. The root is the host's file
+system, read-only; the folder of the run at work is mounted, writable, on /mnt.
 
 Rules:
 1. A run finds the same guest whether it is the first or the last: the same time of day, the same phase of the kernel's
    ticks, random numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty
    /run, and its folder under the same name. What it started ends with that process.
-2. OpenSSL takes addresses of its own for random numbers. They are settled before anything that differs from guest to
-   guest has a place in memory.
-3. Lines "@ begins NAME" and "@ ended NAME" frame what a run has to say.
+2. OpenSSL takes addresses of its own for random numbers. They are settled before anything else of the lab has a place
+   in memory: so this file imports the standard library alone, and is started by its path.
+3. Programs run in the order in which they were woken (SCHED_FIFO). The usual scheduler counts what each has used by a
+   clock that stands still, and asks at every entry into the kernel, page faults included: code that lies elsewhere in
+   memory would have other turns.
+4. Lines "@ begins NAME" and "@ ended NAME" frame what a run has to say.
 """
 
 import contextlib
@@ -24,8 +27,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.results.run_folder import PARTIAL, RunFolder
-
 if TYPE_CHECKING:
     from experiments.results.order import Order
 
@@ -34,6 +35,7 @@ _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
 _PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
 _TIMER_ABSTIME = 1
 _CONGESTION_CONTROLS = "reno cubic bbr"
+_PRIORITY = 1  # of SCHED_FIFO
 _SEED = Path("/sys/module/random/parameters/seed")
 _FOLDER = Path("/mnt")
 _DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
@@ -85,6 +87,12 @@ def _settle_openssl() -> None:
         connection.do_handshake()
 
 
+def _take_turns() -> None:
+    """Rule 3, for this process and all that come of it, however long one of them computes."""
+    Path("/proc/sys/kernel/sched_rt_runtime_us").write_text("-1")
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+
+
 def _prepare(orders: Sequence["Order"]) -> None:
     """Do and find out, once, what the first run would find undone and unknown, and the second would not."""
     from experiments.testbed.guest.rehearsal import keep_open, rehearse
@@ -115,6 +123,7 @@ def _in_a_child(do: Callable[[], None]) -> None:
 def _carry_out(path: Path, seed: int) -> None:
     """One run, in a process of its own."""
     from experiments.results.order import BEGINS, ENDED
+    from experiments.results.run_folder import PARTIAL, RunFolder
     from experiments.run.process import carry_out
 
     name = path.name.removesuffix(PARTIAL)
@@ -141,11 +150,13 @@ def main() -> None:
         _mount("sysfs", "/sys")
         _begin_anew(0)
         _settle_openssl()
+        _take_turns()
         paths = [Path(line) for line in Path(sys.argv[1]).read_text().splitlines()]
         # Namespaces made later may only choose what the first one allows.
         Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
         import experiments.run.process  # noqa: F401  once for all runs; pyroute2 wants /proc when it is imported
         from experiments.results.order import Order
+        from experiments.results.run_folder import RunFolder
 
         orders = [Order.read(RunFolder(path)) for path in paths]
         _prepare(orders)
