@@ -1,1 +1,21 @@
-"""The hub: scenarios, the fabrics that make places, the run of one arm, and the command line."""
+"""The hub: scenarios, testbeds, runs, experiments and sweeps, and the command line.
+
+FLOORS are its rooms, the lowest first. A room imports none above it; `lint-imports` checks that.
+"""
+
+FLOORS = (
+    ("errors",),
+    ("scenario",),
+    ("host",),
+    ("results",),
+    ("testbed",),
+    ("run",),
+    ("execution",),
+    ("commands",),
+    ("sweep", "demo"),
+    ("studies", "benches"),
+    ("cli",),
+    ("__main__",),
+)
+CONCLUDING = "execution"
+"""The floor that writes run.json: all up to it decides what a run comes to."""

@@ -21,8 +21,9 @@ from experiments.host.programs import (
     version,
 )
 from experiments.host.tuner_program import lack_of_compiler, lack_on_host
-from experiments.run.fabrics import FABRICS, Fabric
+from experiments.run.fabrics import FABRICS
 from experiments.scenario.knobs import scenario_from
+from experiments.testbed.fabric import Fabric
 from experiments.testbed.guest import kernel, kernel_source
 from experiments.testbed.guest.virtual import no_netem
 from proxy.server import Server, catalogue

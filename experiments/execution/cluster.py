@@ -35,7 +35,7 @@ from experiments.execution.preparation import prepare
 from experiments.execution.request import Manner
 from experiments.execution.worker import Mishap, Parcel, Refusal, Terms, Unwanted, carry_out, identity, kinds
 from experiments.host.plural import counted
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.scenario.scenario import Scenario
 
 _OPTION = "--scheduler"

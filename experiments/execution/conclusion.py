@@ -19,12 +19,13 @@ from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed
 from experiments.execution.request import Arm, Manner
 from experiments.host.processes import tail
 from experiments.host.programs import BROWSER, DRIVER
-from experiments.results.order import Order, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RUN_FORMAT, RunFolder, read_json, write_json
 from experiments.run import capture
-from experiments.run.fabrics import Fabric
 from experiments.run.page_loads import SERVER_NAME
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_document
+from experiments.testbed.fabric import Fabric
 from netem.calibration import Tolerance
 from proxy.certificates import issue
 from proxy.server import catalogue

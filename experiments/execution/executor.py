@@ -17,7 +17,7 @@ from typing import Protocol
 
 from experiments.errors import StepFailed
 from experiments.execution.conclusion import Ending, Run
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario
 

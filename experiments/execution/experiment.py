@@ -17,8 +17,8 @@ from experiments.execution.request import Request
 from experiments.host.home import ROOT, is_clone
 from experiments.host.processes import program_environment
 from experiments.results.run_folder import RUN_FORMAT, PartialFolder, RunFolder, write_json
-from experiments.run.fabrics import Fabric
 from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.testbed.fabric import Fabric
 
 _GIT_S = 30.0
 _UNQUOTABLE = '"$\\{}'

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.execution.request import Request
+from experiments.host.tools import Tools
 from experiments.results import digest
-from experiments.results.order import Tools
 from experiments.results.run_folder import PARTIAL, read_json
 from experiments.scenario.scenario import as_document
 

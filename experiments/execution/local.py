@@ -22,10 +22,11 @@ from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wal
 from experiments.execution.executor import Ended, Room, fair_share, unwritable
 from experiments.execution.preparation import prepare
 from experiments.execution.request import Manner
-from experiments.results.order import BEGINS, ENDED, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import BEGINS, ENDED
 from experiments.results.run_folder import RunFolder
-from experiments.run.fabrics import Fabric
 from experiments.scenario.scenario import Scenario
+from experiments.testbed.fabric import Fabric
 from experiments.testbed.guest.virtual import memory_mib, memory_room_mib
 
 _MEMORY = Path("/proc/meminfo")

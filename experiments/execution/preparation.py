@@ -6,7 +6,7 @@ from dataclasses import replace
 from experiments.execution.request import Manner
 from experiments.host import tuner_program
 from experiments.host.programs import check_levels
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.run import capture
 from experiments.scenario.scenario import ClientKind, Scenario
 

@@ -7,9 +7,9 @@ from itertools import product
 from pathlib import Path
 
 from client.plan import PlanKind
-from experiments.run.fabrics import Fabric
 from experiments.scenario.knobs import KNOBS, scenario_from
 from experiments.scenario.scenario import Scenario
+from experiments.testbed.fabric import Fabric
 from netem.shaper import Shaper
 from proxy.tuner.tuner import TunerKind
 

@@ -22,8 +22,8 @@ from experiments.execution.fingerprint import versions_here
 from experiments.execution.local import Local
 from experiments.execution.parcel import pack
 from experiments.execution.request import Manner
+from experiments.host.tools import Tools
 from experiments.results import digest
-from experiments.results.order import Tools
 from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 

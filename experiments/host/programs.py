@@ -15,7 +15,7 @@ from experiments.host.machine import distribution
 from experiments.host.npm import lacks_modules
 from experiments.host.processes import program_environment, search_path
 from experiments.host.setup_plan import not_packaged
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.scenario.scenario import ClientKind, Scenario
 from proxy.server import Server, catalogue
 

@@ -4,19 +4,11 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from experiments import CONCLUDING, FLOORS
 from experiments.host import home
 
-_DECIDING = ("analysis", "backend", "client", "common", "compose.yaml", "experiments", "netem", "proxy")
-_DECIDING_NOTHING = (
-    "analysis/reports/film.py",
-    "analysis/figures",
-    "analysis/matrix",
-    "analysis/notebooks",
-    "analysis/reproduction",
-    "experiments/scenario/catalogue",
-    "experiments/demo",
-    "experiments/sweep/catalogue",
-)
+_LEAVES = ("analysis/records", "analysis/loads", "backend", "client", "common", "compose.yaml", "netem", "proxy")
+_NAMED = "experiments/scenario/catalogue"
 _MADE_BY_RUNNING = "__pycache__"
 
 
@@ -36,6 +28,14 @@ def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed:
     return found.hexdigest()
 
 
+def deciding() -> list[str]:
+    """Files and folders of the code that decides what a run comes to: leaves, and the hub's floors up to CONCLUDING."""
+    rooms = [room for floor in FLOORS for room in floor]
+    rooms = rooms[: rooms.index(CONCLUDING) + 1]
+    hub = [f"experiments/{room}" for room in rooms]
+    return [*_LEAVES, *(name if (home.ROOT / name).is_dir() else f"{name}.py" for name in hub)]
+
+
 def code() -> str:
-    """Names the code that decides what a run comes to: all but pictures, notebooks and named scenarios."""
-    return digest(home.ROOT, _DECIDING, apart=_DECIDING_NOTHING)[:12]
+    """Names that code. Named scenarios are no part of it: what one asks for is in a run's own knobs."""
+    return digest(home.ROOT, deciding(), apart=[_NAMED])[:12]

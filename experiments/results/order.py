@@ -5,27 +5,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from common.clock_route import Finding
-from experiments.scenario.knobs import scenario_from
+from experiments.host.tools import Tools
+from experiments.host.tuner_program import TunerOrder
 from experiments.results.run_folder import RunFolder, read_json, write_json
+from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import Scenario
-from experiments.host.tuner_program import NO_TUNER, TunerOrder
 from netem.shaper import Shaper
 
 BEGINS, ENDED = "begins ", "ended "
 """What is said, as progress, before and after a run by whoever carries out several; its name follows."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tools:
-    """Programs by name, as the places call them (absolute paths on this machine), and their versions.
-
-    node_route: which way Node reads the clock, where that was found out beforehand. tuner: what LOWAT=auto is done by.
-    """
-
-    programs: Mapping[str, str]
-    versions: Mapping[str, str]
-    node_route: Finding | None = None
-    tuner: TunerOrder = NO_TUNER
 
 
 @dataclass(frozen=True, kw_only=True)

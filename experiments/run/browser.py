@@ -6,7 +6,7 @@ from typing import Any
 
 from experiments.errors import InvalidRun
 from experiments.host.programs import BROWSER
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, last_line, read_json
 from experiments.scenario.scenario import ClientKind, Scenario
 from proxy.certificates import certificates_in

@@ -15,7 +15,7 @@ from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.processes import Process
 from experiments.host.programs import find
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.testbed.places import Places
 from experiments.testbed.tap import ENDS, LAST_BLOCK_S

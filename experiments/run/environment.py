@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.clock_route import Finding
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.testbed.places import Places
 

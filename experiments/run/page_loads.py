@@ -9,7 +9,7 @@ from client.plan import STEPS, Plan, PlanKind, Protocol, maps_plan
 from client.priorities import Priorities
 from experiments.errors import InvalidRun
 from experiments.host.processes import Process
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.run.browser import client_command, last_event_ns
 from experiments.run.client_output import Listening

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.errors import InvalidRun
 from experiments.host.npm import modules_of
 from experiments.host.processes import Process
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run.browser import check_browser, observed_browser, payload_span
 from experiments.run.capture import capturing

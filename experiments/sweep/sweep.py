@@ -19,15 +19,16 @@ from experiments.execution.fingerprint import fingerprint_here, newest
 from experiments.execution.local import bearable
 from experiments.execution.request import Manner, Request
 from experiments.host.plural import counted
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RUN_FORMAT
-from experiments.run.fabrics import FABRICS, Fabric, choose
+from experiments.run.fabrics import FABRICS, choose
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import Scenario, as_document
 from experiments.sweep import estimate
 from experiments.sweep.folder import SweepFolder
 from experiments.sweep.grid import Grid, Point, expand
 from experiments.sweep.invocation import Asked
+from experiments.testbed.fabric import Fabric
 
 _FORMAT = 1
 _ASK_FROM = 10_000

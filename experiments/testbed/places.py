@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from common.clock_route import Finding
 from experiments.host.origin_process import ONE_THREAD, PROGRAM, RunningOrigin
 from experiments.host.processes import Process
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance

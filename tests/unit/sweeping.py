@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 from experiments.execution.request import Manner
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
-from experiments.run.fabrics import Fabric
 from experiments.scenario.scenario import Scenario
 from experiments.sweep.grid import expand, grid_from
 from experiments.sweep.sweep import Sweep
+from experiments.testbed.fabric import Fabric
 from netem.calibration import REAL, Tolerance
 
 _MADE = Path(__file__).parents[1] / "golden" / "format-2" / "control.1"

@@ -9,7 +9,8 @@ from typing import Any
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host.processes import module
 from experiments.host.programs import unknown
-from experiments.results.order import Order, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed.containers import docker_engine

@@ -20,7 +20,8 @@ from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.origin_process import RunningOrigin
 from experiments.host.processes import Process, tail
-from experiments.results.order import Order, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.scenario.scenario import Scenario, ShaperAt
 from experiments.testbed import tap

@@ -19,7 +19,8 @@ from experiments.host.home import ROOT
 from experiments.host.origin_process import make_image
 from experiments.host.processes import CALMER, SYSTEM_FOLDERS
 from experiments.host.programs import find, tools_for
-from experiments.results.order import Order, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.guest import kernel

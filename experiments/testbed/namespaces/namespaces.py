@@ -19,7 +19,7 @@ from experiments.errors import StepFailed
 from experiments.host import processes
 from experiments.host.origin_process import CLOCK_READER, RunningOrigin, image_file, wait_for_origin
 from experiments.host.processes import CopiedProcess, Process, tail
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed import tap

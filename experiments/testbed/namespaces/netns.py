@@ -11,7 +11,8 @@ from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.machine import no_namespaces
 from experiments.host.programs import find, tools_for
-from experiments.results.order import Order, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from experiments.testbed.namespaces import cgroup

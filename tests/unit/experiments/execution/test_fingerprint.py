@@ -1,13 +1,16 @@
 """Which finished experiment may be taken instead of running again."""
 
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grimp
 import pytest
 
+from experiments import FLOORS
 from experiments.execution.fingerprint import fingerprint, newest
 from experiments.execution.request import Manner, Request, arms_for
 from experiments.host import home
@@ -140,8 +143,19 @@ def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:
     assert seen_now() in seen
 
 
-def test_the_code_is_that_of_this_tree() -> None:
-    """Every folder that is named in it holds something, so that a renamed one is noticed."""
-    present = [name for name in digest._DECIDING if (home.ROOT / name).exists()]
-    assert {"analysis", "backend", "client", "common", "experiments", "netem", "proxy", "compose.yaml"} <= set(present)
-    assert len(digest.code()) == 12
+def test_what_decides_a_run_is_in_the_digest_of_the_code() -> None:
+    """All that the floor which writes run.json imports, directly or by way of others; and no more of the hub."""
+    names = digest.deciding()
+    assert all((home.ROOT / name).exists() for name in names)
+    graph = grimp.build_graph("analysis", "client", "common", "experiments", "netem", "proxy", cache_dir=None)
+    used = {each.replace(".", "/") for each in graph.find_upstream_modules("experiments.execution", as_package=True)}
+    used -= {name for name in used if any(f"{name}.py" == known or Path(name).is_relative_to(known) for known in names)}
+    assert used == {"experiments"}, "which holds FLOORS"
+    assert "experiments/commands" not in names
+
+
+def test_the_floors_are_those_that_are_checked() -> None:
+    """lint-imports checks what pyproject.toml says."""
+    contracts = tomllib.loads((home.ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (each["layers"] for each in contracts if each.get("containers") == ["experiments"])
+    assert layers == [" | ".join(floor) for floor in reversed(FLOORS)]

@@ -17,9 +17,9 @@ from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Ended, Room
 from experiments.execution.experiment import side_by_side
 from experiments.execution.local import Local, bearable
-from experiments.run.fabrics import Fabric
 from experiments.scenario.knobs import scenario_from
 from experiments.sweep.sweep import Hearing, Sweep, run_sweep
+from experiments.testbed.fabric import Fabric
 from tests.unit.sweeping import CopyingFabric, sweep_of
 
 VIRTUAL, REAL = CopyingFabric(), CopyingFabric(virtual_clock=False)

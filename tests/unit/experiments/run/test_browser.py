@@ -10,7 +10,8 @@ from common.cost import Cost
 from experiments.errors import InvalidRun, Unavailable
 from experiments.execution.conclusion import Run, lay_out, wall_limit_s
 from experiments.execution.request import Arm, Manner
-from experiments.results.order import Order, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.run.browser import check_browser, client_command, last_event_ns, observed_browser, payload_span
 from experiments.run.fabrics import FABRICS

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from common.clock_route import Finding, Route
-from experiments.results.order import Order, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json
 from experiments.run.environment import Environment, node_clock
 

@@ -16,7 +16,7 @@ import pytest
 from experiments.errors import StepFailed
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Ended, Room
-from experiments.results.order import Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import PARTIAL, wrecks
 from experiments.sweep.command import wreck_in_words
 from experiments.sweep.folder import SweepFolder, unfinished
