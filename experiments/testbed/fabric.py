@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from experiments.results.order import Order, Tools
+from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario
 from experiments.testbed.places import Places
