@@ -80,6 +80,13 @@ test: setup-test ## unit, contract, server, link and lab tests; names the ten co
 	.venv/bin/pytest --junitxml=$$punctual -m punctual || status=$$?; \
 	.venv/bin/python -m tests.costliest $$parallel $$punctual; exit $$status
 
+.PHONY: test-unit test-fast
+test-unit: setup-lint ## unit tests: no sockets, no sleeps (half a minute)
+	@.venv/bin/pytest --numprocesses=auto --dist=loadfile --quiet tests/unit
+
+test-fast: setup-test ## unit, contract and server tests (two minutes)
+	@.venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --quiet tests/unit tests/contract tests/server
+
 .PHONY: test-suites
 test-suites: ## the README's commands in bare Debian 12, 13 and sid, as root and as a user (root; an hour; SUITE=trixie: one)
 	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)

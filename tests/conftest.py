@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ from tests.page import axe
 from tests.punctuality import any_late, until_punctual
 
 _EXPECT = "PRIOLAB_EXPECT"
+_TESTS = Path(__file__).parent
 _LAST_ROOMS = {"contract": 1, "unit": 2}
 _LONGEST = ("test_matrix.py", "test_notebooks.py", "test_demo_page.py", "test_sabotage.py", "test_servers.py")
 """Of the lab's files, the costliest first: none of them is to be what one worker ends with while the others idle."""
 
 
-def _capabilities() -> dict[str, Finding]:
+@cache
+def _capabilities() -> Mapping[str, Finding]:
+    """What this machine can do: half a second, more where there is an engine. Unit tests do without."""
     found = {finding.name.replace(" ", "-"): finding for finding in examine()}
     for way in reversed(ways()):
         name = f"fabric-{way.fabric}"
@@ -42,12 +46,13 @@ def _capabilities() -> dict[str, Finding]:
     return found
 
 
-_FOUND = _capabilities()
-
-
-def pytest_report_header() -> list[str]:
-    """Versions of everything real."""
-    return [f"{name}: {finding.detail if finding.present else 'missing'}" for name, finding in _FOUND.items()]
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Versions of everything real, unless only unit tests are asked for."""
+    asked = [Path(word.partition("::")[0]).resolve() for word in config.args]
+    if all(path.is_relative_to(_TESTS / "unit") for path in asked):
+        return []
+    found = _capabilities().items()
+    return [f"{name}: {finding.detail if finding.present else 'missing'}" for name, finding in found]
 
 
 def pytest_sessionstart() -> None:
@@ -58,9 +63,8 @@ def pytest_sessionstart() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    expected = os.environ.get(_EXPECT, "").split(",")
-    missing = [name for name in expected if name and not (name in _FOUND and _FOUND[name].present)]
-    if missing:
+    expected = [name for name in os.environ.get(_EXPECT, "").split(",") if name]
+    if missing := [name for name in expected if name not in _capabilities() or not _capabilities()[name].present]:
         pytest.exit(f"{_EXPECT} names {', '.join(missing)}, missing here", returncode=1)
 
 
@@ -68,7 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where several work at the tests, the longest files come first."""
 
     def rank(item: pytest.Item) -> tuple[int, int]:
-        room, name = item.path.parent.name, item.path.name
+        room, name = item.path.relative_to(_TESTS).parts[0], item.path.name
         within = _LONGEST.index(name) if room == "lab" and name in _LONGEST else len(_LONGEST)
         return _LAST_ROOMS.get(room, 0), within
 
@@ -77,8 +81,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def needs(name: str) -> None:
     """Skips the test where a capability is missing."""
-    if not _FOUND[name].present:
-        pytest.skip(f"{name} is missing: {_FOUND[name].detail}")
+    finding = _capabilities()[name]
+    if not finding.present:
+        pytest.skip(f"{name} is missing: {finding.detail}")
 
 
 @pytest.fixture(params=[name for name, each in catalogue().items() if each.protocol == "h2"])
