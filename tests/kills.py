@@ -137,7 +137,7 @@ class Trials:
             traces.look(running.pid)
             groups = [group for path in lab.temporary.iterdir() if (group := group_of(path.name))]
             projects = [f"name=priolab-{experiment.stem}-" for experiment in lab.results.glob("*.partial")]
-            kind = _kill_one(_processes(running.pid, projects), chance)
+            kind, words = _kill_one(_processes(running.pid, projects), chance)
             killed_s = time.monotonic()
             try:
                 said, _ = running.communicate(timeout=_LONGEST_S)
@@ -161,7 +161,7 @@ class Trials:
             tally.left.append(str(error))
         tally.left += _left_of(lab, groups, projects)
         if running.returncode == 0 and not whole.is_like(done_in(Path(said.strip()))):
-            tally.falsely_ok.append(said.strip())
+            tally.falsely_ok.append(f"{self.fabric} {name}: ok, though {words!r} was killed after {after_s:.1f} s")
         return True
 
 
@@ -221,20 +221,22 @@ def _processes(pid: int, projects: Iterable[str]) -> Iterator[int]:
                     yield from descendants(int(each))
 
 
-def _kill_one(processes: Iterator[int], chance: random.Random) -> str | None:
-    """One of a kind: what kind. None if it had ended."""
+def _kill_one(processes: Iterator[int], chance: random.Random) -> tuple[str | None, str]:
+    """One of a kind: what kind, and its argument list. None if it had ended."""
     by_kind: dict[str, list[int]] = defaultdict(list)
     for pid in processes:
         if words := words_of(pid):
             by_kind[next((kind for pattern, kind in _KINDS if re.search(pattern, words)), "others")].append(pid)
     if not by_kind:
-        return None
+        return None, ""
     kind = chance.choice(sorted(by_kind))
+    pid = chance.choice(by_kind[kind])
+    words = words_of(pid)
     try:
-        os.kill(chance.choice(by_kind[kind]), signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        return None
-    return kind
+        return None, ""
+    return kind, words
 
 
 def _left_of(lab: Lab, groups: Iterable[str], projects: Iterable[str]) -> list[str]:

@@ -94,30 +94,33 @@ def _take_turns() -> None:
 
 
 def _prepare(orders: Sequence["Order"]) -> None:
-    """Do and find out, once, what the first run would find undone and unknown, and the second would not."""
+    """Warm caches, so that every run starts from the same state. Raises ChildProcessError."""
     from experiments.testbed.guest.rehearsal import keep_open, rehearse
     from experiments.testbed.namespaces.namespaces import known_beforehand
 
     keep_open({program for order in orders for program in order.programs.values()})
     known_beforehand(orders[0].programs["node"])
-    _in_a_child(rehearse)
+    if not _in_a_child(rehearse):
+        raise ChildProcessError("the rehearsal did not come to its end, so runs would not be what they are alone")
 
 
-def _in_a_child(do: Callable[[], None]) -> None:
-    """In a process and a mount namespace of its own, with an empty /run."""
+def _in_a_child(do: Callable[[], None]) -> bool:
+    """In a process and a mount namespace of its own, with an empty /run. Whether it came to its end."""
     child = os.fork()
     if child == 0:
+        code = 1
         try:
             _check(_libc.unshare(_CLONE_NEWNS), "a new mount namespace")
             _mount("proc", "/proc")
             _mount("tmpfs", "/run")
             do()
+            code = 0
         except BaseException:
             traceback.print_exc()
         finally:
             sys.stdout.flush()
-            os._exit(0)
-    os.waitpid(child, 0)
+            os._exit(code)
+    return os.waitpid(child, 0)[1] == 0
 
 
 def _carry_out(path: Path, seed: int) -> None:
