@@ -1,6 +1,6 @@
 """The guest's first process: makes a few mounts, carries out runs, one after the other, switches the guest off.
 
-Runs inside the guest as `python -P guest_init.py LIST`, a file with a run folder per line. The root is the host's file
+Runs inside the guest as `python -P guest_init.py 9<LIST`; LIST has a run folder per line. The root is the host's file
 system, read-only; the folder of the run at work is mounted, writable, on /mnt.
 
 Rules:
@@ -8,7 +8,7 @@ Rules:
    ticks, random numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty
    /run, and its folder under the same name. What it started ends with that process.
 2. OpenSSL takes addresses of its own for random numbers. They are settled before anything else of the lab has a place
-   in memory: so this file imports the standard library alone, and is started by its path.
+   in memory: so this file imports the standard library alone, is started by its path, and has no other argument.
 3. Programs run in the order in which they were woken (SCHED_FIFO). The usual scheduler counts what each has used by a
    clock that stands still, and asks at every entry into the kernel, page faults included: code that lies elsewhere in
    memory would have other turns.
@@ -36,6 +36,7 @@ _PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
 _TIMER_ABSTIME = 1
 _CONGESTION_CONTROLS = "reno cubic bbr"
 _PRIORITY = 1  # of SCHED_FIFO
+_LIST = 9  # a descriptor
 _SEED = Path("/sys/module/random/parameters/seed")
 _FOLDER = Path("/mnt")
 _DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
@@ -154,7 +155,8 @@ def main() -> None:
         _begin_anew(0)
         _settle_openssl()
         _take_turns()
-        paths = [Path(line) for line in Path(sys.argv[1]).read_text().splitlines()]
+        with os.fdopen(_LIST) as file:
+            paths = [Path(line) for line in file.read().splitlines()]
         # Namespaces made later may only choose what the first one allows.
         Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
         import experiments.run.process  # noqa: F401  once for all runs; pyroute2 wants /proc when it is imported

@@ -113,7 +113,7 @@ class Virtual:
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
         folders = scratch / "runs"
         folders.write_text("".join(f"{folder.path}\n" for _, folder in runs))
-        run = shlex.join([sys.executable, "-P", str(_INIT), str(folders)])  # in the root folder
+        run = f"{shlex.join([sys.executable, '-P', str(_INIT)])} 9<{shlex.quote(str(folders))}"  # in the root folder
         init.write_text("\n".join(["#!/bin/sh", *exports, f"exec {run}", ""]))
         init.chmod(0o755)
         return [
