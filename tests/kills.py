@@ -39,9 +39,11 @@ _SOON_S = 10.0
 _NEXT = 25
 _LATER_MS = 200.0
 _WINDOW = (0.03, 0.97)
+_IN_GUEST = "uml-userspace"  # comm: it has no argument list
 _KINDS = (
     (r"keeper\.py", "the keeper"),
-    (r"/linux-\d|uml-userspace|\[?stub", "the guest: its kernel or a program"),
+    (r"/linux-\d", "the guest's kernel"),
+    (f"^{_IN_GUEST}$", "a program in the guest"),
     (r"experiments\.arm", "the arm"),
     (r"netem\.ferry", "the ferry"),
     (r"netem\b", "what measures or shapes the link"),
@@ -225,18 +227,27 @@ def _kill_one(processes: Iterator[int], chance: random.Random) -> tuple[str | No
     """One of a kind: what kind, and its argument list. None if it had ended."""
     by_kind: dict[str, list[int]] = defaultdict(list)
     for pid in processes:
-        if words := words_of(pid):
+        if words := words_of(pid) or _program_in_guest(pid):
             by_kind[next((kind for pattern, kind in _KINDS if re.search(pattern, words)), "others")].append(pid)
     if not by_kind:
         return None, ""
     kind = chance.choice(sorted(by_kind))
     pid = chance.choice(by_kind[kind])
-    words = words_of(pid)
+    words = words_of(pid) or _IN_GUEST
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return None, ""
     return kind, words
+
+
+def _program_in_guest(pid: int) -> str:
+    """_IN_GUEST, or empty where it is none, or has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return ""
+    return _IN_GUEST if f"Name:\t{_IN_GUEST}\n" in status and "State:\tZ" not in status else ""
 
 
 def _left_of(lab: Lab, groups: Iterable[str], projects: Iterable[str]) -> list[str]:
