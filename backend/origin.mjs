@@ -4,7 +4,6 @@
  *   HOST, PORT      where to listen                                  127.0.0.1, 8080
  *   SIZE            bytes of the image and of the script             716800
  *   JS_DELAY_MS     how long the script is held back, milliseconds   200
- *   IMAGE           file with the image of that size, made beforehand        it is made
  *   ACCESS_LOG      file of the log lines                            standard output
  *
  * Log times are nanoseconds of CLOCK_MONOTONIC: `received_ns` when the request's headers were parsed,
@@ -14,7 +13,7 @@
 import fs from "node:fs";
 import http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { jpegOfSize } from "./jpeg.mjs";
+import { imageOfSize } from "./image.mjs";
 import { resources } from "./page.mjs";
 
 function fromEnvironment(name, fallback, least, most) {
@@ -33,12 +32,7 @@ const size = fromEnvironment("SIZE", 700 * 1024, 2048, 2 ** 30);
 const scriptDelayMs = fromEnvironment("JS_DELAY_MS", 200, 0, 2 ** 31 - 1);
 const log = process.env.ACCESS_LOG ? fs.openSync(process.env.ACCESS_LOG, "a") : 1;
 
-const image = process.env.IMAGE ? fs.readFileSync(process.env.IMAGE) : jpegOfSize(size);
-if (image.length !== size) {
-  console.error(`origin: IMAGE=${process.env.IMAGE} has ${image.length} bytes; allowed: SIZE=${size}`);
-  process.exit(2);
-}
-const served = resources({ image, scriptDelayMs });
+const served = resources({ image: imageOfSize(size), scriptDelayMs });
 const nanoseconds = () => Number(process.hrtime.bigint());
 
 /** Not before: Node's timers count whole milliseconds of a clock that it reads once a turn, and may be early by one. */

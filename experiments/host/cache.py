@@ -1,4 +1,4 @@
-"""What is made once per user and kept outside the tree: the guest kernel, the tuner's program, the origin's images."""
+"""The cache of a user, outside the tree: guest kernels, the tuner's program, packages of npm, sources of images."""
 
 import os
 from pathlib import Path

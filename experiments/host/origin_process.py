@@ -1,20 +1,15 @@
 """The origin as a process: Node, told everything by environment variables, asked over HTTP only."""
 
-import hashlib
 import http.client
 import json
-import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from experiments.errors import StepFailed
-from experiments.host.cache import cache_folder
 from experiments.host.home import ROOT
-from experiments.host.processes import Process, program_environment
+from experiments.host.processes import Process
 
 _BACKEND = ROOT / "backend"
 PROGRAM = _BACKEND / "origin.mjs"
@@ -26,38 +21,8 @@ ONE_THREAD = ("--single-threaded", "--v8-pool-size=0")
 CLOCK_READER = (*ONE_THREAD, "-e", "process.exit(process.hrtime.bigint() > 0n ? 0 : 1)")
 """What Node is to be told to read the clock as the origin does, and to end with 0 if it could."""
 
-_JPEG = _BACKEND / "jpeg.mjs"
 _READY_S = 30.0
 _RETRY_S = 0.05
-
-
-def image_file(size_bytes: int) -> Path:
-    """Where an image of that size is kept, once made: the same program makes the same one."""
-    made_by = hashlib.sha256(_JPEG.read_bytes()).hexdigest()[:12]
-    return cache_folder() / f"image-{size_bytes}-{made_by}.jpg"
-
-
-def make_image(node: str, size_bytes: int) -> None:
-    """Have the image made, unless it is there: a quarter of a second that each run would need. Raises StepFailed."""
-    file = image_file(size_bytes)
-    if file.exists():
-        return
-    step = "making the image"
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".image-", delete=False) as output:
-            done = subprocess.run(
-                [node, str(_JPEG), str(size_bytes)], stdout=output, check=False, env=program_environment()
-            )
-        temporary = Path(output.name)
-        if done.returncode == 0:
-            temporary.chmod(0o644)
-            temporary.replace(file)
-        else:
-            temporary.unlink()
-            raise StepFailed(step, f"node ended with {done.returncode}")
-    except OSError as error:
-        raise StepFailed(step, f"{file.parent}: {error.strerror}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

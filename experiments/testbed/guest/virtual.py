@@ -16,7 +16,6 @@ from typing import Any
 from experiments.errors import Unavailable
 from experiments.host.cache import cache_folder
 from experiments.host.home import ROOT
-from experiments.host.origin_process import make_image
 from experiments.host.processes import CALMER, SYSTEM_FOLDERS
 from experiments.host.programs import find, tools_for
 from experiments.host.tools import Tools
@@ -85,15 +84,8 @@ class Virtual:
         """Programs of the machine itself: the guest sees its files."""
         return tools_for(scenario, capture=capture)
 
-    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """The origin's images. The kernel is shared, too; `probe` saw that it is there. Compiled modules, as well.
-
-        What is not compiled beforehand every guest compiles again: it cannot write.
-        """
-        if (node := find("node")) is not None:
-            tell("making the origin's images")
-            for size_bytes in {scenario.size_bytes for scenario in scenarios}:
-                make_image(node, size_bytes)
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:  # noqa: ARG002
+        """Compile the modules: what is not compiled beforehand every guest compiles again, as it cannot write."""
         for package in _IN_THE_GUEST:
             compileall.compile_dir(_ROOT / package, quiet=2)
 

@@ -17,7 +17,7 @@ from common import clock_quality
 from common.clock_route import Finding, route_of
 from experiments.errors import StepFailed
 from experiments.host import processes
-from experiments.host.origin_process import CLOCK_READER, RunningOrigin, image_file, wait_for_origin
+from experiments.host.origin_process import CLOCK_READER, RunningOrigin, wait_for_origin
 from experiments.host.processes import CopiedProcess, Process, tail
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
@@ -147,8 +147,6 @@ class Namespaces:
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
         log = origin.folder / "output.log"
         environment |= origin.environment
-        if (image := image_file(origin.size_bytes)).exists():
-            environment["IMAGE"] = str(image)
         with self._origin.start("the origin", command, log, environment=environment) as process:
             with self._front.entered():
                 running = wait_for_origin(process, address, port)
