@@ -23,7 +23,7 @@ endif
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "Knobs follow as NAME=VALUE; README.md explains them: make experiment LOWAT=16384 SERVER=h2o"
+	@echo "Knobs follow as NAME=VALUE; docs/knobs.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
 setup: ## system packages, Python environment, guest kernel; whatever is missing
 	@experiments/host/setup.sh
@@ -141,6 +141,9 @@ auto: setup-compared ## what LOWAT=auto comes to, on every network and when the 
 matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
 matrix: setup-servers ## which servers keep the order, in which dialects; writes docs/matrix.md, .html and .json, a part of it results/matrix.md
 	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
+
+knobs: environment ## the table of all knobs; writes docs/knobs.md
+	@.venv/bin/python -m experiments.studies.knobs docs/knobs.md
 
 model: setup-compared ## the predictor against measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md

@@ -81,7 +81,7 @@ def command_line() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run an experiment", allow_abbrev=False)
-    run.add_argument("words", nargs="*", metavar="SCENARIO or KNOB=VALUE", help="as `priolab list` and README.md say")
+    run.add_argument("words", nargs="*", metavar="SCENARIO or KNOB=VALUE", help="see `priolab list` and docs/knobs.md")
     for knob in _all_knobs():
         option = "--" + knob.name.lower().replace("_", "-")
         run.add_argument(

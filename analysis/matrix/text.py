@@ -34,7 +34,7 @@ Together they say which layer lost it: the server that does not read the dialect
 between its scheduler and the socket, or the kernel's send buffer, which is the only one that LOWAT bounds. That is
 relative to what a dialect asks for: where the window is shared almost evenly there is little to lose, and little has to
 arrive. These are not the verdicts of a run (*kept*, *inverted*), which are about one load alone. On later loads of a
-connection Apache puts all of a response in line, and LOWAT no longer helps there (README.md, Servers)."""
+connection Apache puts all of a response in line, and LOWAT no longer helps there (docs/servers.md)."""
 
 
 def table(matrix: Matrix) -> str:

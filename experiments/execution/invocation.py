@@ -109,8 +109,8 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default=AUTO,
                 parse=str,
                 allowed=", ".join([AUTO, *FABRICS]),
-                meaning="how the places come to exist: a virtual-time guest, containers, or namespaces of this host;"
-                " auto takes the first of them that can be used here",
+                meaning="how client, link, front and origin come to exist: in a virtual-time guest, as containers, or"
+                " as namespaces of this host; auto takes the first that can be used here",
             ),
             RunKnob(
                 name="SHAPER",
@@ -125,8 +125,8 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default=AUTO,
                 parse=_tuner,
                 allowed=", ".join([AUTO, *TunerKind]),
-                meaning="what LOWAT=auto is done by: a program in the kernel (bpf), or a process beside the front"
-                " (userland); auto takes the first where it can be used",
+                meaning="the tuner of LOWAT=auto: a program in the kernel (bpf), or a process beside the front"
+                " (userland); auto takes bpf where it can be used",
             ),
             RunKnob(
                 name="SAMPLE",
@@ -147,8 +147,8 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default="no",
                 parse=_yes_or_no,
                 allowed="yes, no",
-                meaning="whether the newest finished experiment with the same arms, programs, kernel and code will do;"
-                " if there is none, it is run",
+                meaning="yes takes the newest finished experiment with the same arms, programs, kernel and code; if"
+                " there is none, it is run",
             ),
             RunKnob(
                 name="DEADLINE",

@@ -131,7 +131,7 @@ _KNOBS = (
         field="server",
         parse=_server,
         allowed=", ".join(catalogue()),
-        meaning="the TLS front; several, with commas between, have their arms each",
+        meaning="the TLS front; several values, with commas between, get arms of their own",
     ),
     Knob(
         name="NATIVE",
@@ -147,7 +147,7 @@ _KNOBS = (
         field="buffering",
         parse=_on_or_off,
         allowed="on, off",
-        meaning="whether the server takes whole answers from the origin, so that all of them can be pending, or hardly"
+        meaning="on: the server takes whole answers from the origin, so that all of them can be pending; off: hardly"
         f" more than it can send at once ({_named(lambda server: server.buffering)})",
     ),
     Knob(
@@ -206,7 +206,7 @@ _KNOBS = (
     ),
     _of_the_link(
         "RATE_STEPS",
-        "what becomes of the rate during the measured load: 1280kbps@2s+128kbps@6s is ten times the default from two"
+        "changes of the rate during the measured load: 1280kbps@2s+128kbps@6s is ten times the default from two"
         " seconds after its start, and the default again from six",
     ),
     _of_the_link("DELAY", "one-way delay toward the client"),
@@ -230,7 +230,7 @@ _KNOBS = (
         parse=ClientKind,
         allowed=_words(ClientKind),
         meaning="who loads the pages: h2 is the lab's own client, chromium a real browser, headless, with priorities"
-        " and windows of its own; several, with commas between, have their arms each",
+        " and windows of its own; several values, with commas between, get arms of their own",
     ),
     Knob(
         name="PLAN",

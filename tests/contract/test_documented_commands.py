@@ -14,7 +14,8 @@ from experiments.scenario.named import catalogue, entry_of
 from experiments.sweep.invocation import asked_from
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/tutorial.md", "docs/talk.md", "docs/chromium.md", "docs/sabotage.md")
+GUIDES = ("tutorial", "talk", "chromium", "sabotage", "servers", "sweeps", "fabrics")
+PAGES = ("README.md", *(f"docs/{name}.md" for name in GUIDES))
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
