@@ -94,9 +94,7 @@ def main() -> int:
     table = _table(tallies)
     write("honest", table)
     print(table)
-    trouble = [line for tally in tallies.values() for line in tally.trouble]
-    print("\n".join(trouble), file=sys.stderr)
-    return 1 if trouble else 0
+    return 1 if any(tally.trouble for tally in tallies.values()) else 0
 
 
 def _run(number: int, fabric: str, root: Path) -> tuple[dict[str, str], Done, int]:
@@ -134,14 +132,12 @@ def _note(tally: Tally, words: dict[str, str], done: Done, late: int) -> None:
     tally.late += late
     for name, value in words.items():
         tally.drawn.setdefault(name, set()).add(value)
-    if done.summary is None:
-        tally.arms["failed"] += 1
-        tally.trouble.append(f"{words}: {done.err}")
-        return
-    for arm in done.summary["arms"]:
+    arms = done.summary["arms"] if done.summary else [{"status": "failed", "reason": done.err}]
+    for arm in arms:
         tally.arms[arm["status"]] += 1
         if arm["status"] != "ok":
             tally.trouble.append(f"{words}: {arm['status']}: {arm['reason']}")
+            print(f"\n{tally.trouble[-1]}", file=sys.stderr, flush=True)
 
 
 def _table(tallies: dict[str, Tally]) -> str:
