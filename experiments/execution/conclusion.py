@@ -43,7 +43,7 @@ An arm's wall time there depends on the bytes it moves, hardly on link time. A b
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One repetition of an arm. seed: for everything random that can be seeded; all arms of a repetition share it."""
+    """A repetition of an arm. seed: for everything random that can be seeded; all arms of a repetition share it."""
 
     arm: Arm
     repetition: int
@@ -219,8 +219,9 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
 
 
 def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Mapping[str, Any]:
-    """Judges a run. On a real clock `observed` receives how late the machine was. Raises InvalidRun if that was too
-    late.
+    """Judges a run. Raises InvalidRun.
+
+    On a real clock `observed` receives how late the machine was; a machine that was too late makes the run invalid.
     """
     expected_loads = scenario.reloads + 1
     traits = catalogue()[scenario.server].traits

@@ -49,8 +49,7 @@ class Crew:
         return sum(self._threads.values())
 
     def muster(self) -> None:
-        """Looks for workers, at most once a second. Raises Unavailable if none may work now, or none has for a while.
-        """
+        """Looks for workers, at most once a second. Raises Unavailable if none may work, or none has for a while."""
         if time.monotonic() - self._looked_s < _LOOK_S:
             return
         there = self.tell_of_the_lost()

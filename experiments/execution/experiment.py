@@ -38,10 +38,9 @@ class Progress:
 
 
 def run_experiment(request: Request, progress: Progress) -> Path:
-    """Runs all arms, or finds a folder to reuse; returns the finished folder. Leaves nothing if interrupted. Raises
-    LabError.
+    """Runs all arms, or finds a folder to reuse; returns the finished folder. Raises LabError.
 
-    `fabrics.choose` has already checked that the fabric can be used.
+    Leaves nothing if interrupted. `fabrics.choose` has already checked that the fabric can be used.
     """
     manner = request.manner
     scenarios = [arm.scenario for arm in request.arms]
@@ -78,9 +77,10 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 
 
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
-    """As many runs as are bearable; on real clocks with the lab's own client, one per processor.
+    """Returns how many arms to run at once: as many as are bearable.
 
-    Two such arms are known to bear each other for a few arms, not for the hours of a sweep.
+    With the lab's own client on real clocks, it is one per processor. Two such arms are known to bear each other for a
+    few arms, not for the hours of a sweep.
     """
     if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
         return bearable(scenarios, fabric)
@@ -129,7 +129,7 @@ class _Room:
 
 def git_revision() -> str | None:
     """The revision of the lab's own code; None if it is not a git checkout, or git is too slow."""
-    if not is_clone():  # an environment may be in somebody else's repository
+    if not is_clone():  # the code may be installed inside another repository
         return None
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:

@@ -22,8 +22,9 @@ _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack", "pyroute2")
 
 
 def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code: str) -> dict[str, Any]:
-    """Builds the fingerprint that experiment.json keeps. Pure. kernel: the kernel the places run on; code: the digest
-    of the lab's code.
+    """Builds the fingerprint that experiment.json keeps. Pure.
+
+    kernel: the kernel the places run on; code: the digest of the lab's code.
     """
     document = {
         "arms": [{"arm": arm.name, **as_document(arm.scenario)} for arm in request.arms],

@@ -170,9 +170,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
 
 
 def split_words(words: Iterable[str]) -> dict[str, str]:
-    """Turns NAME=VALUE words into a mapping; a word without `=` names a scenario. Raises ScenarioError for unknown
-    names.
-    """
+    """Turns NAME=VALUE words into a mapping; a word without `=` names a scenario. Raises ScenarioError."""
     knobs: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -207,8 +205,7 @@ def unknown_knob(name: str, known: Sequence[str]) -> UnknownKnob:
 
 
 def check_only(words: Mapping[str, str], names: Sequence[str], allowed: str) -> None:
-    """Checks the words of a command that sets the other knobs itself. Raises ScenarioError for a name not in `names`.
-    """
+    """Checks the words of a command that sets the other knobs itself. Raises ScenarioError for other names."""
     for name, value in words.items():
         if name not in names:
             raise ScenarioError(name, value, allowed)

@@ -194,11 +194,10 @@ def run_all(
     progress: Callable[[str, str], None],
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
-    """Runs every task, `side_by_side` at once; takes each task when there is room. Calls progress(name, step)
-    meanwhile.
+    """Runs every task, `side_by_side` at once, and takes the next when there is room.
 
-    meanwhile: called at least twice a second; an exception from it ends all jobs. Raises Unavailable for a task that
-    cannot begin although no other is at work.
+    Calls progress(name, step) meanwhile. meanwhile: called at least twice a second; an exception from it ends all jobs.
+    Raises Unavailable for a task that cannot begin although no other is at work.
     """
     waiting = iter(tasks)
     held: Task | None = None

@@ -66,8 +66,7 @@ class Local:
         meanwhile: Callable[[], None] = lambda: None,
         told: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
-        """share: see fair_share; meanwhile: see jobs.run_all; told: `told(run, step)` is called at each step of a run.
-        """
+        """share: see fair_share; meanwhile: see jobs.run_all; told: `told(run, step)` is called at each step."""
         self.side_by_side = side_by_side
         self._manner = manner
         self._share = share
@@ -144,8 +143,7 @@ class _Batch:
             self._conclude(run, None)
 
     def overdue(self, wall_s: float) -> str | None:
-        """Returns the reason to end the command if the run at work, or the end, takes too long. wall_s: of the command.
-        """
+        """Returns the reason to end the command: the run at work, or the end, takes too long. wall_s: the command's."""
         run = self._at_work
         limit_s = wall_limit_s(run.arm.scenario, self._manner)
         if (wall_s if self._since_s is None else time.monotonic() - self._since_s) <= limit_s:

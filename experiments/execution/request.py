@@ -16,7 +16,7 @@ from proxy.tuner.tuner import TunerKind
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One scenario inside an experiment; knobs are all of its words, defaults included."""
+    """A scenario inside an experiment; knobs are all of its words, defaults included."""
 
     name: str
     knobs: Mapping[str, str]

@@ -13,10 +13,9 @@ _MADE_BY_RUNNING = "__pycache__"
 
 
 def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed: str = "") -> str:
-    """Digests the files, and all files in the folders, of these names, except those `apart`; a missing one counts as
-    empty.
+    """Digests the files of these names, and all files in the folders; a missing one counts as empty.
 
-    seed: further text that the digest depends on.
+    apart: files and folders to leave out. seed: further text that the digest depends on.
     """
     found = hashlib.sha256(seed.encode())
     left_out = tuple(root / name for name in apart)

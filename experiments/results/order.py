@@ -56,7 +56,7 @@ class Order:
 
     @property
     def asked_tuner(self) -> TunerOrder:
-        """What is to tune, if something is."""
+        """The tuner's order; empty if none was asked for."""
         return TunerOrder(**(self.tuner or {}))
 
     def write(self, folder: RunFolder) -> None:

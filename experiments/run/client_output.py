@@ -39,7 +39,7 @@ class Listening:
 
     @property
     def waited_for(self) -> list[int]:
-        """What becomes readable when something is said; nothing once there is nobody to say it."""
+        """The descriptors that become readable when there is output; none once the output has ended."""
         return [] if self._ended else [self._reading]
 
     def hear(self) -> bool:

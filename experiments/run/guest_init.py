@@ -42,8 +42,8 @@ _FOLDER = Path("/mnt")
 _DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
 # A tick is 10 ms, and the kernel rounds a timer to up to 4,096 of them, the longer it is the more.
 _ALIGNMENT_NS = 1024 * 10**9
-# Sixteen alignments leave room for eighty runs whose times have equally many digits. One more digit makes lines longer
-# and a buffer full sooner, and a program then reads the clock at another moment.
+# From here on, the times of eighty runs have equally many digits. One more digit makes lines longer and a buffer full
+# sooner, and a program then reads the clock at another moment.
 _FIRST_NS = 16 * _ALIGNMENT_NS
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -70,7 +70,7 @@ def _wait_for_alignment() -> None:
 def _begin_anew(seed: int) -> bool:
     """Sets the time of day, and the seed of all random numbers. True if the kernel takes a seed.
 
-    A guest kernel made from another source may lack it (edits/).
+    A guest kernel made from another source may lack it (kernel_patches/).
     """
     time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
     if _SEED.exists():

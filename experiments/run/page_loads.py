@@ -31,10 +31,10 @@ _BLAME_S = 0.5  # a moment to see whether the front ended first
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How is run, not what. shaper: None lets the place decide; seed: of what is random in the link.
+    """Execution options of an arm. shaper: None lets the place decide; seed: for the link's randomness.
 
-    sample_ns: how often the front's socket and the link's queue are looked at; None for once.
-    capture: whether packets are written down.
+    sample_ns: the interval at which the front's socket and the link's queue are sampled; None for once.
+    capture: True to record packets.
     """
 
     shaper: Shaper | None
@@ -106,9 +106,7 @@ def load_pages(
 
 
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
-    """Builds the client's plan. A browser is told no priorities: its own must favour the same resource as the lab's
-    client.
-    """
+    """Builds the client's plan. A browser gets no priorities: its own must favour the same resource."""
     own = scenario.client is ClientKind.CHROMIUM
     plan = maps_plan(
         address=places.addresses.front,

@@ -25,7 +25,7 @@ class Span:
 
 
 def observed_steps(link: Link, folder: Path, span: Span) -> list[dict[str, Any]]:
-    """For each step asked for: at_ns since the load began, the rate found, its lateness, or the reason for none."""
+    """Compares each step asked for: at_ns since the load began, the rate found, its lateness or the reason for none."""
     if not link.rate_steps:
         return []
     lines = [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]

@@ -41,9 +41,10 @@ LAYERS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """One way to spoil the effect, as a speaker would tell it.
+    """A card: how a scenario spoils the effect, as a speaker would tell it.
 
-    see: what one sees. layer: which one did it, of LAYERS. tell: how to tell. cure: words KNOB=VALUE that undo it.
+    see: the symptom. layer: its cause, one of LAYERS. tell: the way to recognize it. cure: words KNOB=VALUE that undo
+    it.
     """
 
     see: str
@@ -60,8 +61,7 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A named scenario. knobs: the words that make it; expect: the result to look for; card: if it spoils the effect.
-    """
+    """A named scenario. knobs: the words that make it; expect: the result to look for; card: if it spoils it."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Scenario: server x link x lowat x sndbuf x congestion control x priorities x page. A value; one that exists is valid.
+"""A scenario: server x link x lowat x sndbuf x congestion control x priorities x page. A value, valid once it exists.
 
 `knobs.scenario_from` makes one from the words people write.
 """
