@@ -18,4 +18,4 @@ FLOORS = (
     ("__main__",),
 )
 CONCLUDING = "execution"
-"""The floor that writes run.json: all up to it decides what a run comes to."""
+"""The floor that writes run.json: the floors up to it decide results."""

@@ -1,7 +1,7 @@
-"""`priolab`, or `python -m experiments`: the command line, and what a signal does before and after it.
+"""`priolab`, or `python -m experiments`: the command line, and the signals before and after it.
 
-Importing all of it takes a moment, in which nothing has to be undone: a signal ends it then and there, in one line.
-When it is done, signals change nothing any more.
+Importing all of it takes a moment, in which there is nothing to undo: a signal ends it at once, in one line. When it is
+done, signals are ignored.
 """
 
 import os
@@ -13,7 +13,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
-    """Entry point; the exit code."""
+    """Entry point; returns the exit code."""
     _from_now_on(_end)
     from experiments.cli import main as command
 

@@ -1,6 +1,7 @@
 """The command line, `priolab`. Errors of the lab end here: one line on standard error, and an exit code.
 
-0 done; 1 it failed, or a run is invalid; 2 bad input; 128 and the signal's number if interrupted, or if nobody reads.
+Exit codes: 0 done; 1 failed, or a run is invalid; 2 bad input; 128 and the signal's number if interrupted, or if nobody
+reads.
 """
 
 import argparse
@@ -40,9 +41,9 @@ _BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; the exit code."""
+    """Entry point; returns the exit code."""
     options = command_line().parse_args(arguments)
-    options.kept = None  # once there is something: says what
+    options.kept = None  # later a function that describes what was kept
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
     try:
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(options.do(options, report))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever reads has enough; what Python still holds back must not fail at exit
+    except BrokenPipeError:  # the reader has enough; Python's remaining output must not fail at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except ScenarioError as error:
@@ -71,12 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kept(options: argparse.Namespace) -> str:
-    """What there is, although it did not come to its end."""
+    """Describes what was kept of an unfinished command."""
     return str(options.kept()) if options.kept else "nothing was kept"
 
 
 def command_line() -> argparse.ArgumentParser:
-    """Every command and its options."""
+    """Builds the parser of every command and its options."""
     parser = argparse.ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -236,7 +237,7 @@ def _present(folder: Path, report: Report) -> int:
     summary = summarize(experiment)
     report.summary(summary)
     drawn = [folder / f"timeline.{kind}" for kind in ("svg", "png", "html")]
-    if not all(path.exists() for path in drawn):  # they do, if the folder is one that is used again
+    if not all(path.exists() for path in drawn):  # they do exist if the folder is reused
         from analysis.figures import timeline  # half a second of imports that only a figure needs
 
         drawn = timeline.save(experiment)

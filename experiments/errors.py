@@ -1,4 +1,4 @@
-"""What can go wrong, told to the person at the keyboard. Caught in the command line and the runner, nowhere else."""
+"""Errors for the person at the keyboard. Caught in the command line and the runner, nowhere else."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ class LabError(Exception):
 
 
 class ScenarioError(LabError):
-    """The user's input: where it stands, what was given, what is allowed."""
+    """Bad input: the place, the given value, the allowed ones."""
 
     def __init__(self, where: str, given: str, allowed: str) -> None:
         super().__init__(f"{where}={given} is not allowed; allowed: {allowed}")
 
 
 class UnknownKnob(ScenarioError):
-    """A name that is no knob's: what was meant, if it can be guessed, or all there are."""
+    """A name that is no knob's: suggests near names, or lists all."""
 
     def __init__(self, name: str, near: Sequence[str], known: Sequence[str]) -> None:
         hint = f"did you mean {' or '.join(near)}?" if near else f"the knobs are {', '.join(known)}"
@@ -27,14 +27,14 @@ class UnknownKnob(ScenarioError):
 
 
 class GridError(ScenarioError):
-    """A sweep's grid that cannot be, or not without a further word; the text says all of it."""
+    """A sweep's grid that is not allowed, or not without a further option; the text is complete."""
 
     def __init__(self, text: str) -> None:
         LabError.__init__(self, text)
 
 
 class Unavailable(LabError):
-    """It cannot be done here: the reason and the remedy."""
+    """Something cannot be used here: the reason and the remedy."""
 
     def __init__(self, what: str, reason: str, remedy: str) -> None:
         self.reason = reason
@@ -43,7 +43,7 @@ class Unavailable(LabError):
 
 
 class StepFailed(LabError):
-    """A step of a run went wrong: which, why, and the log to read."""
+    """A step of a run went wrong: the step, the reason, and the log to read."""
 
     def __init__(self, step: str, reason: str, log: Path | None = None) -> None:
         self.step = step
@@ -53,7 +53,7 @@ class StepFailed(LabError):
 
 
 class TimedOut(StepFailed):
-    """A command took longer than it may; the text says what can be done."""
+    """A command took longer than it may; the text gives a remedy."""
 
     def __init__(self, step: str, command: str, limit_s: float, remedy: str) -> None:
         self.limit_s = limit_s
@@ -61,7 +61,7 @@ class TimedOut(StepFailed):
 
 
 class InvalidRun(LabError):
-    """It ran but must not be believed: what was asked, what was observed instead, and the remedy, if there is one."""
+    """A run that must not be believed: what was asked, what was observed instead, and the remedy, if any."""
 
     def __init__(self, check: str, asked: object, observed: object, remedy: str = "") -> None:
         super().__init__(f"{check}: asked for {asked}, observed {observed}" + (f"; {remedy}" if remedy else ""))

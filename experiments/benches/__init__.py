@@ -1,1 +1,1 @@
-"""Benchmarks: how long things take on this machine."""
+"""Benchmarks: measure times on this machine."""

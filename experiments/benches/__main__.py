@@ -1,4 +1,4 @@
-"""How long things take on this machine: `python -m experiments.benches`, or `make bench`.
+"""Measures times on this machine: `python -m experiments.benches`, or `make bench`.
 
 Absolute times are only comparable within one run of it.
 """
@@ -51,7 +51,7 @@ def _link_s(folder: Path) -> float:
 
 
 def _reading(folder: Path) -> tuple[int, float]:
-    """Lines of the first run's journals, and how long it takes to read them and to make of them what run.json has."""
+    """Lines of the first run's journals, and the seconds it takes to read them and derive run.json's findings."""
     run = load_experiment(folder).runs[0]
     lines = sum(len(journal.read_bytes().splitlines()) for journal in run.path.glob("*/*.jsonl"))
     started = time.monotonic()
@@ -62,7 +62,7 @@ def _reading(folder: Path) -> tuple[int, float]:
 
 
 def _shapers(results: str, silent: Progress) -> Table:
-    """Kernel netem beside the ferry in the guest, where time costs neither anything: what each makes of the link."""
+    """Compares netem with the ferry in the guest, where neither costs time: the link that each makes."""
     table = Table("in the guest", "wall s", "kbit/s measured", "round trip ms", "script first byte ms")
     for shaper in Shaper:
         words = {"RESULTS": results, "CONTROL": "no", "FABRIC": "virtual", "SHAPER": shaper.value}
@@ -81,14 +81,14 @@ def _shapers(results: str, silent: Progress) -> Table:
 
 
 def _hundred_arms(results: str) -> Path:
-    """The sweep that the lab's speed is told by: a hundred arms of the modem, four page loads each."""
+    """Runs the sweep that measures the lab's speed: a hundred arms of the modem, four page loads each."""
     wanted = sweep_from(asked_from(["modem", "FABRIC=virtual", f"RESULTS={results}"]), yes=False)
     silent = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None, reused=lambda _: None)
     return run_sweep(wanted, Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)), silent)
 
 
 def main() -> None:
-    """Print wall seconds (median and range of three), link seconds and their ratio; then shapers and instruments."""
+    """Prints wall seconds (median and range of three), link seconds and their ratio; then shapers and instruments."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:

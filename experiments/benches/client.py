@@ -1,4 +1,4 @@
-"""What the instruments cost by themselves: one event of the client, and one read of the clock.
+"""Measures the cost of the instruments themselves: an event of the client, and a read of the clock.
 
     python -m experiments.benches.client
 
@@ -48,7 +48,7 @@ def _plan() -> Plan:
 
 
 def recorded() -> list[bytes]:
-    """What a server sent in one page load, record by record."""
+    """The bytes a server sent in one page load, record by record."""
     engine, server = Http2Engine(_plan()), H2Connection(H2Configuration(client_side=False))
     server.initiate_connection()
     engine.begin_load(0)
@@ -99,7 +99,7 @@ def _node_clock() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print it."""
+    """Prints the table."""
     table = Table("instrument", "ns")
     records = recorded()
     table.add_row("one event of the client", f"{engine_ns_per_event(records):.0f}")

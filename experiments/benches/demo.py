@@ -1,4 +1,4 @@
-"""How long people wait for the demo: from `make demo`, and from a knob, to an animation in a real browser."""
+"""Measures the wait for the demo: from `make demo`, and from a knob, to an animation in a real browser."""
 
 import os
 import re
@@ -41,7 +41,7 @@ _MOVE = """
 
 
 def main() -> None:
-    """Print seconds: median, and range of three."""
+    """Prints seconds: median, and range of three."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def _set_up() -> None:
-    """What `make demo` begins with."""
+    """Runs the set-up with which `make demo` begins."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     subprocess.run(["make", "setup-demo"], cwd=_ROOT, env=environment, check=True)
 
@@ -86,7 +86,7 @@ def _moved(page: "Page", stop: int) -> float:
 
 
 def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> float:
-    """Seconds until both arms are there and play; afterwards something is done with the page."""
+    """Returns the seconds until both arms are there and play; then calls `then` with the page."""
     started = time.monotonic()
     with _made(results) as address, browser.new_page() as page:
         page.goto(address)
@@ -98,7 +98,7 @@ def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> 
 
 @contextmanager
 def _made(results: str) -> Iterator[str]:
-    """The address that is told. All that `make demo` does is done, but that the port is any that is free."""
+    """Starts the demo as `make demo` does, but on any free port; yields its address."""
     _set_up()
     command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser"]
     process = subprocess.Popen(

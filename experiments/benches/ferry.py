@@ -1,8 +1,8 @@
-"""How fast and how punctual the ferry is on this machine: `python -m experiments.benches.ferry`, as root.
+"""Measures the ferry's speed and punctuality on this machine: `python -m experiments.benches.ferry`, as root.
 
-Two figures: what TCP gets through it with the ferry kept on one processor, and how far from the model's departure the
-client's kernel stamps each packet. The second needs no trust in the ferry's own figures: a second ring at the loop sees
-the same arrivals, with the same stamps, and a second model makes the departures of them.
+Two figures: TCP's throughput with the ferry kept on one processor, and the distance from the model's departure of each
+packet to the client kernel's stamp. The second needs no trust in the ferry's own figures: a second ring at the loop
+sees the same arrivals, with the same stamps, and a second model computes their departures.
 """
 
 import os
@@ -47,7 +47,7 @@ _MS = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """Three places and a ferry between them: what is sent from front to client goes by it, and back."""
+    """Three places and a ferry between them, which carries all packets between front and client."""
 
     client: Namespace
     link: Namespace
@@ -56,7 +56,7 @@ class Crossing:
     order: Order
 
     def report(self) -> dict[str, dict[str, int]]:
-        """What the ferry has done so far."""
+        """The ferry's counters so far."""
         return ask(self.order.socket)
 
 
@@ -93,14 +93,14 @@ def crossing(wanted: Link, folder: Path) -> Iterator[Crossing]:
 
 
 def open_socket(place: Namespace, kind: socket.SocketKind) -> socket.socket:
-    """A socket that lives in a place."""
+    """Opens a socket that lives in a place."""
     with place.entered():
         return socket.socket(socket.AF_INET, kind)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput:
-    """What TCP got through. rate_bit_s counts whole frames; busy: the ferry's share of its processor."""
+    """TCP's throughput. rate_bit_s counts whole frames; busy: the ferry's share of its processor."""
 
     rate_bit_s: int
     busy: float
@@ -108,7 +108,7 @@ class Throughput:
 
 
 def measure_throughput(link: Link, duration_s: float = _STREAM_S) -> Throughput:
-    """One TCP connection toward the client; the ferry on the last processor, everything else on the others."""
+    """Measures one TCP connection toward the client; the ferry on the last processor, everything else on the others."""
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, crossing(link, Path(folder)) as places:
         with _processors_shared(places.process.pid), ExitStack() as stack:
             server = stack.enter_context(open_socket(places.front, socket.SOCK_STREAM))
@@ -151,7 +151,7 @@ def _take(client: socket.socket, duration_s: float) -> None:
 
 @contextmanager
 def _processors_shared(ferry: int) -> Iterator[None]:
-    """Within: the ferry alone on one processor, this process on the others, if there are any."""
+    """A context with the ferry alone on one processor, and this process on the others, if there are any."""
     allowed = os.sched_getaffinity(0)
     alone = max(allowed)
     os.sched_setaffinity(ferry, {alone})
@@ -168,7 +168,7 @@ def _busy_s(pid: int) -> float:
 
 
 def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
-    """Nanoseconds from the model's departure to the client kernel's stamp, of each packet, sorted.
+    """Nanoseconds from the model's departure to the client kernel's stamp, for each packet, sorted.
 
     Nothing is subtracted. Datagrams of all sizes come in bursts that fill 90 % of the link. Raises StepFailed if the
     packets that came are not those the model lets through.
@@ -238,7 +238,7 @@ _PUNCTUAL = {
 
 
 def main() -> None:
-    """Print both tables."""
+    """Prints both tables."""
     console = Console()
     table = Table("TCP through the ferry", "Mbit/s", "of a processor", "lost in the kernel")
     for name, link in _STREAMS.items():

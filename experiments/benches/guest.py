@@ -1,9 +1,9 @@
-"""What guests of two kernels make of the same work: system calls, pipe round trips, page faults, forks.
+"""Compares guests of two kernels at the same work: system calls, pipe round trips, page faults, forks.
 
     python -m experiments.benches.guest
 
-The kernel that is used, beside Linux 6.1, which knows no other way from a program into it than ptrace(2). And what a
-stop by seccomp(2) costs on this host at least, without any guest kernel: no guest can be quicker.
+The kernels are the one in use, and Linux 6.1, whose only way from a program into it is ptrace(2). Also measures the
+least cost of a stop by seccomp(2) on this host, without any guest kernel: no guest can be quicker.
 """
 
 import os
@@ -37,7 +37,7 @@ _BESIDE: Version = (6, 1)
 
 
 def main() -> None:
-    """Print seconds and their ratio: medians of rounds in which the kernels take turns, without their start."""
+    """Prints seconds and their ratio: medians of rounds in which the kernels take turns, without their start."""
     report = Report()
     kernels = dict((_kernel(None, report), _kernel(_BESIDE, report)))
     table = Table("in the guest", *kernels, "ratio", "range of ratios")
@@ -66,14 +66,14 @@ def main() -> None:
 
 
 def _stop_us(program: Path) -> float:
-    """Microseconds: the median of rounds."""
+    """Microseconds of a stop: the median of rounds."""
     subprocess.run(["gcc", "-O1", "-o", program, _STOP], check=True)
     rounds = [subprocess.run([program], capture_output=True, text=True, check=True).stdout for _ in range(_ROUNDS)]
     return statistics.median(map(float, rounds))
 
 
 def _kernel(version: Version | None, report: Report) -> tuple[str, list[str]]:
-    """A kernel's name and the beginning of its command line; it is built if it is not there."""
+    """A kernel's name and the beginning of its command line; builds it if it is missing."""
     with kernel_source.wanted(version):
         if not kernel.is_built():
             with report.kernel_progress() as tell:
@@ -84,12 +84,12 @@ def _kernel(version: Version | None, report: Report) -> tuple[str, list[str]]:
 
 
 def _work_s(kernel_words: list[str], program: Path, work: str) -> float:
-    """Wall seconds of that work: of a guest that does it, less those of one that does nothing."""
+    """Wall seconds of that work: of a guest that does it, less those of an idle guest."""
     return _guest_s(kernel_words, program, work) - _guest_s(kernel_words, program, _NOTHING)
 
 
 def _guest_s(kernel_words: list[str], program: Path, work: str) -> float:
-    """Wall seconds of one guest, kept on one processor as the lab's guests are."""
+    """Wall seconds of a guest, kept on one processor as the lab's guests are."""
     cpu = min(os.sched_getaffinity(0))
     words = ["mem=256M", "con=null", "con0=null,fd:1", "quiet", "time-travel=inf-cpu", f"WHAT={work}"]
     root = ["root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={program}", f"uml_dir={program.parent}"]

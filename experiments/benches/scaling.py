@@ -1,6 +1,6 @@
-"""What a million arms cost: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
+"""Measures the cost of a million arms: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
 
-Measures what each part costs here and writes both tables of the document, between its marks. Processor time is of this
+Measures the cost of each part and writes both tables of the document, between its marks. Processor time is of this
 machine's kind of processor; the rest is the same anywhere.
 """
 
@@ -34,13 +34,13 @@ _FILED = 1000
 _SHOWN = 10_000
 _TASKS = 200
 _BATCH = 10
-"""Runs to a task, at most (`sweep.cluster`)."""
+"""Runs per task, at most (`execution/cluster.py`)."""
 _BEGIN, _END = "<!-- measured -->\n", "<!-- end of what was measured -->\n"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Case:
-    """One run: seconds of processor time in the guest and around it, and its folder in bytes, and in files."""
+    """A run: seconds of processor time in the guest and around it, and its folder in bytes, and in files."""
 
     name: str
     guest_s: float
@@ -71,7 +71,7 @@ def _processor_s(who: int) -> float:
 
 
 def _case(name: str, room: Path) -> tuple[_Case, Path]:
-    """Measured one run at a time; and the folder of a run."""
+    """Measures a case one run at a time; returns it with the folder of a run."""
     asked = asked_from([f"SCENARIO={name}", *_GRID, f"RESULTS={room / name}"])
     sweep = sweep_from(asked, yes=False)
     hearing = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
@@ -96,7 +96,7 @@ def _case(name: str, room: Path) -> tuple[_Case, Path]:
 
 
 def _filing_s(run: Path, room: Path) -> float:
-    """Of the head, for each run: unpack, give its name, read run.json."""
+    """The head's seconds for each run: unpack, rename, read run.json."""
     content = parcel.pack(run)
     folder = SweepFolder.begin(room / "filing", {"order": []})
     with folder:
@@ -109,7 +109,7 @@ def _filing_s(run: Path, room: Path) -> float:
 
 
 def _plan(arms: int, room: Path) -> dict[str, float]:
-    """What is done before the first run of so many arms."""
+    """The cost of planning that many arms, before the first run."""
     delays = ",".join(f"{number}ms" for number in range(1, arms // 40 + 1))
     words = ["LOWAT=none,4096,16384,65536,131072", "CC=cubic,bbr", "RATE=1mbit,2mbit,4mbit,8mbit", f"DELAY={delays}"]
     began_s, empty_bytes = time.process_time(), _bytes()
@@ -129,7 +129,7 @@ def _plan(arms: int, room: Path) -> dict[str, float]:
 
 
 def _show(run: Path, room: Path) -> dict[str, float]:
-    """What is done when all runs are there: read every run.json, and keep what the table shows of it."""
+    """The cost of showing the results: read every run.json, and keep what the table needs."""
     document = json.loads((run / "run.json").read_text())
     names = [f"arm-{number}.1" for number in range(_SHOWN)]
     for name in names:
@@ -148,7 +148,7 @@ def _show(run: Path, room: Path) -> dict[str, float]:
 
 
 def _bytes() -> int:
-    """Of memory, now."""
+    """Memory of the present process, in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
@@ -157,14 +157,14 @@ def _peak_bytes() -> int:
 
 
 def _apart(what: str, *words: object) -> dict[str, float]:
-    """One of the measurements above in a process of its own, for its memory."""
+    """Runs one of these measurements in a process of its own, for its memory."""
     command = [sys.executable, "-m", "experiments.benches.scaling", what, *map(str, words)]
     measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return measured
 
 
 def _tasks(parcel_bytes: int, room: Path) -> dict[str, float]:
-    """For each run of a batch: the scheduler hands it out and passes its result on, the head receives it."""
+    """The cost for each run of a batch: the scheduler hands it out and passes its result on, the head receives it."""
     from distributed import Client
 
     told = room / "scheduler.json"
@@ -264,7 +264,7 @@ def _span(hours: float) -> str:
 
 
 def main() -> None:
-    """Write the tables; or do one of the measurements that want a process of their own."""
+    """Writes the tables; or runs a measurement that needs a process of its own."""
     what, *words = sys.argv[1:]
     if what == "plan":
         Path(words[1]).mkdir(exist_ok=True)

@@ -1,1 +1,1 @@
-"""The commands of priolab that are no run, sweep, study or demo, and what a terminal shows."""
+"""The commands of priolab beside runs, sweeps, studies and the demo, and the terminal output."""

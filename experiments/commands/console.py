@@ -1,4 +1,4 @@
-"""What the terminal shows: progress while it runs, then the table, the verdicts, and where things are."""
+"""The terminal output: progress during a run, then the table, the verdicts, and the paths of results."""
 
 import json
 import time
@@ -30,9 +30,9 @@ _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", 
 
 
 class Report:
-    """Writes for a person; to a file or a pipe the same without colours and movement.
+    """Writes for a person; without colours and movement to a file or a pipe.
 
-    aside: all of it goes to standard error, because standard output belongs to a program.
+    aside: True to write everything to standard error, because a program reads standard output.
     """
 
     def __init__(self, *, aside: bool = False) -> None:
@@ -42,27 +42,27 @@ class Report:
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
     def say(self, text: str, style: str = "") -> None:
-        """One line."""
+        """Prints one line."""
         self._console.print(shown(text), style=style)
 
     def complain(self, text: str) -> None:
-        """One line on standard error, of what it may have taken from a file no more than anybody reads."""
+        """Prints one line on standard error; shortens text from files to a readable length."""
         line = text.replace("\n", "\\n")
         if len(line) > _LONGEST_COMPLAINT:
             line = f"{line[: _LONGEST_COMPLAINT // 2]} ... {line[-_LONGEST_COMPLAINT // 2 :]}"
         self._errors.print(f"[bold red]priolab:[/] {shown(line)}")
 
     def note(self, text: str) -> None:
-        """Something that is good to know, on one line."""
+        """Prints a line worth knowing."""
         self._console.print(f"[yellow]note:[/] {shown(text)}")
 
     def made_table(self, table: Table) -> None:
-        """A table made elsewhere."""
+        """Prints a table made elsewhere."""
         self._console.print(table)
 
     @contextmanager
     def ticking(self, line: Callable[[], str]) -> Iterator[Callable[[], None]]:
-        """Shows a line that changes: live on a terminal, elsewhere now and then when what it yields is called."""
+        """Shows a line that changes: live on a terminal, elsewhere now and then when the yielded function is called."""
         if self._console.is_terminal:
             with Live(get_renderable=lambda: Text(line()), console=self._console, transient=True, refresh_per_second=2):
                 yield lambda: None
@@ -78,7 +78,7 @@ class Report:
         yield tick
 
     def announce(self, request: Request) -> None:
-        """What is about to be run, the rate in both units."""
+        """Announces the experiment, its rate in both units."""
         scenario = request.arms[-1].scenario
         arms = ", ".join(arm.name for arm in request.arms)
         times = "" if request.repeat == 1 else f", {request.repeat} times each"
@@ -88,7 +88,7 @@ class Report:
         self.link(as_document(scenario))
 
     def link(self, scenario: Mapping[str, Any]) -> None:
-        """The link, its rate in both units. scenario is a flat document."""
+        """Prints the link, its rate in both units. scenario is a flat document."""
         rate = "unlimited" if scenario["rate_bit_s"] is None else units.format_rate(scenario["rate_bit_s"])
         down, up = (units.format_time(scenario[name]) for name in ("delay_ns", "delay_up_ns"))
         queue = scenario["queue_packets"]
@@ -134,7 +134,7 @@ class Report:
         )
 
     def reused(self, folder: Path) -> None:
-        """These results serve instead of new ones."""
+        """Tells that these results are used instead of new ones."""
         self.say(f"taken from {_short(folder)}: the same arms, programs, kernel and code")
 
     @contextmanager
@@ -160,7 +160,7 @@ class Report:
             yield lambda *told: status.update(f"{words(*told)}; {time.monotonic() - started:.0f} s")
 
     def summary(self, summary: Mapping[str, Any]) -> None:
-        """The table, a verdict per arm, and the warnings. A narrow terminal gets the columns that matter most."""
+        """Prints the table, a verdict per arm, and the warnings. A narrow terminal gets the essential columns."""
         columns = [column for column in _COLUMNS if column.is_essential or self._console.width >= _WIDE]
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("arm", no_wrap=True)
@@ -203,7 +203,7 @@ class Report:
         self._console.print(table)
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Cells in columns; a narrow terminal folds them."""
+        """Prints cells in columns; a narrow terminal folds them."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading in head:
             table.add_column(heading)
@@ -212,20 +212,20 @@ class Report:
         self._console.print(table, soft_wrap=False)
 
     def figures(self, paths: Sequence[Path], folder: Path) -> None:
-        """Where the picture and the run folders are."""
+        """Prints the paths of the picture and the run folders."""
         for path in paths:
             self.say(f"picture: {_short(path)}")
         self.say(f"results: {_short(folder)}")
 
     def exported(self, paths: Sequence[Path], notes: Sequence[str]) -> None:
-        """What was written, and what is not in it."""
+        """Prints the paths written, and notes on what is missing from them."""
         for path in paths:
             self.say(f"wrote {_short(path)}")
         for note in notes:
             self.note(note)
 
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
-        """The named scenarios; then those that spoil the effect."""
+        """Lists the named scenarios; then those that spoil the effect."""
         for entry in entries.values():
             if not entry.card:
                 self._entry(entry)
@@ -246,7 +246,7 @@ class Report:
         self.say(f"    Expect: {entry.expect}.")
 
     def findings(self, findings: Sequence[Finding]) -> None:
-        """What this machine can do."""
+        """Prints this machine's capabilities."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading in ("part", "usable", "detail", "remedy"):
             table.add_column(heading)
@@ -256,7 +256,7 @@ class Report:
         self._console.print(table, soft_wrap=False)
 
     def ways(self, ways: Sequence[Way]) -> None:
-        """Which fabrics and shapers can be used."""
+        """Prints the usable and unusable fabrics and shapers."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading in ("fabric", "shaper", "usable", "reason", "remedy"):
             table.add_column(heading)
@@ -266,7 +266,7 @@ class Report:
         self._console.print(table, soft_wrap=False)
 
     def document(self, document: object) -> None:
-        """JSON, and nothing but."""
+        """Prints JSON, and nothing else."""
         print(json.dumps(document, indent=2))
 
 
@@ -287,7 +287,7 @@ def _short(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """Of the table of arms. is_essential: also where there is little room."""
+    """A column of the table of arms. is_essential: True if it is shown even where there is little room."""
 
     heading: str
     cell: Callable[[Mapping[str, Any]], str]
@@ -295,7 +295,7 @@ class _Column:
 
 
 def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
-    """Folders of format 1 have none."""
+    """A figure of the oracle; None in folders of format 1, which have none."""
     found: float | None = (arm["oracle"] or {}).get(key)
     return found
 
@@ -314,7 +314,7 @@ _COLUMNS = (
 """Possible is the oracle's bound; late by, and of it needless: the inversion against it, in seconds and image bytes."""
 
 _WIDE = 120
-"""Columns of a terminal that all of them need."""
+"""Terminal columns that all of these need."""
 
 
 def _about(seconds: float) -> str:

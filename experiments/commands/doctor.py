@@ -1,4 +1,4 @@
-"""What this machine can do: every part the lab needs, every fabric and shaper; why not, and the remedy."""
+"""Examines this machine: every part the lab needs, every fabric and shaper; reasons and remedies for the unusable."""
 
 import sys
 from collections.abc import Callable
@@ -30,12 +30,12 @@ from proxy.server import Server, catalogue
 from proxy.tuner.compiler import REMEDY
 
 _CAPTURING = {"tcpdump": "tcpdump", "editcap": "wireshark-common", "tshark": "tshark"}
-"""Programs that CAPTURE=yes needs, and the last one its tests, with their packages."""
+"""Programs with their packages: for CAPTURE=yes, and the last one for its tests."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One capability. detail is its version or place; remedy is empty if it is present."""
+    """A capability. detail is its version or place; remedy is empty if it is present."""
 
     name: str
     present: bool
@@ -66,7 +66,7 @@ def _server(server: Server) -> list[Finding]:
 def examine() -> list[Finding]:
     """Every capability, in the order in which they build on each other.
 
-    Programs are asked side by side: on a slow machine one takes seconds to print its version.
+    Programs are asked side by side: on a slow machine a program takes seconds to print its version.
     """
     questions: list[Callable[[], list[Finding]]] = [
         partial(_program, "node", "nodejs", "--version"),
@@ -86,14 +86,17 @@ def examine() -> list[Finding]:
 
 
 def _browser() -> list[Finding]:
-    """What CLIENT=chromium is done by: the browser and what drives it."""
+    """The parts of CLIENT=chromium: the browser and its driver."""
     lack = lack_of_browser()
     detail = f"{lack} is not installed" if lack else f"{browser_version()}, {DRIVER} {package_version(DRIVER)}"
     return [Finding(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")]
 
 
 def _tuner() -> list[Finding]:
-    """What LOWAT=auto is done by; the guest's kernel takes what can be compiled, this machine's asks who comes."""
+    """The parts of LOWAT=auto: the compiler, and this kernel, if this user may load into it.
+
+    The guest needs the compiler alone.
+    """
     lack = lack_of_compiler()
     compiled = Finding(
         name="bpf compiler", present=lack is None, detail=lack or "it compiles", remedy="" if lack is None else REMEDY
@@ -120,7 +123,7 @@ def _guest() -> list[Finding]:
 
 
 def _built(record: kernel.Record) -> str:
-    """A kernel in words: its version, and the changes of its source that are in force."""
+    """A kernel in words: its version, and the changes of its source that are applied."""
     words = [f"Linux {record.version}"]
     if record.stands_in:
         words.append(f"in place of {kernel_source.words(kernel_source.PINNED)}, which could not be had")
@@ -131,14 +134,14 @@ def _built(record: kernel.Record) -> str:
 
 
 def _entry() -> str:
-    """The way into the kernel in words, with what the slower one costs."""
+    """The way into the kernel in words, with the cost of the slower one."""
     reason = kernel.why_ptrace()
     return "entered by seccomp" if reason is None else f"entered by ptrace, so runs take about twice as long: {reason}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way to make a link: a fabric and a shaper. reason and remedy are empty if it is usable."""
+    """A way to make a link: a fabric and a shaper. reason and remedy are empty if it is usable."""
 
     fabric: str
     shaper: str

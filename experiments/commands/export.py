@@ -1,4 +1,4 @@
-"""`priolab export`: an experiment's results into the files of a format, whole or not at all."""
+"""`priolab export`: writes an experiment's results as the files of a format, whole or not at all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ _STEP = "exporting results"
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """Files that are there now, and sentences about what is not in them."""
+    """The files written, and sentences about what is missing from them."""
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...]
 
 
 def export(folder: Path, to: str, out: Path | None) -> Exported:
-    """Write a results folder in a format; into its `exports`, unless told where. Raises LabError.
+    """Writes a results folder in a format; into its `exports`, unless `out` is given. Raises LabError.
 
-    out: a folder; or a file's name, for what is one file.
+    out: a folder; or a file's name, for a format of one file.
     """
     if to not in FORMATS:
         raise ScenarioError("--to", to, ", ".join(FORMATS))
@@ -56,7 +56,7 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
 
 
 def _places(files: Sequence[File], out: Path) -> list[Path]:
-    """Where each file goes."""
+    """The path of each file."""
     suffix = Path(files[0].name).suffix
     if out.suffix != suffix or out.is_dir():
         return [out / file.name for file in files]
@@ -66,7 +66,7 @@ def _places(files: Sequence[File], out: Path) -> list[Path]:
 
 
 def _write(files: Sequence[File], paths: Sequence[Path]) -> None:
-    """Each appears whole, and none before all have been written."""
+    """Writes the files: each appears whole, and none before all have been written."""
     try:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)

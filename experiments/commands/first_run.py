@@ -1,6 +1,6 @@
-"""The first `make experiment` on a machine: its picture in real time, while nothing else runs, then the guest kernel.
+"""The first `make experiment` on a machine: shows its picture in real time, then builds the guest kernel.
 
-Compiling the kernel takes minutes; a run on real clocks takes one. So whoever is new sees a result first.
+Compiling the kernel takes minutes; a run on real clocks takes one. So a newcomer sees a result first.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,16 +20,16 @@ _VIRTUAL = "virtual"
 
 @dataclass(frozen=True, kw_only=True)
 class First:
-    """An experiment as it is to be run now. builds_afterwards: the kernel is to be built once it has been shown."""
+    """An experiment to run now. builds_afterwards: True if the kernel is to be built after its results are shown."""
 
     request: Request
     builds_afterwards: bool
 
 
 def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None]) -> First:
-    """The experiment these words ask for, where the guest kernel may be missing. Raises LabError.
+    """Builds the request of these words where the guest kernel may be missing. Raises LabError.
 
-    build: builds it; called here if the experiment can only be run in a guest.
+    build: builds the kernel; called here if the experiment can only be run in a guest.
     """
     fabric = words.get("FABRIC") or AUTO
     if fabric not in (AUTO, _VIRTUAL) or not builds_guests() or kernel.is_built():
@@ -51,7 +51,7 @@ def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None
 
 
 def build_afterwards(report: Report, build: Callable[[], None]) -> None:
-    """Build the kernel for later experiments. A failure is told; the experiment that was asked for is done."""
+    """Builds the kernel for later experiments. A failure is only reported: the experiment asked for is done."""
     report.say("building the guest kernel for later experiments; the results above are complete, Ctrl-C does no harm")
     try:
         build()

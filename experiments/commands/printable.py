@@ -1,4 +1,4 @@
-"""Text of others on a terminal: results, file names and logs may come from anywhere."""
+"""Makes foreign text safe for a terminal: results, file names and logs may come from anywhere."""
 
 from rich.markup import escape
 
@@ -6,13 +6,13 @@ from analysis.records import files
 
 
 def printable(text: str) -> str:
-    r"""The text with nothing in it that a terminal obeys or that turns the direction of writing; line ends stay.
+    r"""The text without anything that a terminal obeys or that turns the direction of writing; line ends stay.
 
-    What cannot be shown stands as Python writes it, such as \x1b or \u202e.
+    Other characters stand as Python writes them, such as \x1b or \u202e.
     """
     return files.printable(text, kept="\n")
 
 
 def shown(text: str) -> str:
-    """The same for rich: it stands as it is, whatever rich would make of it."""
+    """The same for rich, without its markup taking effect."""
     return escape(printable(text))

@@ -1,16 +1,16 @@
-"""`priolab probe`: a server that is already there, asked in which order it sends when nothing is in its way.
+"""`priolab probe`: finds out in which order a running server sends when nothing is in its way.
 
 Rules:
 1. Two large resources are requested on one connection and parked on the client's window, which is then opened bit by
-   bit, as in the probes of docs/matrix.md: whose bytes come is the server's choice, and only order is read.
-2. In every dialect both are asked for in turn: only what that changes is an answer.
-3. Connections are made to one address, eight at a time, and no more than are announced, but for one that measures the
-   round trip. Each is left as soon as the order has been seen.
+   bit, as in the probes of docs/matrix.md. The server chooses whose bytes come, and only the order is read.
+2. In every dialect each of the two is asked for first in turn: only a change caused by that is an answer.
+3. Connections are made to one address, eight at a time, and no more than announced, except for one that measures the
+   round trip. Each is closed as soon as the order has been seen.
 4. A dialect in which the server breaks off is an answer, too.
-5. One deadline holds for the whole command: half a minute. Where a server is so far away that honest answers would
-   take longer, it is half as long again as those, five minutes at most. When it comes, what was seen is shown, what was
-   not seen is named, and the command fails.
-6. What a client notes down is removed once it has been read, and when the command ends, be it by kill -9.
+5. One deadline holds for the whole command: half a minute. Where a server is so far away that honest answers would take
+   longer, it is half as long again as those, five minutes at most. At the deadline, the answers so far are shown, the
+   missing ones are named, and the command fails.
+6. A client's journals are removed once they have been read, and when the command ends, even by kill -9.
 """
 
 import argparse
@@ -58,14 +58,14 @@ _AT_ONCE = 8
 _LOOK_S = 0.2
 _MORE_TIME = "--deadline gives more time"
 _DOUBT_STEPS = 1.5
-"""A share may be off by so many steps: on a real clock a server may have nothing ready when the window is opened."""
+"""A share may be off by this many steps: on a real clock a server may have nothing ready when the window is opened."""
 _MS_NS = 10**6
 _HTTPS = 443
 _FORMAT = 1
 _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
-"""What may stand in a path or a query (RFC 3986, 2.2 and 2.4); letters, digits and a few more may anyhow."""
+"""Characters allowed in a path or a query (RFC 3986, 2.2 and 2.4); letters, digits and a few more always are."""
 _NAMES = (IMAGE, SCRIPT)
-"""What the two are in a plan: nothing is asked of the one, or of the other."""
+"""Names of the two in a plan, which play no other part."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _MEANING = (
     "strict: who is asked for has 98 % of the window or more; proportional: more of it than if the other is asked for;"
@@ -74,7 +74,7 @@ _MEANING = (
 
 
 def add_to(commands: Any) -> None:
-    """The command and its words; commands: what argparse's add_subparsers gave."""
+    """Adds the command and its words; commands: the result of argparse's add_subparsers."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "probe", help="in which order a running server sends, in every dialect", allow_abbrev=False
     )
@@ -93,7 +93,7 @@ def add_to(commands: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Target:
-    """paths: of what is requested first and second. ca: the file with the authorities that are trusted."""
+    """The server to probe. paths: of the first and second resource. ca: the file with the trusted authorities."""
 
     host: str
     authority: str
@@ -104,7 +104,10 @@ class _Target:
     steps: Steps
 
     def plan(self, question: "_Question") -> Plan:
-        """Image and script are what is requested first and second, unless `first` turns them round."""
+        """The plan of a connection. Image and script stand for the first and second resource.
+
+        `first` may reverse the two.
+        """
         return maps_plan(
             address=self.address,
             port=self.port,
@@ -123,7 +126,7 @@ class _Target:
 
 @dataclass(frozen=True, kw_only=True)
 class _Question:
-    """What one connection asks."""
+    """The question that one connection asks."""
 
     dialect: Dialect = dialects.PLAIN
     priorities: Priorities = Priorities.NONE
@@ -135,8 +138,10 @@ _UNASKED = (_Question(), _Question(first=First.SCRIPT))
 
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
-    """In one dialect. shares: the second's part of the window, if it is asked for and if the first is; doubt: what
-    they may be off by. refusal: why there is none; without both, it was not seen before the deadline.
+    """The answer in one dialect.
+
+    shares: the second resource's part of the window, if it is asked for and if the first is; doubt: their possible
+    error. refusal: the reason for no shares. Without shares and refusal, the deadline came first.
     """
 
     shares: tuple[float, float] | None = None
@@ -145,31 +150,31 @@ class _Answer:
 
     @property
     def is_seen(self) -> bool:
-        """Whether there was time for it."""
+        """True if the answer came before the deadline."""
         return self.shares is not None or self.refusal is not None
 
     @property
     def word(self) -> str:
-        """What it is called."""
+        """The answer in a word."""
         if self.shares:
             return str(reading(*self.shares, doubt=self.doubt))
         return "refused" if self.is_seen else "not seen"
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
+        """The answer for programs."""
         if self.shares is None:
             return {"reading": None, "refusal": self.refusal}
         return {"reading": self.word, "second_share": dict(zip(("asked", "swapped"), self.shares, strict=True))}
 
     def row(self, dialect: str) -> tuple[str, ...]:
-        """For people."""
+        """The answer for people."""
         if self.shares is None:
             return dialect, self.word, self.refusal or "", ""
         return dialect, self.word, f"{self.shares[0]:.0%}", f"{1 - self.shares[1]:.0%}"
 
 
 def probe(options: argparse.Namespace, report: Report) -> int:
-    """Ask, and tell. Raises ScenarioError, StepFailed."""
+    """Probes the server and shows the answers. Raises ScenarioError, StepFailed."""
     began_ns = time.monotonic_ns()
     given = options.deadline != _AUTO
     limit_ns = _time_ns("--deadline", options.deadline, "100ms", "86400s") if given else _LEAST_DEADLINE_NS
@@ -214,7 +219,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
 def _seeing(
     questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
 ) -> Iterator[Callable[[_Question], Probe]]:
-    """Asks all; what it gives waits for what came of one, and raises what `_probe` raises."""
+    """Asks all questions; yields a function that waits for a question's probe, and raises what `_probe` raises."""
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
@@ -254,7 +259,7 @@ def _kept_room() -> Iterator[Path]:
 
 
 def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:
-    """For people."""
+    """Shows the answers to people."""
     head = ("dialect", "", "the second's part if asked for", "the first's part if asked for")
     report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
     if unasked:
@@ -268,7 +273,7 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
 
 
 def _asked(dialect: Dialect) -> list[_Question]:
-    """The second, and then the first, to come first."""
+    """Two questions: the second resource first, then the first."""
     return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
 
 
@@ -282,7 +287,7 @@ def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
 
 
 def _own_order(unasked: float, turned: float) -> str:
-    """In words in which nothing is called a script."""
+    """The order in words that call nothing a script."""
     if own_order(1 - unasked, 1 - turned) is OwnOrder.SCRIPT_FIRST:
         return "the first URL before the second, whichever is requested first"
     if (found := own_order(unasked, turned)) is OwnOrder.SCRIPT_FIRST:
@@ -291,7 +296,7 @@ def _own_order(unasked: float, turned: float) -> str:
 
 
 def _document(target: _Target, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> Any:
-    """docs/results.md describes it."""
+    """The document that docs/results.md describes."""
     return {
         "format": _FORMAT,
         "host": target.host,
@@ -308,7 +313,7 @@ def _document(target: _Target, unasked: tuple[float, float] | None, answers: Map
 
 
 def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
-    """What one connection saw. Raises StepFailed, and TransportFailed when the deadline has come or it is `over`."""
+    """Runs one connection. Raises StepFailed, and TransportFailed at the deadline or when it is `over`."""
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
     command = (*module("client"), str(plan), str(target.ca), str(folder))
@@ -333,14 +338,14 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
 
 
 def _in_its_words(reason: str, target: _Target) -> str:
-    """A plan's names are image and script; those who asked know paths."""
+    """Replaces a plan's names, image and script, by the user's paths."""
     paths = dict(zip(_NAMES, target.paths, strict=True))
     reason = reason.removeprefix("load 1 of 1: ").partition("; unfinished: ")[0]
     return re.sub(rf"(answered|stream of) ({'|'.join(_NAMES)})\b", lambda said: f"{said[1]} {paths[said[2]]}", reason)
 
 
 def _dialects(text: str | None) -> list[Dialect]:
-    """Each once, in the order in which they were asked for. Raises ScenarioError."""
+    """The dialects, each once, in the order asked for. Raises ScenarioError."""
     words = dialects.TRIED if text is None else text.split(",")
     try:
         return list(dict.fromkeys(dialects.parse(word.strip()) for word in words))
@@ -351,9 +356,9 @@ def _dialects(text: str | None) -> list[Dialect]:
 
 
 def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, int]:
-    """What the words mean, and the round trip in ns, for which a connection is made.
+    """The target that the words name, and the round trip in ns, measured by a connection.
 
-    Raises ScenarioError, StepFailed, and TransportFailed when the deadline has come.
+    Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
     """
     one = _url("url", options.url)
     two = _url("second", options.second) if options.second else one
@@ -378,9 +383,9 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, i
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
-    """As getaddrinfo gives them. It cannot be interrupted: a thread waits for it, and is left behind.
+    """The result of getaddrinfo, which cannot be interrupted: a thread waits for it, and is left behind.
 
-    Raises OSError, UnicodeError, and TransportFailed when the deadline has come.
+    Raises OSError, UnicodeError, and TransportFailed at the deadline.
     """
     found: Future[Sequence[Any]] = Future()
 
@@ -397,9 +402,9 @@ def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
 
 
 def _reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
-    """The first of its addresses that answers, and how long the handshake took in ns.
+    """The first address that answers, and the time of the handshake in ns.
 
-    Raises StepFailed, and TransportFailed when the deadline has come.
+    Raises StepFailed, and TransportFailed at the deadline.
     """
     trouble: Exception = OSError("it has no address")
     try:
@@ -435,7 +440,7 @@ def _url(where: str, text: str) -> tuple[str, int, str]:
 
 
 def _address(text: str) -> tuple[str, int | None]:
-    """Raises ScenarioError."""
+    """Host and port, None without one. Raises ScenarioError."""
     try:
         parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port

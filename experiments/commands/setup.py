@@ -1,9 +1,9 @@
-"""The set-up, carried out: it says what it does, and does nothing that is already done.
+"""Carries out the set-up: tells each step, and skips what is already done.
 
     experiments/host/setup.sh [PART]         in a checkout, before there is a Python environment; knobs come from make
     priolab setup [PART] [KNOB=VALUE]   anywhere
 
-0 done; 1 it cannot be, in one line for each cause; 2 bad input; 128 and the signal's number if interrupted.
+Exit codes: 0 done; 1 impossible, with one line for each cause; 2 bad input; 128 and the signal's number if interrupted.
 """
 
 import os
@@ -29,7 +29,7 @@ _MAKE_VARIABLE = "PRIOLAB_KNOBS"
 
 
 class _Refused(Exception):
-    """It ends here; the lines say why."""
+    """The set-up ends here; the lines give the reasons."""
 
     def __init__(self, *lines: str) -> None:
         self.lines = lines
@@ -37,7 +37,7 @@ class _Refused(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of setup.sh; the exit code."""
+    """Entry point of setup.sh; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     raise_interrupted()
     try:
@@ -53,9 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
-    """See to what these words, a part's name and knobs NAME=VALUE, need of the machine; the exit code.
+    """Sets the machine up for these words, a part's name and knobs NAME=VALUE; returns the exit code.
 
-    makes_environment: whether the Python environment of this checkout is a part of it.
+    makes_environment: True if the Python environment of this checkout is a part of it.
     """
     names = [word for word in words if "=" not in word]
     if len(names) > 1 or any(name not in list(Part) for name in names):
@@ -79,9 +79,9 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
 
 
 def _carry_out(asked: Asked, environment: Environment | None) -> None:
-    """Packages, Python's environment, packages of npm, the guest kernel: each builds on those before it."""
+    """Installs packages, Python's environment, packages of npm, the guest kernel: each builds on those before it."""
     needs_kernel = asked.in_guests and _lacks_kernel()
-    builds_kernel = needs_kernel and asked.part is not Part.EXPERIMENT  # `priolab run` does, when it is due
+    builds_kernel = needs_kernel and asked.part is not Part.EXPERIMENT  # `priolab run` builds it when it is due
     _install(asked, environment, builds_kernel=needs_kernel)
     if environment is not None:
         install_all(environment, extras(asked), say)
@@ -93,7 +93,7 @@ def _carry_out(asked: Asked, environment: Environment | None) -> None:
 
 
 def _look_for_extras(asked: Asked) -> None:
-    """An environment that somebody else made is theirs: they are told how to have more in it."""
+    """Refuses if an extra is missing: another's environment is theirs, so the lines tell how to install it there."""
     for extra, what in extras(asked):
         if lack := lacks_extra(extra):
             how = f"have {what} installed with the lab, as by `pipx install --force '.[{extra}]'` in a clone"
@@ -126,7 +126,7 @@ def _install(asked: Asked, environment: Environment | None, *, builds_kernel: bo
 def _plan(
     asked: Asked, facts: Machine, lacking: Sequence[Want], installer: apt.Installer, *, builds_kernel: bool
 ) -> Plan:
-    """Decides; where the distribution seems to lack what is needed, once more with lists of packages that are new."""
+    """Decides; if the distribution seems to lack a needed package, once more with updated package lists."""
     concerned = [want for want in lacking if want.makes_environment or asked.part is not Part.ENVIRONMENT]
     packages = list(dict.fromkeys(package for want in concerned for package in want.packages))
     may_install = facts.has_apt and facts.rights is not Rights.NONE
@@ -189,7 +189,7 @@ def _hint_at_npm() -> None:
 
 
 def _build_kernel(python: Path) -> None:
-    """The one call at the end; a process of its own, because it draws with what the environment holds."""
+    """Builds the kernel at the end, in a process of its own, because it draws with the environment's packages."""
     command = [str(python), "-P", "-m", "experiments", "kernel", "--quiet-if-present"]
     with subprocess.Popen(command, cwd=ROOT) as building:
         try:
@@ -206,10 +206,10 @@ def _lacks_kernel() -> bool:
 
 
 def say(text: str) -> None:
-    """One line for whoever watches."""
+    """Prints one line for the user."""
     print(f"setup: {text}", flush=True)
 
 
 def complain(text: str) -> None:
-    """One line on standard error."""
+    """Prints one line on standard error."""
     print(f"setup: {text}", file=sys.stderr, flush=True)

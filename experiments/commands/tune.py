@@ -1,4 +1,4 @@
-"""`priolab tune`: the tuner outside the lab, beside a server that knows nothing of it, until it is told to stop."""
+"""`priolab tune`: runs the tuner outside the lab, beside a server that knows nothing of it, until it is stopped."""
 
 import argparse
 import select
@@ -39,7 +39,7 @@ _Make = Callable[[Note, Say], Tuner]
 
 
 def add_to(commands: Any) -> None:
-    """The command and its words; commands: what argparse's add_subparsers gave."""
+    """Adds the command and its words; commands: the result of argparse's add_subparsers."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "tune", help="set TCP_NOTSENT_LOWAT of a running server's connections", allow_abbrev=False
     )
@@ -66,7 +66,7 @@ def add_to(commands: Any) -> None:
 
 
 def tune(options: argparse.Namespace, report: Report) -> int:
-    """Until SIGINT or SIGTERM; or SIGHUP, if it has no log. Raises ScenarioError, Unavailable, StepFailed."""
+    """Tunes until SIGINT or SIGTERM; or SIGHUP, if there is no log. Raises ScenarioError, Unavailable, StepFailed."""
     target = KNOBS["TARGET_DELAY"]
     target_ns = _parsed("--target-delay", options.target_delay, target.parse, target.allowed)
     floor_bytes = _parsed("--floor", options.floor, whole(1, CEILING_BYTES), f"1 to {CEILING_BYTES} bytes")
@@ -100,7 +100,11 @@ def tune(options: argparse.Namespace, report: Report) -> int:
 
 
 def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, lines: Lines) -> None:
-    """Until it is told to end. A handler of Python's that wakes a thread may be run while that holds what it needs."""
+    """Tunes until told to end.
+
+    Signals come through a socket: a Python handler that wakes a thread may run while that thread holds the lock it
+    needs.
+    """
     waited_for = [told.fileno()] if tuner.readable is None else [told.fileno(), tuner.readable]
     try:
         while True:
@@ -138,7 +142,10 @@ def _log(path: Path, say: Say) -> TunerLog:
 
 
 def _checked(options: argparse.Namespace, aim: Aim) -> _Make:
-    """What makes the tuner, all being looked into that can be before. Raises CannotTune, ScenarioError, StepFailed."""
+    """Checks everything possible beforehand; returns a function that makes the tuner.
+
+    Raises CannotTune, ScenarioError, StepFailed.
+    """
     port = None
     if options.port is not None:
         port = _parsed("--port", options.port, whole(1, _PORT_MOST), f"1 to {_PORT_MOST}")

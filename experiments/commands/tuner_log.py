@@ -1,8 +1,8 @@
-"""Where `priolab tune` writes: decisions into a file, lines to whoever watches. Neither failing ends the tuner.
+"""The output of `priolab tune`: decisions into a file, lines to the terminal. Neither failing ends the tuner.
 
-1. When the file cannot be written any more, that is said once, and nothing is written until it is opened again.
-2. So with standard output, as on a full disk or a terminal that is gone; but a reader that has enough ends the command,
-   as it does with all of them.
+1. When the file cannot be written any more, that is reported once, and nothing is written until it is opened again.
+2. The same holds for standard output, as on a full disk or a terminal that is gone; but a reader that closes its end
+   ends the command, as with all commands.
 """
 
 import os
@@ -23,10 +23,10 @@ _NEVER_NS = 2**63
 
 
 class TunerLog:
-    """Decisions as JSON lines, appended. A context."""
+    """Appends decisions as JSON lines. A context."""
 
     def __init__(self, path: Path, say: Say) -> None:
-        """Raises OSError."""
+        """Opens the file. Raises OSError."""
         self._path, self._say = path, say
         self._file: FileIO | None = FileIO(path, "a")
 
@@ -37,7 +37,7 @@ class TunerLog:
         self._close()
 
     def reopen(self) -> None:
-        """The file that has the name now."""
+        """Opens the file that has the name now."""
         self._close()
         try:
             self._file = FileIO(self._path, "a")
@@ -45,7 +45,7 @@ class TunerLog:
             self._give_up(error)
 
     def note(self, decision: Decision) -> None:
-        """One line, at once."""
+        """Writes one line, at once."""
         rest = f"{decision.to_json()}\n".encode()
         try:
             while self._file is not None and rest:
@@ -60,13 +60,13 @@ class TunerLog:
     def _close(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            with suppress(OSError):  # NFS says only now that it is full
+            with suppress(OSError):  # NFS reports only now that it is full
                 file.close()
 
 
 @dataclass(kw_only=True)
 class _Recent:
-    """A connection of which there was a line in the second before until_ns, and what has changed since."""
+    """A connection that had a line in the second before until_ns, and its changes since."""
 
     until_ns: int
     old_bytes: int = 0
@@ -74,14 +74,14 @@ class _Recent:
 
 
 class Lines:
-    """Decisions as lines. A connection's first change is told at once; see rule 3."""
+    """Prints decisions as lines: a connection's first change at once, later ones summed up once a second."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self._recent: dict[tuple[str, int, int], _Recent] = {}  # those whose second is over first come first
+        self._recent: dict[tuple[str, int, int], _Recent] = {}  # ordered by the end of their second
 
     def note(self, decision: Decision) -> None:
-        """A change, or an attempt."""
+        """Notes a change, or an attempt."""
         who = (decision.peer, decision.peer_port, decision.port)
         recent = self._recent.get(who)
         if decision.outcome not in (SET, DRY_RUN):
@@ -95,7 +95,7 @@ class Lines:
             recent.last = decision
 
     def look(self, now_ns: int) -> int:
-        """Tell what is due; when the next look is."""
+        """Prints the lines that are due; returns when to be called next."""
         for who, recent in list(self._recent.items()):
             if recent.until_ns > now_ns:
                 return recent.until_ns
@@ -107,7 +107,7 @@ class Lines:
 
 
 def teller(report: Report) -> Say:
-    """Says sentences on standard output, as long as that can be written. What it gives raises BrokenPipeError."""
+    """Returns a function that prints on standard output while that works. The function raises BrokenPipeError."""
 
     def say(text: str) -> None:
         try:
@@ -122,6 +122,6 @@ def teller(report: Report) -> Say:
 
 
 def complain(report: Report, text: str) -> None:
-    """Says it on standard error, if that can be written."""
+    """Prints on standard error, if that can be written."""
     with suppress(OSError):
         report.complain(text)

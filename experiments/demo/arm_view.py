@@ -1,4 +1,4 @@
-"""What the page shows of one run: the arm as `priolab show --json` has it, and the film of its measured load."""
+"""The page's view of a run: the arm as `priolab show --json` has it, and the film of its measured load."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +17,7 @@ _KEPT = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """One arm of a finished experiment. folder: the experiment's; arm: its name there."""
+    """An arm of a finished experiment. folder: the experiment's; arm: its name there."""
 
     folder: Path
     arm: str
@@ -25,7 +25,7 @@ class Shown:
 
 @lru_cache(_KEPT)
 def document(shown: Shown) -> dict[str, Any]:
-    """As the page takes it; a finished folder does not change, so it is read once. Raises FolderError."""
+    """The document for the page; a finished folder does not change, so it is read once. Raises FolderError."""
     experiment = load_experiment(shown.folder)
     summary = summarize(experiment)
     arm = next((arm for arm in summary["arms"] if arm["name"] == shown.arm), None)

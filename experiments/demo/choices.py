@@ -1,4 +1,4 @@
-"""What the page offers: knobs with values worth trying, the named scenarios, and which servers are here."""
+"""The page's choices: knobs with values worth trying, the named scenarios, and the installed servers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -34,7 +34,7 @@ _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def offers() -> dict[str, Any]:
-    """All that the page needs to know before anything is run."""
+    """Everything the page needs before anything is run."""
     return {"lowats": list(LOWATS), "knobs": _knobs(), "scenarios": [_scenario(entry) for entry in _to_be_seen()]}
 
 
@@ -54,7 +54,7 @@ def _knobs() -> list[dict[str, Any]]:
 
 
 def _servers() -> tuple[str, ...]:
-    """Those whose sockets can be looked at, and that are installed."""
+    """Installed servers whose sockets can be sampled."""
     return tuple(
         name
         for name, server in servers().items()
@@ -63,7 +63,7 @@ def _servers() -> tuple[str, ...]:
 
 
 def _to_be_seen() -> list[Entry]:
-    """A probe's times are the client's own doing: there is nothing to watch."""
+    """Named scenarios worth watching: a probe's times are the client's own doing, so probes are left out."""
     return [entry for entry in catalogue().values() if scenario_from(entry.knobs).plan is PlanKind.MAPS]
 
 

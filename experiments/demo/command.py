@@ -1,4 +1,4 @@
-"""`priolab demo`: the page on this machine, until it is interrupted."""
+"""`priolab demo`: serves the page on this machine, until it is interrupted."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ _LARGEST_PORT = 65535
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     parser.add_argument("--port", help=f"of 127.0.0.1 ({_USUAL_PORT}, or any that is free)")
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
@@ -40,9 +40,9 @@ _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 
 
 def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> None:
-    """Until a signal comes. Raises LabError if it cannot begin."""
+    """Serves until a signal comes. Raises LabError if it cannot begin."""
     check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; everything else is chosen on the page")
-    request = request_from(words)  # whether it can be run here at all is better told before
+    request = request_from(words)  # reports now if nothing can be run here
     results = results_folder(request.results)
     try:  # the web server is installed for the demo alone
         from experiments.demo.desk import Desk
@@ -66,9 +66,9 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
 
 
 def _until_a_signal(server: Any, listener: socket.socket) -> None:
-    """The server has handlers of its own, as ours would raise inside the event loop; it passes signals on at the end.
+    """Runs the server, which has signal handlers of its own, as ours would raise inside the event loop.
 
-    SIGHUP, the closing of a terminal, it does not know.
+    The server passes signals on at the end. SIGHUP, the closing of a terminal, is handled here.
     """
     heard: list[int] = []
 
@@ -87,7 +87,7 @@ def _until_a_signal(server: Any, listener: socket.socket) -> None:
 
 @contextmanager
 def _browser(address: str) -> Iterator[None]:
-    """Open the page; by way of a file, because who else is on the machine may see the arguments of a program."""
+    """Opens the page through a file, because other users may see a program's arguments."""
     with tempfile.NamedTemporaryFile("w", prefix="priolab-demo-", suffix=".html") as page:  # for this user alone
         page.write(f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">\n')
         page.flush()
@@ -96,11 +96,11 @@ def _browser(address: str) -> Iterator[None]:
 
 
 def _listening(asked: str | None) -> socket.socket:
-    """On the port that was asked for. Raises ScenarioError for what is no port, StepFailed for one that is taken."""
+    """Listens on the port asked for. Raises ScenarioError for no port, StepFailed for a port that is taken."""
     if asked is None:
         try:
             return _bound(_USUAL_PORT)
-        except OSError:  # somebody else's
+        except OSError:  # taken
             return _bound(0)
     if not asked.isascii() or not asked.isdigit() or int(asked) > _LARGEST_PORT:
         raise ScenarioError("--port", asked, f"0 to {_LARGEST_PORT}")
@@ -115,7 +115,7 @@ def _bound(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-        listener.listen()  # so that whoever is told the address may call at once
+        listener.listen()  # so that the address can be used as soon as it is shown
     except OSError:
         listener.close()
         raise

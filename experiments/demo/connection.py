@@ -1,10 +1,10 @@
-"""A connection to the demo, closed when a request takes too long to arrive. uvicorn has no time-out for that.
+"""A connection to the demo, closed when a request takes too long to arrive; uvicorn has no time-out for that.
 
 Rules:
 1. A client has ten seconds to send a request, header and body; then its connection is closed. uvicorn closes an idle
    connection after five.
-2. The number of connections is bounded. A new one replaces the one that has waited longest for a request. If every
-   other connection is being answered, the new one is closed.
+2. The number of connections is bounded. A new connection replaces the one that has waited longest for a request. If
+   every other connection is being answered, the new one is closed.
 3. A client that reads an answer slowly, or not at all, occupies its own connection only.
 """
 
@@ -19,36 +19,36 @@ _REQUEST_S = 10.0
 
 
 class Connection(H11Protocol):
-    """One client's connection. request_began_s: when its latest request could begin, on the event loop's clock."""
+    """A client's connection. request_began_s: the earliest start of its latest request, on the event loop's clock."""
 
     request_began_s = 0.0
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """The client may send its first request."""
+        """Starts timing: the client may send its first request."""
         super().connection_made(transport)
         self._time_request()
         if len(self.connections) > MOST:
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Part of a request has arrived, or several requests."""
+        """Takes in part of a request, or several requests."""
         super().data_received(data)
         self._time_request()
 
     def on_response_complete(self) -> None:
-        """The client may send the next request."""
+        """Starts timing: the client may send the next request."""
         super().on_response_complete()
         self._time_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
+        """Stops timing: the connection has ended."""
         self._stop_timing()
         super().connection_lost(exc)
 
     @property
     def is_awaited(self) -> bool:
-        """Whether the rest of a request is still to come."""
+        """True if the rest of a request is still to come."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
 
     def _time_request(self) -> None:

@@ -1,13 +1,13 @@
-"""The desk: arms are asked for here, and carried out by the command line, as many at once as the machine bears.
+"""The desk: takes requests for arms, which the command line carries out, as many at once as the machine bears.
 
 Rules:
-1. What is asked for is a scenario, in the words of its knobs; what is not one is refused before anything is started.
-2. An arm that is there is shown at once. One that is being run, or waits, is one job, however many ask for it.
-3. A job is `priolab run` in a process of its own: what it leaves is an experiment like any other. It dies with this
-   process whatever becomes of that.
-4. A job is for those who listen to it. When the last of them says so it is told to end; when the last has gone without
-   a word, or nobody ever came, a while later: a page that is loaded anew may come back.
-5. Whatever goes wrong with a job, it is over then, and says why.
+1. A request is a scenario, in the words of its knobs; anything else is refused before anything is started.
+2. A finished arm is shown at once. An arm that is being run, or waits, is one job, however many ask for it.
+3. A job is `priolab run` in a process of its own: its results are an experiment like any other. It dies with this
+   process, however that ends.
+4. A job is for its listeners. It is told to end when the last of them cancels. Otherwise it is cancelled 30 s after the
+   last listener disconnects, or after it was asked for if none came: a page that is reloaded may come back.
+5. A job that fails, for whatever reason, is over and gives the reason.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from experiments.scenario.knobs import KNOBS, scenario_from
 _PR_SET_PDEATHSIG = 1
 _STOP_S = 100.0
 _SECOND_THOUGHTS_S = 0.25
-"""Nothing is started for a value that a slider only passes through."""
+"""Delay before a start: nothing is started for a value that a slider only passes through."""
 _UNHEARD_S = 30.0
 _MOST_LINE_BYTES = 2**20
 _MOST_WAITING = 16
@@ -44,7 +44,7 @@ class Busy(LabError):
 
 
 class Desk:
-    """One event loop's. run_words: knobs of the run that every job gets (RESULTS, FABRIC)."""
+    """The desk of one event loop. run_words: execution options of every job (RESULTS, FABRIC)."""
 
     def __init__(self, results: Path, run_words: Mapping[str, str], side_by_side: int) -> None:
         self._results = results
@@ -57,23 +57,23 @@ class Desk:
         self._is_closing = False
 
     def forget(self, shown: Shown) -> None:
-        """That folder cannot be read: what it was to hold is run anew when it is asked for."""
+        """Forgets a folder that cannot be read: its arm is run anew when it is asked for."""
         self._shelf.forget(shown)
 
     def find(self, knobs: Mapping[str, str]) -> Shown | None:
-        """The arm of these knobs, defaults for the rest, if it is there. Raises ScenarioError, Unavailable."""
+        """The finished arm of these knobs, with defaults for the rest, or None. Raises ScenarioError, Unavailable."""
         return self._shelf.find(self._request(knobs))
 
     def _request(self, knobs: Mapping[str, str]) -> Request:
-        # What a person may list with commas is one arm only here, so all is checked as one scenario first.
+        # A list with commas is not one arm, so all is checked as one scenario first.
         complete = _complete(knobs)
         scenario_from(complete)
         return request_from({**complete, **self._run_words})
 
     def ask(self, knobs: Mapping[str, str]) -> Shown | Job:
-        """The arm of these knobs, defaults for the rest, or the job that makes it.
+        """Returns the finished arm of these knobs, defaults for the rest, or the job that makes it.
 
-        Raises ScenarioError, Unavailable where it cannot be run here, Busy.
+        Raises ScenarioError, Unavailable if it cannot be run here, Busy.
         """
         request = self._request(knobs)
         if found := self._shelf.find(request):
@@ -95,13 +95,13 @@ class Desk:
         return job
 
     def job(self, number: str) -> Job:
-        """Raises ScenarioError for one that there is not."""
+        """The job of that number. Raises ScenarioError if there is none."""
         if number not in self._jobs:
             raise ScenarioError("job", number[:20], "the number of a job of this demo")
         return self._jobs[number]
 
     async def news(self, job: Job) -> AsyncGenerator[News, None]:
-        """How far it is, now and whenever that changes, until it is over."""
+        """Yields the job's progress, now and at each change, until it is over."""
         job.listeners += 1
         try:
             while True:
@@ -115,7 +115,7 @@ class Desk:
             self._watch(job)
 
     def _watch(self, job: Job) -> None:
-        """End it if nobody listens after a while."""
+        """Ends the job if there is no listener after a while."""
 
         def look() -> None:
             if not job.listeners:
@@ -125,12 +125,12 @@ class Desk:
             asyncio.get_running_loop().call_later(_UNHEARD_S, look)
 
     def cancel(self, job: Job) -> None:
-        """One who listens wants it no more; it ends if there is no other. Does nothing to one that is over."""
+        """Cancels for one listener; the job ends if there is no other. Does nothing to a job that is over."""
         if job.listeners <= 1:
             self._end(job)
 
     def _end(self, job: Job) -> None:
-        """What has begun undoes itself, which takes a moment."""
+        """Ends a job. A running command undoes itself, which takes a moment."""
         if job.is_over:
             return
         process = job.process
@@ -139,7 +139,7 @@ class Desk:
             _tell_to_end(process)
 
     async def close(self) -> None:
-        """End all jobs, and wait until they have undone what they did; none begins any more."""
+        """Ends all jobs, and waits until they have undone their work; no further job begins."""
         self._is_closing = True
         for job in self._jobs.values():
             self._end(job)
@@ -157,14 +157,14 @@ class Desk:
             except OSError as error:
                 job.say(State.FAILED, f"it could not be started: {error.strerror}")
                 return
-            except Exception as error:  # a fault of the demo's own: the trace goes to the terminal, the job is over
+            except Exception as error:  # a bug in the demo: the traceback goes to the terminal, the job is over
                 traceback.print_exc()
                 job.say(State.FAILED, f"the demo: {type(error).__name__}: {error}")
                 return
             self._conclude(job, code, said, out)
 
     async def _run(self, job: Job) -> tuple[int, list[str], str]:
-        """Exit code, last lines of what it said, and what it printed. Raises OSError if it cannot be started."""
+        """Returns exit code, last lines of standard error, and standard output. Raises OSError if it cannot start."""
         process = await asyncio.create_subprocess_exec(
             *(*module("experiments"), "run", "--print-folder", *job.words),
             stdin=asyncio.subprocess.DEVNULL,
@@ -202,7 +202,7 @@ class Desk:
 
 
 def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
-    """With defaults, and with what is no knob at all, for the scenario to refuse; values as the scenario reads them."""
+    """The knobs with defaults, values stripped; unknown names stay, for the scenario to refuse."""
     return {name: knob.default for name, knob in KNOBS.items()} | {name: text.strip() for name, text in knobs.items()}
 
 
@@ -228,7 +228,7 @@ async def _see_to_its_end(process: asyncio.subprocess.Process) -> None:
 
 
 async def _follow(process: asyncio.subprocess.Process, job: Job) -> list[str]:
-    """Passes on its progress; its last lines."""
+    """Passes on the job's progress; returns its last lines."""
     assert process.stderr is not None
     said: list[str] = []
     async for raw in process.stderr:

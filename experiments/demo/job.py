@@ -1,4 +1,4 @@
-"""A job of the desk's: an arm that is being made, and who listens to how far it is."""
+"""A job of the desk: an arm that is being made, and the listeners to its progress."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from experiments.execution.request import Request
 
 
 class State(StrEnum):
-    """Of a job."""
+    """The state of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -24,7 +24,10 @@ _ENDED = (State.DONE, State.FAILED, State.CANCELLED)
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """How far a job is, wall_s after it was asked for. text: what it does, or why it failed; shown: what came of it."""
+    """A job's progress, wall_s after it was asked for.
+
+    text: its step, or the reason of its failure; shown: its result.
+    """
 
     state: State
     text: str
@@ -34,7 +37,7 @@ class News:
 
 @dataclass(eq=False, kw_only=True)
 class Job:
-    """words: of the command line. listeners: how many follow its news. See News for the rest."""
+    """A job. words: of the command line. listeners: the number that follow its news. See News for the rest."""
 
     id: str
     request: Request
@@ -49,18 +52,18 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will change any more."""
+        """True if nothing will change any more."""
         return self.state in _ENDED
 
     @property
     def news(self) -> News:
-        """How far it is now."""
+        """The present progress."""
         return News(
             state=self.state, text=self.text, wall_s=round(time.monotonic() - self.began_s, 1), shown=self.shown
         )
 
     def say(self, state: State, text: str) -> None:
-        """Something happened."""
+        """Changes state and text, and wakes the listeners."""
         self.state, self.text = state, text
         self.changed.set()
         self.changed = asyncio.Event()

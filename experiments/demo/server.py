@@ -1,13 +1,13 @@
 """The demo's HTTP server: for one person, on this machine.
 
 Rules:
-1. It listens on 127.0.0.1, and answers nobody who calls it by another name (a page elsewhere could have its own name
-   resolved to 127.0.0.1).
-2. Everything but the page's own files needs the token, which stands in the address that is printed, behind the `#`: no
-   browser sends that anywhere. It travels in a header of its own, which no other site's page can set.
-3. What is asked for is knobs of a scenario, or the number of a job. No request names a file; the page's files are read
-   once, when the server starts.
-4. Nobody holds others up: see connection.py.
+1. It listens on 127.0.0.1, and refuses requests to other host names (a page elsewhere could have its own name resolved
+   to 127.0.0.1).
+2. Everything but the page's own files needs the token, which stands in the printed address, behind the `#`: no browser
+   sends that anywhere. It travels in a header of its own, which no other site's page can set.
+3. A request names knobs of a scenario, or the number of a job. No request names a file; the page's files are read once,
+   when the server starts.
+4. No client holds others up: see connection.py.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ _KINDS: Mapping[str, str] = {
 _MOST_BYTES = 16 * 1024
 _FIRST: tuple[dict[str, str], ...] = ({"LOWAT": "none"}, {})
 _AHEAD_S = 1.0
-"""The first page comes first."""
+"""Seconds before reading ahead, so that the first page comes first."""
 _LAST_WORDS_S = 1
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -74,10 +74,10 @@ _Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Server(uvicorn.Server):
-    """Until a signal comes. Jobs end first, and with them what is told of them, so nobody is left in mid-sentence."""
+    """Serves until a signal comes. Jobs end first, then their news, so no client loses the end of it."""
 
     def __init__(self, desk: Desk, token: str, *, idle: bool) -> None:
-        """idle: run nothing before it is asked for; otherwise what a page asks for first is begun with at once."""
+        """idle: True to run nothing before it is asked for; otherwise the arms a page asks for first begin at once."""
         self._desk = desk
         self._idle = idle
         config = uvicorn.Config(
@@ -91,20 +91,20 @@ class Server(uvicorn.Server):
         super().__init__(config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """At the beginning."""
+        """Starts the server, and the first arms unless it is idle."""
         await super().startup(sockets)
         for knobs in () if self._idle else _FIRST:
-            with contextlib.suppress(LabError):  # the page will be told
+            with contextlib.suppress(LabError):  # the page gets the error later
                 self._desk.ask(knobs)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """At the end."""
+        """Closes the desk, then the server."""
         await self._desk.close()
         await super().shutdown(sockets)
 
 
 def application(desk: Desk, token: str) -> Starlette:
-    """What is answered, in one event loop; it is for the caller to close the desk."""
+    """The application, for one event loop; the caller closes the desk."""
     files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.suffix in _KINDS}
     front_page = files["index.html"]
 
@@ -182,7 +182,7 @@ def application(desk: Desk, token: str) -> Starlette:
 
 
 class _Guarded:
-    """Every answer tells the browser what the page may do, whoever gives it."""
+    """Adds the headers that tell the browser what the page may do to every answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -197,7 +197,7 @@ class _Guarded:
 
 
 async def _read_ahead(desk: Desk) -> None:
-    """What of the story has been run is read before anybody asks for it."""
+    """Reads the story's finished arms before they are asked for."""
     await asyncio.sleep(_AHEAD_S)
     for step in steps():
         for knobs in step.arms:
@@ -207,7 +207,7 @@ async def _read_ahead(desk: Desk) -> None:
 
 
 def _json(document: Any, status: int = 200) -> Response:
-    # In ASCII: what somebody typed may be text that has no bytes.
+    # In ASCII: typed text may have no UTF-8 form.
     return Response(json.dumps(document), status, media_type="application/json")
 
 
@@ -217,7 +217,7 @@ def _refusal(_: Request, error: Exception) -> Response:
 
 
 def _broken(_: Request, __: Exception) -> Response:
-    """Outside of what guards the others; the server's log has the rest."""
+    """Answers a fault of the server's, outside the middleware; the server's log has the rest."""
     return Response('{"error": "the lab has a fault; its terminal says which"}', 500, _HEADERS)
 
 
@@ -226,7 +226,7 @@ def _in_words(status: int) -> Callable[[Request, Exception], Response]:
 
 
 async def _knobs(request: Request) -> dict[str, str]:
-    """Of the body, `{"knobs": {NAME: VALUE}}`. Raises ScenarioError."""
+    """The knobs in the body, `{"knobs": {NAME: VALUE}}`. Raises ScenarioError."""
     allowed = 'a JSON object {"knobs": {NAME: "VALUE"}} of at most 16 KiB'
     body = b""
     async for part in request.stream():
@@ -247,7 +247,7 @@ async def _shown(shown: Shown) -> dict[str, Any]:
 
 
 async def _lines(desk: Desk, job: Job) -> AsyncIterator[str]:
-    """One JSON object per line, for each piece of news; the last has the finished arm."""
+    """Yields a JSON object per line, for each piece of news; the last has the finished arm."""
     async with contextlib.aclosing(desk.news(job)) as news:
         async for each in news:
             try:

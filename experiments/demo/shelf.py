@@ -1,4 +1,4 @@
-"""Finished arms, found again by what they are made of, whichever experiment they belong to."""
+"""Finds finished arms by their fingerprint, whichever experiment they belong to."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -26,18 +26,18 @@ class Shelf:
         self._damaged: set[Shown] = set()
 
     def forget(self, shown: Shown) -> None:
-        """It could not be read."""
+        """Marks an arm that could not be read."""
         self._damaged.add(shown)
 
     def find(self, request: Request) -> Shown | None:
-        """A finished arm that is what this request, of one arm, would come to; the newest. Raises LabError."""
+        """The newest finished arm with the fingerprint of this request, which is of one arm. Raises LabError."""
         (arm,) = request.arms
         scenario, capture = arm.scenario, request.manner.capture
         versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
         wanted = fingerprint.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
         fit = []
         for path, document in self._finished():
-            # What is not as it must be is not what is looked for; reading it for its own sake says what is wrong.
+            # A damaged document is no match; reading it for its own sake gives the reason.
             with contextlib.suppress(OSError, KeyError, TypeError, AttributeError, ValueError):
                 name = _arm_like(document, wanted)
                 if name and _is_ok(path, document, name):
@@ -62,7 +62,7 @@ class Shelf:
 
 @cache
 def _versions(fabric: str, server: str, client: str, *, capture: bool) -> Mapping[str, str]:
-    """Asked once: programs of this machine do not change while a talk is given."""
+    """Versions of the programs, asked once: they do not change during a talk."""
     tools = FABRICS[fabric].tools(scenario_from({"SERVER": server, "CLIENT": client}), capture=capture)
     return fingerprint.versions_here({server: tools})
 
@@ -73,7 +73,7 @@ def _code() -> str:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    """Empty for what is not an experiment with a fingerprint."""
+    """The document; empty unless it is an experiment with a fingerprint."""
     try:
         document = read_json(file)
         if isinstance(document, dict) and isinstance(document.get("fingerprint"), dict) and "started_at" in document:
@@ -84,7 +84,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
-    """The name of its arm that is the one wanted, whatever it is called there."""
+    """The name of its arm that equals the wanted one, whatever its name there."""
     found = document["fingerprint"]
     if any(found.get(key) != value for key, value in wanted.items() if key not in _ARM_APART):
         return None
@@ -96,7 +96,7 @@ def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | N
 
 
 def _is_ok(path: Path, document: Mapping[str, Any], arm: str) -> bool:
-    """Whether its only repetition is. Raises what reading a damaged folder raises."""
+    """True if the arm's single repetition is ok. Raises what reading a damaged folder raises."""
     if [name.rpartition(".")[0] for name in document["runs"]].count(arm) != 1:
         return False
     return bool(read_json(path / f"{arm}.1" / "run.json")["status"] == "ok")

@@ -1,4 +1,4 @@
-"""`priolab slides`: the demo's story as one HTML file that needs no server, and as a picture of each step.
+"""`priolab slides`: exports the demo's story as one HTML file that needs no server, and a picture of each step.
 
 The file is the page itself: the same modules, as data addresses, and the films of the arms. Pictures are timelines,
 which show all of a load at once; they need no browser.
@@ -35,7 +35,7 @@ _STEP = "exporting slides"
 
 
 def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[Path]:
-    """Run what of the story has not been run, and write index.html and a picture of each step. Raises LabError."""
+    """Runs the missing arms of the story, and writes index.html and a picture of each step. Raises LabError."""
     check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; the story says the rest")
     run = run_values(words)
     results = results_folder(run["RESULTS"])
@@ -60,7 +60,7 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
 
 
 def _can_be_run(step: Step, manner: Manner, report: Report) -> bool:
-    """Told, if not."""
+    """True if the step can be run; reports it if not."""
     try:
         for knobs in step.arms:
             scenario = _arm(knobs).scenario
@@ -73,7 +73,7 @@ def _can_be_run(step: Step, manner: Manner, report: Report) -> bool:
 
 
 def _arm(knobs: Mapping[str, str]) -> Arm:
-    """Named for what is not as usual."""
+    """An arm, named for the knobs that differ from their defaults."""
     complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()}
     unusual = [f"{name}-{value}" for name, value in complete.items() if value != KNOBS[name].default]
     return Arm(name="-".join(unusual).lower() or "usual", knobs=complete)
@@ -84,7 +84,7 @@ def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
 
 
 def _found(arms: Sequence[Arm], manner: Manner, results: Path, shelf: Shelf) -> dict[str, Shown]:
-    """Of the arms those that have been run, by name."""
+    """The finished ones of the arms, by name."""
     asked = {
         arm.name: Request(name=arm.name, arms=(arm,), repeat=1, manner=manner, results=results)
         for arm in _distinct(arms)
@@ -131,6 +131,6 @@ def _file(told: Sequence[tuple[Step, tuple[Shown, ...]]]) -> str:
 
 
 def _module(name: str) -> str:
-    """As a data address. Modules there have no folder, so they call each other by bare names."""
+    """A module as a data address. Such modules have no folder, so they import each other by bare names."""
     text = _IMPORT.sub(r'\1 "\2"', (_PAGE / f"{name}.js").read_text())
     return "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()

@@ -1,4 +1,4 @@
-"""The story that the presenter's mode tells: steps of a title, a sentence or two, and a pair of arms."""
+"""The story of the presenter's mode: steps of a title, a sentence or two, and a pair of arms."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +14,10 @@ _FILE = Path(__file__).with_name("story.toml")
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """compare: the knob in which the two arms differ, and its values. knobs: of both. speed: of the film, 1 is real."""
+    """A step. compare: the knob in which the arms differ, and its values. knobs: of both.
+
+    speed: of the film, 1 is real.
+    """
 
     title: str
     text: str
@@ -25,24 +28,24 @@ class Step:
 
     @property
     def arms(self) -> tuple[dict[str, str], dict[str, str]]:
-        """The knobs of each."""
+        """The knobs of each arm."""
         first, second = ({**self.knobs, self.compare: value} for value in self.values)
         return first, second
 
     @property
     def names(self) -> tuple[str, str]:
-        """What each is called."""
+        """The name of each arm."""
         first, second = (f"{self.compare} {value}" for value in self.values)
         return first, second
 
     def as_document(self) -> dict[str, Any]:
-        """As the page takes it."""
+        """The step as the page takes it."""
         return {**vars(self), "names": self.names}
 
 
 @cache
 def steps() -> tuple[Step, ...]:
-    """The story. Raises ScenarioError for knobs that are none, or cannot go together."""
+    """The story. Raises ScenarioError for unknown knobs, or against constraints."""
     told = tuple(_step(document) for document in tomllib.loads(_FILE.read_text())["steps"])
     for step in told:
         for arm in step.arms:

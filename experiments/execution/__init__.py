@@ -1,1 +1,1 @@
-"""Experiments: carried out on this machine or on many, and concluded."""
+"""Carries out experiments, on this machine or on many, and concludes them."""

@@ -1,15 +1,15 @@
 """The executor on many machines: batches of runs as tasks of Dask distributed, on workers that others have started.
 
-Nothing else but `crew.py` knows of Dask. Rules:
+Only this module and `crew.py` know of Dask. Rules:
 1. A task is a batch: runs that share a guest. Its result is their run folders, packed; the head unpacks and files them.
    No file system is shared.
 2. The head hands out as many tasks as the admitted workers have threads, and the next when one has come back. So
    neither the scheduler nor the head ever holds more than is being run.
-3. When a worker is lost, Dask gives its tasks to another; lost is what it had not handed in, at most one batch for each
-   of its threads. A batch with which several workers were lost is handed out again run by run, and a run with which
-   several are lost again has failed. It is the same with one that comes to nothing (`worker.Mishap`), or of which no
-   run folder comes back: run by run, and after three times by itself a run has failed.
-4. Tasks that nobody wants any more, because the head was interrupted or killed, end on the workers within a second.
+3. When a worker is lost, Dask gives its tasks to another; at most one batch per thread has to be repeated. A batch that
+   has cost several workers is handed out again run by run; a run that then costs several workers has failed. A batch
+   that ends in a mishap (`worker.Mishap`), or returns no run folder, is also handed out run by run; a run has failed
+   after three attempts by itself.
+4. When the head is interrupted or killed, its tasks end on the workers within a second.
 """
 
 import re
@@ -44,7 +44,7 @@ _CONNECT_S = 10.0
 _CLOSE_S = 5.0
 _WAIT_S = 1.0
 _MOST = 10
-"""Runs to a task. What a task has done comes back at its end, so this is what is lost with it; a guest begins in two
+"""Runs per task. A task's results come back at its end, so a lost task loses at most these; a guest starts in two
 seconds, which ten runs share well enough."""
 
 _ATTEMPTS = 3
@@ -53,7 +53,7 @@ _ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.fail
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """A batch that was handed out. hands: to whom it may go."""
+    """A batch that was handed out. hands: the workers that may take it."""
 
     future: "Future[list[Parcel]]"
     runs: Sequence[Run]
@@ -74,9 +74,10 @@ class Cluster:
     @classmethod
     @contextmanager
     def connect(cls, manner: Manner, address: str) -> Iterator[Self]:
-        """Raises ScenarioError for an address that is none or a real clock; Unavailable without a scheduler or workers.
+        """Connects to the scheduler; closes the connection at the end.
 
-        A real clock measures the machine, too: arms on different ones could not be compared.
+        Raises ScenarioError for a bad address or a fabric with a real clock; Unavailable without a scheduler or
+        workers. A real clock measures the machine, too: arms on different machines could not be compared.
         """
         if not _ADDRESS.fullmatch(address):
             raise ScenarioError(_OPTION, address, "tcp://HOST:PORT or tls://HOST:PORT, as the scheduler says it")
@@ -98,7 +99,7 @@ class Cluster:
 
     @property
     def side_by_side(self) -> int:
-        """Threads of all workers, one at least."""
+        """The number of threads of all workers, at least 1."""
         there: Mapping[str, int] = self._client.nthreads()
         return max(1, sum(there.values()))
 
@@ -140,7 +141,7 @@ class Cluster:
             self._client.cancel([task.future for task in tasks.values()])
 
     def _hand_out(self, tasks: dict[str, _Task], waiting: "_Waiting", over: "SimpleQueue[str]", final: Path) -> None:
-        """As many tasks as there are threads."""
+        """Hands out tasks until every thread has one."""
         while waiting and len(tasks) < self._crew.threads:
             runs, key = waiting.batch(self._crew.threads), f"priolab-{uuid.uuid4().hex}"
             hands = self._crew.hands
@@ -158,7 +159,7 @@ class Cluster:
             future.add_done_callback(lambda done: over.put(done.key))
 
     def _take_back(self, tasks: dict[str, _Task], waiting: "_Waiting") -> None:
-        """What was handed to workers none of whom is left."""
+        """Takes back tasks whose workers are all gone."""
         for key, task in list(tasks.items()):
             if not task.hands & self._crew.hands and not task.future.done():
                 del tasks[key]
@@ -166,7 +167,7 @@ class Cluster:
                 waiting.put_back(task.runs)
 
     def _receive(self, task: _Task, waiting: "_Waiting", room: Room, ended: Ended) -> None:
-        """What has become of a task. Raises StepFailed."""
+        """Handles a task that has ended. Raises StepFailed."""
         try:
             with self._reached():
                 parcels = task.future.result()
@@ -187,13 +188,13 @@ class Cluster:
         except Mishap as error:
             self._crew.mishap(error.worker, task.runs[0].name, error.why)
             self._again(task.runs, error.why, waiting, room, ended)
-        except Exception as error:  # whatever it is, it came instead of the runs
+        except Exception as error:  # whatever the error, there are no runs
             self._again(task.runs, f"{type(error).__name__}: {error}", waiting, room, ended)
         else:
             self._open(task, parcels, waiting, room, ended)
 
     def _open(self, task: _Task, parcels: Sequence[Parcel], waiting: "_Waiting", room: Room, ended: Ended) -> None:
-        """File what came back. Raises StepFailed."""
+        """Files the run folders that came back. Raises StepFailed."""
         packed = {parcel.name: parcel for parcel in parcels}
         for run in task.runs:
             try:
@@ -206,7 +207,7 @@ class Cluster:
                 ended(run, packed[run.name].ending)
 
     def _again(self, runs: Sequence[Run], why: str, waiting: "_Waiting", room: Room, ended: Ended) -> None:
-        """Hand out again, run by run, what came to nothing; a run that does so several times has failed."""
+        """Hands out runs again, one by one; a run that has used up its attempts has failed."""
         if len(runs) == 1 and waiting.attempts[runs[0].name] + 1 >= _ATTEMPTS:
             self._give_up(runs[0], f"it came to nothing {_ATTEMPTS} times: {why}", room, ended)
             return
@@ -214,7 +215,7 @@ class Cluster:
         waiting.put_back(runs, alone=True)
 
     def _give_up(self, run: Run, why: str, room: Room, ended: Ended) -> None:
-        """A run of which nothing came back has failed."""
+        """Writes a failed run folder for a run of which nothing came back."""
         folder = room.building(run.name)
         try:
             lay_out(run, folder, self._manner, self._tools[run.arm.scenario.server])
@@ -226,7 +227,7 @@ class Cluster:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Where the scheduler is needed. Raises StepFailed if it is gone."""
+        """Raises StepFailed if the scheduler is lost within."""
         try:
             yield
         except (OSError, TimeoutError, CancelledError) as error:
@@ -234,9 +235,9 @@ class Cluster:
 
 
 class _Waiting:
-    """Runs that have not been handed out, in their order; most: so many share a command.
+    """Runs not yet handed out, in order. most: the most runs that may share a command.
 
-    attempts: how often each, by itself, came to nothing.
+    attempts: by run, how often it came to nothing by itself.
     """
 
     def __init__(self, runs: Sequence[Run], most: int) -> None:
@@ -250,7 +251,7 @@ class _Waiting:
         return len(self._runs) + len(self._alone)
 
     def batch(self, side_by_side: int) -> Sequence[Run]:
-        """The next ones. There must be some."""
+        """Returns the next runs to hand out. There must be some."""
         if self._alone:
             return [self._alone.popleft()]
         share = fair_share(len(self._runs), side_by_side, self._most, self._begun)
@@ -258,7 +259,7 @@ class _Waiting:
         return [self._runs.popleft() for _ in range(share)]
 
     def put_back(self, runs: Sequence[Run], *, alone: bool = False) -> None:
-        """Next in turn; alone: each by itself."""
+        """Puts runs back at the front of the queue; with alone, each as a batch of its own."""
         if alone:
             self._alone.extend(runs)
         else:
@@ -266,7 +267,7 @@ class _Waiting:
 
 
 def _carry_out(terms: Terms, runs: Sequence[Run], final: Path) -> list[Parcel]:
-    """The task itself, on the worker."""
+    """Runs the batch: the task, on the worker."""
     worker = get_worker()
     task = worker.state.tasks[worker.get_current_task()]
     return carry_out(
@@ -280,7 +281,7 @@ def _carry_out(terms: Terms, runs: Sequence[Run], final: Path) -> list[Parcel]:
 
 
 def _file(run: Run, parcel: Parcel, room: Room) -> None:
-    """Raises StepFailed, BadParcel."""
+    """Unpacks a run folder and files it. Raises StepFailed, BadParcel."""
     try:
         unpack(parcel.content, room.building(run.name).path)
         room.file(run.name)

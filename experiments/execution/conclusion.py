@@ -1,6 +1,6 @@
-"""The making of one run: its folder before it is carried out, its run.json afterwards.
+"""Lays out a run's folder before the run, and writes its run.json afterwards.
 
-Experiments and sweeps differ in which runs they want and where the folders go; how one comes to be is here.
+Experiments and sweeps differ in which runs they want and where the folders go; both use this module.
 """
 
 import traceback
@@ -31,19 +31,19 @@ from proxy.certificates import issue
 from proxy.server import catalogue
 
 _MOMENT_NS = 10**6
-"""By which moments of one clock may be off between two logs: stamps of packets are another clock's."""
+"""Tolerance when moments in two logs are compared: packets are stamped by another clock."""
 
 _WALL_LIMIT_S = 300.0
 _SLOWEST_BYTES_PER_S = 200_000
-"""Wall time of an arm in the guest depends on the bytes it moves, hardly on link time; an idle machine does 15 MB/s.
+"""Bytes per second of wall time in the guest, at the slowest; an idle machine does 15 MB/s.
 
-But a browser's depends on link time, too.
+An arm's wall time there depends on the bytes it moves, hardly on link time. A browser's depends on link time, too.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One arm, once. seed: of everything random that can be seeded; arms of a repetition have the same one."""
+    """A repetition of an arm. seed: for everything random that can be seeded; all arms of a repetition share it."""
 
     arm: Arm
     repetition: int
@@ -51,20 +51,20 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of the run folder."""
         return f"{self.arm.name}.{self.repetition}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How a run ended; reason is None if it is ok."""
+    """The status a run ended with; reason is None if it is ok."""
 
     status: str
     reason: str | None
 
 
 def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
-    """Make the folder, with all that whoever carries the run out needs."""
+    """Makes the run folder, with everything the run needs in it."""
     folder.create()
     if manner.capture:
         folder.wire.mkdir()
@@ -73,17 +73,17 @@ def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
 
 
 def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, trouble: str | None) -> Ending:
-    """Turn the outcome that was left in the folder into its run.json.
+    """Turns the outcome left in the run folder into its run.json.
 
-    final: what the folder of the experiment, the run folder's parent, will be called. wall_s: how long it took;
-    trouble: what went wrong with whoever carried it out. A run that cannot be judged has failed. Raises OSError.
+    final: the final path of the experiment folder, the run folder's parent. wall_s: the time the run took. trouble: the
+    error of the executor or the job, if any. A run that cannot be judged has failed. Raises OSError.
     """
     try:
         outcome, judged = _outcome_and_findings(run, folder, manner, trouble)
         accounts = instruments(folder)
     except OSError:
         raise
-    except Exception as error:  # a fault of the lab's own: the trace goes to a log, the run is marked
+    except Exception as error:  # a bug in the lab: the traceback goes to a log, the run is marked as failed
         log = folder.path / "judging.log"
         log.write_text(traceback.format_exc())
         return give_up(
@@ -98,7 +98,7 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
 
 
 def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
-    """Make it a run that failed, whatever it left. Raises OSError."""
+    """Writes run.json for a failed run, whatever the run left. Raises OSError."""
     outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
     return _write(run, folder, manner, final, wall_s, outcome, NOTHING)
 
@@ -111,7 +111,7 @@ def _outcome_and_findings(
         try:
             capture.finish(folder)
         except StepFailed as error:
-            # Of a run that went wrong before, its packets may have gone with it; the first reason stands.
+            # A run that failed before may have lost its packets, too; the first reason stands.
             if outcome["status"] == "ok":
                 outcome |= {"status": "failed", "reason": str(error)}
     if outcome["status"] != "ok":
@@ -134,7 +134,7 @@ def _write(
     judged: Mapping[str, Any],
 ) -> Ending:
     if outcome["reason"]:
-        # Paths in it must be right when somebody reads them.
+        # Paths in the reason must be right once the folders have their final names.
         outcome["reason"] = (
             outcome["reason"]
             .replace(str(folder.path), str(final / run.name))
@@ -164,7 +164,7 @@ def _write(
 
 
 def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
-    """A run that takes longer on the wall clock hangs."""
+    """The limit on a run's wall time; a run that takes longer hangs."""
     fabric: Fabric = manner.fabric
     limit_s = _WALL_LIMIT_S
     if fabric.virtual_clock:
@@ -175,7 +175,7 @@ def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
 
 
 def load_deadline_ns(scenario: Scenario) -> int:
-    """Longer than any page load that is still getting anywhere, link time."""
+    """The default deadline of a page load, in link time: longer than any load that still makes progress."""
     rates_bit_s = scenario.link.rates_bit_s
     moved_ns = 2 * scenario.size_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
     losses = 1 + 20 * scenario.link.loss
@@ -188,7 +188,7 @@ def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
 
 
 def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
-    """Of what the run uses. Tools are found by server: those of a browser are another arm's, perhaps."""
+    """The versions of the programs the run uses. Tools are found by server, so a browser may be another arm's."""
     others = () if scenario.client is ClientKind.CHROMIUM else (BROWSER, DRIVER)
     return {name: version for name, version in tools.versions.items() if name not in others}
 
@@ -219,7 +219,10 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
 
 
 def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Mapping[str, Any]:
-    """On a real clock `observed` receives how late the machine was. Raises InvalidRun if that was too late."""
+    """Judges a run. Raises InvalidRun.
+
+    On a real clock `observed` receives how late the machine was; a machine that was too late makes the run invalid.
+    """
     expected_loads = scenario.reloads + 1
     traits = catalogue()[scenario.server].traits
     evidence, layers = load_evidence(folder.path), load_layers(folder.path)
@@ -237,7 +240,7 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
 
 
 def _none_of(found: Iterable[Contradiction]) -> None:
-    """Raises InvalidRun with the first, if there is one."""
+    """Raises InvalidRun with the first contradiction, if there is one."""
     for each in found:
         raise InvalidRun(each.what, each.asked, each.seen)
 

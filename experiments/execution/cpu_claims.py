@@ -1,6 +1,6 @@
-"""Which processor a job keeps to: one that the fewest other jobs have, those of other labs and workers included.
+"""Chooses a processor for a job: one with the fewest other jobs, those of other labs and workers included.
 
-A claim is the name of an abstract Unix socket. It is given up however its owner ends, and leaves nothing behind.
+A claim is the name of an abstract Unix socket. It ends with its owner, however that ends, and leaves nothing behind.
 """
 
 import os
@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Self
 
 _MOST = 64
-"""Claims on one processor; who asks beyond that gets any."""
+"""The most claims on one processor; further jobs get any processor."""
 
 
 class Claim:
-    """One job's claim to a processor. A context: given up at its end."""
+    """A job's claim to a processor. A context; gives the claim up at its end."""
 
     def __init__(self, cpu: int, name: socket.socket | None) -> None:
         self.cpu = cpu
@@ -27,13 +27,13 @@ class Claim:
         self.give_up()
 
     def give_up(self) -> None:
-        """More than once does no harm."""
+        """Gives the claim up. Calling it again does no harm."""
         if self._name is not None:
             self._name.close()
 
 
 def claim() -> Claim:
-    """The processor with the fewest claims among those this process may use; any of several."""
+    """Claims the processor with the fewest claims among those this process may use; picks at random among equals."""
     allowed = list(os.sched_getaffinity(0))
     candidates = random.sample(allowed, len(allowed))
     for number in range(_MOST):

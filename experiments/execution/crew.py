@@ -1,11 +1,11 @@
-"""The workers of a cluster, as the head knows them: who is there, who was asked, who may work.
+"""The workers of a cluster, as the head knows them: present, asked, admitted.
 
 Rules:
-1. A worker is asked whether it is the head's equal (`worker.py`) when it is first seen, whenever that is. Nothing is
-   handed to one that has not been asked, or has refused.
-2. One that has gone and comes back is a new one.
-3. One with which several batches in a row came to nothing may not work any more, as one that refuses: its disk may be
-   full. A batch that comes to nothing again and again is no fault of his.
+1. A worker is asked whether it equals the head (`worker.py`) when it is first seen, whenever that is. Nothing is handed
+   to a worker that has not been asked, or has refused.
+2. A worker that has gone and comes back is a new one.
+3. A worker with which several different batches in a row came to nothing is refused from then on: its disk may be full.
+   The same batch failing again and again is not the worker's fault.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from experiments.execution.worker import Terms, refusal
 _LOOK_S = 1.0
 _PATIENCE_S = 60.0
 _MISHAPS = 3
-"""So many batches in a row, none of them twice."""
+"""Failed batches in a row, all different, after which a worker is refused."""
 
 
 class Crew:
-    """See above. tell: hears of each refusal, in a line."""
+    """See above. tell: receives a line for each refusal and each loss."""
 
     def __init__(self, client: Client, address: str, terms: Terms, tell: Callable[[str], None]) -> None:
         self._client = client
@@ -40,16 +40,16 @@ class Crew:
 
     @property
     def hands(self) -> frozenset[str]:
-        """Addresses of those that may work."""
+        """Addresses of the workers that may work."""
         return frozenset(self._threads)
 
     @property
     def threads(self) -> int:
-        """How many batches they can carry out at once."""
+        """The number of batches the admitted workers can carry out at once."""
         return sum(self._threads.values())
 
     def muster(self) -> None:
-        """Look who is there, at most once a second. Raises Unavailable if nobody may work, or has for a while."""
+        """Looks for workers, at most once a second. Raises Unavailable if none may work, or none has for a while."""
         if time.monotonic() - self._looked_s < _LOOK_S:
             return
         there = self.tell_of_the_lost()
@@ -62,7 +62,7 @@ class Crew:
             raise Unavailable(f"--scheduler {self._address}", self._why_nobody(), "see to the workers")
 
     def tell_of_the_lost(self) -> Mapping[str, int]:
-        """Threads of the workers that are there, by address, admitted or not."""
+        """Tells of lost workers; returns the threads of all connected workers, by address, admitted or not."""
         there: dict[str, int] = self._client.nthreads()
         for address in self.hands - set(there):
             del self._threads[address]
@@ -71,14 +71,14 @@ class Crew:
         return there
 
     def refuse(self, address: str, why: str) -> None:
-        """Whoever is there may not work, or not any more."""
+        """Bars a worker from further work."""
         if address in self._threads or address not in self._refused:
             self._threads.pop(address, None)
             self._refused[address] = why
             self._tell(f"worker {address} refuses: {why}")
 
     def mishap(self, address: str, batch: str, why: str) -> None:
-        """A batch came to nothing there. batch: a name for it, the same when it is handed out again."""
+        """Notes that a batch came to nothing there. batch: a name that stays the same when it is handed out again."""
         self._tell(f"worker {address}: {batch} came to nothing: {why}")
         batches = self._mishaps.setdefault(address, set())
         batches.add(batch)
@@ -86,7 +86,7 @@ class Crew:
             self.refuse(address, why)
 
     def well(self, address: str) -> None:
-        """A batch came to something there."""
+        """Notes that a batch succeeded there."""
         self._mishaps.pop(address, None)
 
     def _ask(self, there: Mapping[str, int]) -> None:
@@ -101,7 +101,7 @@ class Crew:
             if answer is None:
                 self._threads[address] = there[address]
             elif isinstance(answer, OSError):
-                continue  # it went while it was asked
+                continue  # lost while it was being asked
             elif isinstance(answer, ImportError):
                 self.refuse(address, f"the lab is not installed there, or another version of it ({answer})")
             else:
@@ -115,5 +115,5 @@ class Crew:
 
 
 async def _refusal(terms: Terms) -> str | None:
-    """On the worker, beside its event loop: asking programs for their versions takes a moment."""
+    """Runs on the worker, beside its event loop: asking programs for their versions takes a moment."""
     return await asyncio.to_thread(refusal, terms)

@@ -1,13 +1,13 @@
-"""Who carries out a sweep's runs: the interface, and what crosses it.
+"""The executor of a sweep's runs: its interface, and the values that cross it.
 
 Rules:
-1. An executor is handed runs in the order in which they are to begin, and decides which of them share a command, and
-   how many commands run side by side, where.
-2. A run's folder is built in the room, under the name `building` says. When all of it is there, run.json included, the
-   executor files it; whatever happens afterwards, that run is done.
+1. An executor is handed runs in the order in which they are to begin. It decides which of them share a command, how
+   many commands run side by side, and where.
+2. A run's folder is built in the room, under the name `building` says. When it is complete, run.json included, the
+   executor files it; from then on that run is done.
 3. Then it reports the run as ended, in the thread that called it.
-4. That a run fails is no error; neither is the loss of whoever carried it out, if somebody else can.
-5. Left by an exception, nothing of what it started goes on.
+4. A failed run is not an error. Losing a worker is not an error while another can take over.
+5. When an exception leaves the executor, everything it started has ended.
 """
 
 import math
@@ -28,39 +28,39 @@ Ended = Callable[[Run, Ending], None]
 
 
 class Room(Protocol):
-    """Where run folders are built and filed. final: what the folder they are in will be called."""
+    """The place where run folders are built and filed. final: the final path of the folder that holds them."""
 
     final: Path
 
     def building(self, name: str) -> RunFolder:
-        """Where a run's folder is built; nothing is there yet."""
+        """Returns the folder in which to build a run; it does not exist yet."""
 
     def file(self, name: str) -> None:
-        """Give the folder its own name."""
+        """Renames the folder to its final name."""
 
 
 class Executor(Protocol):
-    """One way to carry out runs."""
+    """A way to carry out runs."""
 
     @property
     def side_by_side(self) -> int:
-        """How many at once, for estimates and for people to know."""
+        """The number of runs at once, for estimates and for display."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Make what all runs share; the programs they will find, by server. Raises LabError."""
+        """Makes what all runs share; returns the programs they will use, by server. Raises LabError."""
 
     def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
-        """All of them. Raises LabError if the rest cannot be carried out."""
+        """Carries out all runs. Raises LabError if the rest cannot be carried out."""
 
 
 def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
-    """How many of the waiting runs are to share the next command.
+    """Returns how many of the waiting runs share the next command.
 
-    In the first round all there is is divided evenly, if it is little. If it is not, later commands get fewer, so that
-    nobody is idle while others have several left; but not very few, since a guest takes as long to begin as two or
-    three runs.
+    In the first round, few runs are divided evenly. Otherwise later commands get fewer runs, so that no processor is
+    idle while another has several runs left; but not very few, since a guest takes as long to start as two or three
+    runs.
 
-    most: as many as one command should carry out. begun: commands before it.
+    most: the most runs per command. begun: the number of commands before this one.
     """
     first = begun < side_by_side
     even = math.ceil(waiting / (side_by_side - begun if first else side_by_side))
@@ -69,5 +69,5 @@ def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
 
 
 def unwritable(run: Run, error: OSError) -> StepFailed:
-    """That the folder of a run cannot be written."""
+    """The error for a run whose folder cannot be written."""
     return StepFailed(run.name, f"its folder cannot be written: {error}")

@@ -1,4 +1,4 @@
-"""One experiment: its arms, side by side, into one folder that appears only when it is complete."""
+"""Runs an experiment: its arms, side by side, into one folder that appears only when it is complete."""
 
 import os
 import secrets
@@ -26,9 +26,10 @@ _UNQUOTABLE = '"$\\{}'
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Who wants to hear what.
+    """Progress callbacks.
 
-    step: a run has taken one; ended: a run has, with this status and reason; reused: this folder serves instead.
+    `step(run, text)`: a run entered a step. `ended(run, status, reason)`: a run ended. `reused(folder)`: this folder is
+    used instead of running.
     """
 
     step: Callable[[str, str], None]
@@ -37,9 +38,9 @@ class Progress:
 
 
 def run_experiment(request: Request, progress: Progress) -> Path:
-    """Run all arms, unless others will do; the finished folder. Raises LabError, and leaves nothing if interrupted.
+    """Runs all arms, or finds a folder to reuse; returns the finished folder. Raises LabError.
 
-    Whether the fabric can be used was asked when it was chosen (`fabrics.fabric.choose`).
+    Leaves nothing if interrupted. `fabrics.choose` has already checked that the fabric can be used.
     """
     manner = request.manner
     scenarios = [arm.scenario for arm in request.arms]
@@ -76,9 +77,10 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 
 
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
-    """As many as are bearable. But two arms of the lab's own client bear each other on real clocks, one per processor.
+    """Returns how many arms to run at once: as many as are bearable.
 
-    That is known of a few arms, not of a sweep, which goes on for hours.
+    With the lab's own client on real clocks, it is one per processor. Two such arms are known to bear each other for a
+    few arms, not for the hours of a sweep.
     """
     if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
         return bearable(scenarios, fabric)
@@ -86,7 +88,7 @@ def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
 
 
 def _runs(request: Request) -> list[Run]:
-    """Repetition by repetition. The arms of one have the same seed, so that they differ in what is asked alone."""
+    """All runs, repetition by repetition. The arms of a repetition share a seed, so only what is asked differs."""
     return [
         Run(arm=arm, repetition=repetition, seed=request.seed + repetition - 1)
         for repetition in range(1, request.repeat + 1)
@@ -95,9 +97,9 @@ def _runs(request: Request) -> list[Run]:
 
 
 def results_folder(results: Path) -> Path:
-    """The folder, made if need be. Raises StepFailed if nothing can be written there."""
+    """Makes the folder if need be and returns its path. Raises StepFailed if it cannot be written."""
     if set(str(results.resolve())) & set(_UNQUOTABLE):
-        # Paths stand in configuration files, each server's with rules of its own for these.
+        # Paths go into configuration files, and each server has quoting rules of its own.
         raise StepFailed(
             "the results folder", f"{results.resolve()} holds one of {' '.join(_UNQUOTABLE)}, which is not allowed"
         )
@@ -112,7 +114,7 @@ def results_folder(results: Path) -> Path:
 
 
 class _Room:
-    """See Room. Nobody sees the folders before all of them are there, so they have their names from the beginning."""
+    """See Room. Folders have their final names from the start, because nobody sees them before all are complete."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final
@@ -122,12 +124,12 @@ class _Room:
         return RunFolder(self._path / name)
 
     def file(self, name: str) -> None:
-        """It is where it belongs."""
+        """Does nothing: the folder has its final name already."""
 
 
 def git_revision() -> str | None:
-    """Of the lab's own code; None where it is not a git checkout, or git is too slow to tell."""
-    if not is_clone():  # an environment may be in somebody else's repository
+    """The revision of the lab's own code; None if it is not a git checkout, or git is too slow."""
+    if not is_clone():  # the code may be installed inside another repository
         return None
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:

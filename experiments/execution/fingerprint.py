@@ -1,6 +1,6 @@
-"""Finished experiments that can be taken instead of running again: REUSE=yes.
+"""Finds finished experiments that can be reused: REUSE=yes.
 
-An experiment's fingerprint is everything that decides what it comes to. Two with the same fingerprint differ by chance
+An experiment's fingerprint is everything that decides its results. Two with the same fingerprint differ by chance
 alone, so the newest one whose runs are all ok will do.
 """
 
@@ -18,11 +18,14 @@ from experiments.results.run_folder import PARTIAL, read_json
 from experiments.scenario.scenario import as_document
 
 _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack", "pyroute2")
-"""Whose code runs in an arm."""
+"""Packages whose code runs in an arm."""
 
 
 def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code: str) -> dict[str, Any]:
-    """As experiment.json keeps it. Pure. kernel: what the places run on; code: the digest of the lab's own."""
+    """Builds the fingerprint that experiment.json keeps. Pure.
+
+    kernel: the kernel the places run on; code: the digest of the lab's code.
+    """
     document = {
         "arms": [{"arm": arm.name, **as_document(arm.scenario)} for arm in request.arms],
         "repeat": request.repeat,
@@ -37,18 +40,18 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
         "versions": dict(versions),
         "code": code,
     }
-    # As it will be read back: enumerations are words.
+    # The same form as when it is read back: enumerations are strings.
     plain: dict[str, Any] = json.loads(json.dumps(document))
     return plain
 
 
 def fingerprint_here(request: Request, tools: Mapping[str, Tools]) -> dict[str, Any]:
-    """That of running the request now, on this machine. tools: by server."""
+    """The fingerprint of running the request now, on this machine. tools: by server."""
     return fingerprint(request, versions_here(tools), request.manner.fabric.kernel(), digest.code())
 
 
 def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
-    """Of Python, packages and programs on this machine, by name. tools: by server."""
+    """Versions of Python, packages and programs on this machine, by name. tools: by server."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
     for found in tools.values():
         versions |= found.versions
@@ -56,7 +59,7 @@ def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
 
 
 def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
-    """The newest finished experiment with that fingerprint whose runs are all ok."""
+    """Returns the newest finished experiment with that fingerprint whose runs are all ok, or None."""
     fit = [(started_at, path.name, path) for started_at, path in _same(results, wanted)]
     return max(fit)[-1] if fit else None
 
@@ -70,7 +73,7 @@ def _same(results: Path, wanted: Mapping[str, Any]) -> Iterator[tuple[str, Path]
             if document.get("fingerprint") == wanted and _is_ok(file.parent, document["runs"]):
                 yield str(document["started_at"]), file.parent
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # whatever it is, it is not what is looked for; reading it for its own sake says what is wrong
+            continue  # unreadable, so it cannot be reused; reading it for its own sake says why
 
 
 def _is_ok(folder: Path, runs: list[str]) -> bool:

@@ -1,6 +1,6 @@
-"""What the instruments themselves cost, in nanoseconds per event: run.json's `instruments`.
+"""The cost of the instruments themselves, in nanoseconds per event: run.json's `instruments`.
 
-Each instrument counts for itself, and leaves its count where it leaves what it saw.
+Each instrument counts for itself, and leaves its count beside its record.
 """
 
 import json
@@ -15,7 +15,7 @@ _NO_ACCOUNT = "it left no account"
 
 
 def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
-    """By instrument. To be called when the run folder holds all it will."""
+    """Costs by instrument. Call it when the run folder is complete."""
     python = _read(folder.environment).get("clock", {}).get("python", {})
     stands_still = python.get("advances_while_working") is False
     accounts = {
@@ -26,7 +26,7 @@ def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
 
 
 def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
-    """events, ns_per_event, and the reason where that is null. account: as common/cost.py counts."""
+    """Returns events, ns_per_event, and the reason where that is null. account: the counts of common/cost.py."""
     events = account["events"] if account else None
     if not account or not events:
         return {"events": events, "ns_per_event": None, "reason": _NO_ACCOUNT if account is None else "no event"}

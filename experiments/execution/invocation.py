@@ -1,4 +1,4 @@
-"""What a command line asks for: a named scenario, knobs over it, and how to run it."""
+"""Turns a command line into a request: a named scenario, knobs over it, execution options."""
 
 import difflib
 import os
@@ -24,14 +24,14 @@ _LARGEST_SEED = 2**32 - 1
 _SHORTEST_DEADLINE_NS = 10**8
 _LONGEST_DEADLINE_NS = 86_400 * 10**9
 _LONGEST_NAME_BYTES = 200
-"""A file system takes 255; an experiment's own name, and more, is put behind it."""
+"""A file system takes 255; an experiment's own name adds to this one, and more."""
 
 _MAKE_VARIABLE = "PRIOLAB_KNOBS"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunKnob:
-    """A word that changes how is run, not what. parse raises ValueError."""
+    """An execution option; does not affect the measurement. parse raises ValueError."""
 
     name: str
     default: str
@@ -170,7 +170,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
 
 
 def split_words(words: Iterable[str]) -> dict[str, str]:
-    """NAME=VALUE words as a mapping; a word without `=` names a scenario. Raises ScenarioError for unknown names."""
+    """Turns NAME=VALUE words into a mapping; a word without `=` names a scenario. Raises ScenarioError."""
     knobs: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -182,7 +182,7 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
 
 
 def ignored(words: Sequence[str]) -> Iterator[str]:
-    """A sentence for each knob that changes nothing: given before by other words, or by the environment alone."""
+    """A sentence for each knob without effect: overridden by a later word, or set in the environment only."""
     counts = split_words(words)
     for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
         if counts[name] != value:
@@ -193,19 +193,19 @@ def ignored(words: Sequence[str]) -> Iterator[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises ScenarioError, with the nearest names, unless it is a knob's."""
+    """Raises ScenarioError, with the nearest names, unless the name is a knob's."""
     known = [*KNOBS, *RUN_KNOBS]
     if name not in known:
         raise unknown_knob(name, known)
 
 
 def unknown_knob(name: str, known: Sequence[str]) -> UnknownKnob:
-    """The error for a name that is none of these."""
+    """The error for a name that is not among the known ones."""
     return UnknownKnob(name, difflib.get_close_matches(name.upper(), known, n=2), known)
 
 
 def check_only(words: Mapping[str, str], names: Sequence[str], allowed: str) -> None:
-    """For a command that says the rest itself. Raises ScenarioError, with what is allowed, unless all are of these."""
+    """Checks the words of a command that sets the other knobs itself. Raises ScenarioError for other names."""
     for name, value in words.items():
         if name not in names:
             raise ScenarioError(name, value, allowed)
@@ -221,7 +221,7 @@ def words_of_make() -> list[str]:
 
 
 def run_values(words: Mapping[str, str]) -> dict[str, Any]:
-    """The values of all of the run's knobs, defaults for those that are not among the words. Raises ScenarioError."""
+    """The values of all execution options, with defaults for those not given. Raises ScenarioError."""
     values: dict[str, Any] = {}
     for knob in RUN_KNOBS.values():
         text = words.get(knob.name, knob.default).strip()
@@ -233,7 +233,7 @@ def run_values(words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def request_from(words: Mapping[str, str]) -> Request:
-    """What these words ask for. Raises ScenarioError, and Unavailable if no fabric can be used."""
+    """Builds the request from the words. Raises ScenarioError, and Unavailable if no fabric can be used."""
     run = run_values(words)
     entry = entry_of(run["SCENARIO"])
     knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}

@@ -1,11 +1,11 @@
-"""Jobs: the commands that carry out arms, side by side, each ended when it takes too long on the wall clock.
+"""Runs jobs, the commands that carry out arms: side by side, each with a limit on its wall time.
 
 Rules:
-1. One thread. Whatever interrupts it (Ctrl-C, SIGTERM, an error) ends every job on the way out.
+1. One thread. Any interruption (Ctrl-C, SIGTERM, an error) ends every job on the way out.
 2. A job is the keeper's child: even if the lab is killed outright, the keeper ends it. If the keeper is killed, the lab
-   ends it: all of a job's processes have its scratch folder in their environment.
+   ends the job: all of its processes have its scratch folder in their environment.
 3. A job's lines that begin with "@ " are its progress; all its lines go to its log.
-4. What cannot begin now, because others have what it needs, begins when one of those has ended.
+4. A job that cannot begin now, because others hold what it needs, begins when one of those has ended.
 """
 
 import os
@@ -36,16 +36,16 @@ _MARK = "PRIOLAB_JOB"
 
 
 def make_scratch() -> Path:
-    """A folder for one job, its name free of white space. The keeper removes it."""
+    """Makes a folder for a job, without white space in its name. The keeper removes it."""
     base = tempfile.gettempdir()
     return Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What a job is to do. command receives the scratch folder; it raises Unavailable if that cannot be now.
+    """The work of a job. command receives the scratch folder; it raises Unavailable if the job cannot begin now.
 
-    one_cpu: keep it on a single processor, one that no other job has if there is one.
+    one_cpu: keep the job on a single processor, if possible one that no other job has.
     """
 
     name: str
@@ -53,14 +53,14 @@ class Task:
     one_cpu: bool
     log: Path
     overdue: Callable[[float], str | None]
-    """Why a job that has gone on for so many wall seconds is to be ended; None if it may go on."""
+    """Receives the job's wall time in seconds; returns the reason to end it, or None if it may go on."""
     finished: Callable[["Finish"], None]
     """Called when the job has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finish:
-    """How a job ended. trouble: what went wrong with the job itself, or None; said: the last lines of its output."""
+    """The end of a job. trouble: the error of the job itself, or None; said: the last lines of its output."""
 
     wall_s: float
     trouble: str | None
@@ -68,12 +68,12 @@ class Finish:
 
 
 def too_long(name: str, limit_s: float, log: Path) -> str:
-    """That something took longer than it may."""
+    """The message for something that took longer than it may."""
     return str(StepFailed(name, f"it took longer than {limit_s:g} s of wall time", log))
 
 
 class _Job:
-    """One running job."""
+    """A running job."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -117,7 +117,7 @@ class _Job:
         return self._deserted() or self.task.overdue(self.wall_s)
 
     def _deserted(self) -> str | None:
-        """That the keeper has ended for a while, and yet somebody holds the end of its pipe."""
+        """The error for a keeper that ended a while ago although a process still holds the end of its pipe."""
         if self._process.poll() is None:
             return None
         now_s = time.monotonic()
@@ -132,11 +132,11 @@ class _Job:
 
     @property
     def said(self) -> str:
-        """The last lines of its output; the log may have gone elsewhere by now."""
+        """The last lines of its output; the log may have been moved by now."""
         return last_lines(self._said.decode(errors="replace"))
 
     def read(self) -> list[str] | None:
-        """Progress since the last call; None at the end."""
+        """Returns the progress since the last call; None at the end."""
         data = os.read(self.fileno(), 65536)
         self._log.write(data)
         self._log.flush()
@@ -146,7 +146,7 @@ class _Job:
         return [step.removeprefix(_PROGRESS) for step in steps if step.startswith(_PROGRESS)] if data else None
 
     def end(self) -> None:
-        """Make an end of the job, if it has not come by itself. More than once does no harm."""
+        """Ends the job, if it has not ended by itself. Calling it again does no harm."""
         if self._log.closed:
             return
         assert self._process.stdin is not None
@@ -162,7 +162,7 @@ class _Job:
         self._log.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        keeper.clean_up(str(self._scratch))  # in case the keeper was killed itself
+        keeper.clean_up(str(self._scratch))  # in case the keeper itself was killed
 
     def _give_up_processor(self) -> None:
         if self._claim:
@@ -170,7 +170,7 @@ class _Job:
 
 
 def _kill_marked(scratch: Path) -> None:
-    """Kill what a keeper that was killed itself has left behind."""
+    """Kills the processes left behind by a keeper that was killed."""
     mark = f"{_MARK}={scratch}".encode()
     end_s = time.monotonic() + _GONE_S
     while (left := list(_marked(mark))) and time.monotonic() < end_s:
@@ -194,10 +194,10 @@ def run_all(
     progress: Callable[[str, str], None],
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run every task, so many at once; progress(name, step) is called as they go. Each is taken when there is room.
+    """Runs every task, `side_by_side` at once, and takes the next when there is room.
 
-    meanwhile: called at least twice a second; what it raises ends all jobs. Raises Unavailable for a task that cannot
-    begin although no other is at work.
+    Calls progress(name, step) meanwhile. meanwhile: called at least twice a second; an exception from it ends all jobs.
+    Raises Unavailable for a task that cannot begin although no other is at work.
     """
     waiting = iter(tasks)
     held: Task | None = None

@@ -1,13 +1,13 @@
-"""Keeps one job: runs its command, and sees to it that nothing of it outlives the lab.
+"""Keeps one job: runs its command, and makes sure that none of its processes outlives the lab.
 
     keeper.py SCRATCH CPU COMMAND...
 
 Rules:
 1. Standard input is a pipe from the lab. It closes when the lab is done with the job, or was killed. Then the keeper
-   kills the job's session, its cgroup if it could have one, and whatever has lost its parent and become the keeper's.
+   kills the job's session, its cgroup if it has one, and every orphan that has become the keeper's child.
 2. If the keeper is killed, the lab empties the cgroup; without one, it looks for the job's mark (jobs.py).
 3. CPU is the one processor the job may use, or `any`.
-4. At the end a program named `afterwards` in the scratch folder is run, for what is not the keeper's to kill. Then the
+4. At the end a program named `afterwards` in the scratch folder is run, for what the keeper cannot kill. Then the
    folder is removed.
 
 Standalone on purpose: it starts in milliseconds and depends on nothing that could fail.
@@ -44,7 +44,7 @@ def group_of(scratch: str) -> str | None:
 
 
 def _enter(group: str | None) -> None:
-    """In the job, before it becomes its command."""
+    """Runs in the job's process, before it becomes its command."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if group:
         with contextlib.suppress(OSError):
@@ -61,7 +61,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _empty(group: str) -> None:
-    """Kill whatever is in a cgroup, and remove it; does nothing if it is not there."""
+    """Kills every process in a cgroup and removes the cgroup; does nothing if there is none."""
     with contextlib.suppress(OSError):
         _write(f"{group}/cgroup.kill", b"1")
     end_s = time.monotonic() + _EMPTY_S
@@ -73,7 +73,7 @@ def _empty(group: str) -> None:
 
 
 def _end_orphans() -> None:
-    """Kill and await what the job has left: its subreaper, the keeper, is the parent of all that has lost its own."""
+    """Kills and awaits the job's orphans: the keeper is their subreaper, so it becomes their parent."""
     with contextlib.suppress(ChildProcessError):
         while True:
             with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as children:
@@ -83,7 +83,7 @@ def _end_orphans() -> None:
 
 
 def clean_up(scratch: str) -> None:
-    """Empty the job's cgroup, run what is to be run afterwards, remove the folder. Again, it does nothing."""
+    """Empties the job's cgroup, runs the `afterwards` program, removes the folder. Calling it again does nothing."""
     if group := group_of(scratch):
         _empty(group)
     afterwards = os.path.join(scratch, "afterwards")
@@ -96,12 +96,12 @@ def clean_up(scratch: str) -> None:
 
 
 def main() -> int:
-    """Exit code of the command, or 128 and the signal's number."""
+    """Returns the exit code of the command, or 128 and the signal's number."""
     scratch, cpu, *command = sys.argv[1:]
     if cpu != "any":
         os.sched_setaffinity(0, {int(cpu)})
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop, lambda *_: None)  # a handler, unlike SIG_IGN, is not inherited by the job
+        signal.signal(stop, lambda *_: None)  # unlike SIG_IGN, the job does not inherit a handler
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
         with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What a machine with a real clock added to the first bytes, against the tolerance."""
+"""Compares the delay that a machine with a real clock added to the first bytes with the tolerance."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +14,14 @@ from netem.calibration import Tolerance
 
 _WHAT = {FIRST: "how late the first packet of a resource came", SCRIPT: "how late the origin had the script"}
 ROUND_TRIPS = 2
-"""Before a first byte: the page's and the resource's."""
+"""Round trips before a first byte: the page's and the resource's."""
 _WAITED = "how long packets lay in the kernel before the client read them (median)"
 
 
 def observed_lateness(
     folder: RunFolder, evidence: Evidence, layers: Layers, scenario: Scenario
 ) -> dict[str, Any] | None:
-    """What run.json keeps; None where nothing can be said: of a browser, which takes its own time, and of a probe."""
+    """Returns what run.json keeps; None for a browser, which takes its own time, and for a probe."""
     if scenario.client is not ClientKind.H2 or scenario.plan == PROBE:
         return None
     found = lateness(measured_load(evidence), evidence, layers, as_document(scenario))
@@ -32,10 +32,10 @@ def observed_lateness(
 
 
 def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
-    """Compare what `observed_lateness` gave with the tolerance. Raises InvalidRun.
+    """Compares the result of `observed_lateness` with the tolerance. Raises InvalidRun.
 
-    A first byte may be late by as much as its two round trips may be off, or by the part of it that a rate may be off,
-    whichever is more: no better is the link itself known.
+    A first byte may be late by the tolerance of its two round trips, or by the tolerance of the rate, whichever is
+    more. The link itself is known no better.
     """
     for name in _WHAT:
         if name in observed:

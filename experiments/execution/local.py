@@ -1,8 +1,8 @@
 """The executor on this machine: jobs, side by side, as many as its processors and its memory bear.
 
-Runs that share a command are a batch. The command may tell how far it is in lines of progress: `begins NAME` and
-`ended NAME`; a run that ended is concluded at once, while the rest of its batch goes on. Concluding has a thread of its
-own, so that the next batch begins meanwhile. The limit on the wall clock is that of the run at work, since it began.
+Runs that share a command are a batch. The command may report progress in the lines `begins NAME` and `ended NAME`. A
+run that ended is concluded at once, while the rest of its batch goes on. Concluding has a thread of its own, so that
+the next batch begins meanwhile. The wall-time limit applies to the run at work, since it began.
 """
 
 import os
@@ -33,10 +33,10 @@ _MEMORY = Path("/proc/meminfo")
 
 
 def bearable(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
-    """How many runs side by side: one at least, and no more than there is memory for, and room for guests' memory.
+    """Returns how many runs fit side by side: at least 1, and no more than memory, and room for guests' memory, allows.
 
-    One per processor; on a real clock one per two, because an arm is several processes, and what one of them waits for
-    a processor is time that is measured.
+    One per processor; on a real clock one per two processors: an arm is several processes, and the time one of them
+    waits for a processor is measured.
     """
     largest = max(scenarios, key=memory_mib)
     cpus = len(os.sched_getaffinity(0))
@@ -49,7 +49,7 @@ def bearable(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
 
 
 def _available_mib() -> int:
-    """Memory that can be had without swapping."""
+    """Memory available without swapping, in MiB."""
     fields = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines())
     return int(fields["MemAvailable"].removesuffix("kB")) // 1024
 
@@ -66,7 +66,7 @@ class Local:
         meanwhile: Callable[[], None] = lambda: None,
         told: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
-        """share: see fair_share; meanwhile: see jobs.run_all; told: hears of each step that a run takes."""
+        """share: see fair_share; meanwhile: see jobs.run_all; told: `told(run, step)` is called at each step."""
         self.side_by_side = side_by_side
         self._manner = manner
         self._share = share
@@ -83,7 +83,7 @@ class Local:
         """See Executor."""
         waiting = deque(runs)
         with _Desk(self._manner, room, ended) as desk:
-            while waiting:  # a batch that breaks off puts back what it has not begun
+            while waiting:  # a batch that breaks off puts back the runs it has not begun
                 batches: dict[str, _Batch] = {}
                 jobs.run_all(
                     self._tasks(waiting, desk, batches),
@@ -111,7 +111,7 @@ class Local:
 
 
 class _Batch:
-    """Runs that share a command, and how far it is."""
+    """Runs that share a command, and the command's progress."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class _Batch:
         self._told = told
 
     def step(self, text: str) -> None:
-        """A line of the command's progress."""
+        """Handles a line of the command's progress."""
         self._desk.report()
         if text.startswith((BEGINS, ENDED)):
             self._since_s = time.monotonic()
@@ -143,7 +143,7 @@ class _Batch:
             self._conclude(run, None)
 
     def overdue(self, wall_s: float) -> str | None:
-        """Why the command is to be ended: the run at work, or else the end, takes too long. wall_s: of the command."""
+        """Returns the reason to end the command: the run at work, or the end, takes too long. wall_s: the command's."""
         run = self._at_work
         limit_s = wall_limit_s(run.arm.scenario, self._manner)
         if (wall_s if self._since_s is None else time.monotonic() - self._since_s) <= limit_s:
@@ -151,7 +151,7 @@ class _Batch:
         return jobs.too_long(run.name, limit_s, self._log)
 
     def finished(self, finish: jobs.Finish) -> None:
-        """The command has ended: what it had begun is concluded, what it had not begun is handed out again."""
+        """Handles the command's end: concludes the runs it had begun, hands out the others again."""
         for run in self._left.values():
             if run.name in self._begun:
                 self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
@@ -162,18 +162,18 @@ class _Batch:
 
     @property
     def _at_work(self) -> Run:
-        """The one that has begun and not ended, or the last."""
+        """The run that has begun and not ended, or the last."""
         return next(iter(self._left.values()), self._runs[-1])
 
     @property
     def _log(self) -> Path:
-        """The command's, in the folder of its first run, under the name that it has when somebody reads of it."""
+        """The command's log, in the folder of its first run, under the name the folder will have when it is read."""
         first = self._runs[0]
         folder = self._desk.building(first).path if first.name in self._left else self._desk.final / first.name
         return folder / "console.log"
 
     def _broken_off(self, run: Run, said: str) -> str | None:
-        """What to say of a run whose command ended before it; None if its own folder tells."""
+        """The reason for a run whose command ended before the run did; None if the run's own folder tells."""
         if run is self._runs[0] or self._desk.building(run).outcome.exists():
             return None
         return str(StepFailed(run.name, f"it ended without an outcome: {said}", self._log))
@@ -184,7 +184,7 @@ class _Batch:
 
 
 class _Desk:
-    """Where run folders are laid out and concluded. A context: what is being concluded is seen to its end."""
+    """Lays out and concludes run folders. A context: at its end, all concluding is complete."""
 
     def __init__(self, manner: Manner, room: Room, ended: Ended) -> None:
         self._manner = manner
@@ -221,7 +221,7 @@ class _Desk:
         self._concluding.append((run, self._thread.submit(self._conclude, run, wall_s, trouble)))
 
     def report(self) -> None:
-        """Tell of what has been concluded. Raises StepFailed if it could not be."""
+        """Reports the runs concluded so far. Raises StepFailed if a folder could not be written."""
         while self._concluding and self._concluding[0][1].done():
             run, ending = self._concluding.popleft()
             try:

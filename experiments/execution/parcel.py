@@ -1,9 +1,9 @@
-"""A run folder as bytes: packed where it was made, unpacked where it is kept.
+"""Packs a run folder into bytes where it was made, and unpacks it where it is kept.
 
 Rules:
 1. Plain files and folders cross, with their permissions; no links, no devices, no owners, no times.
-2. What is unpacked stays inside the folder it is unpacked into, which is new. Anything else is refused before it is
-   written: tarfile's own filter for that is not in every Python 3.11.
+2. Unpacking writes only inside a new folder. Anything else is refused before it is written: tarfile's own filter for
+   that is not in every Python 3.11.
 """
 
 import gzip
@@ -15,18 +15,18 @@ from pathlib import Path, PurePosixPath
 from analysis.records.files import NO_MEMORY
 
 _LEVEL = 6
-"""gzip's: a run folder of 657 kB becomes 69 kB in 12 ms; 1 makes 83 kB in 6 ms, 9 makes 67 kB in 31 ms."""
+"""gzip's level: a run folder of 657 kB becomes 69 kB in 12 ms; 1 makes 83 kB in 6 ms, 9 makes 67 kB in 31 ms."""
 
 _MOST_BYTES = 2**30
 _PIECE_BYTES = 2**20
 
 
 class BadParcel(Exception):
-    """It holds what no run folder does."""
+    """The bytes hold something that no run folder does."""
 
 
 def pack(folder: Path) -> bytes:
-    """Everything in the folder."""
+    """Packs everything in the folder."""
     content = BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for path in sorted(folder.rglob("*")):
@@ -35,7 +35,7 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(content: bytes, folder: Path) -> None:
-    """Make the folder, and in it what was packed. Raises BadParcel, OSError."""
+    """Makes the folder and unpacks into it. Raises BadParcel, OSError."""
     folder.mkdir()
     plain = BytesIO()
     try:

@@ -1,4 +1,4 @@
-"""What comes before any run: what all of them share is made, and the programs are found."""
+"""Prepares an experiment: makes what all runs share, and finds the programs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from experiments.scenario.scenario import ClientKind, Scenario
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-    """Make what all runs share, and find the programs that they need, by server. Raises LabError."""
+    """Makes what all runs share, and finds the programs they need, by server. Raises LabError."""
     if manner.capture:
         capture.check(own_tcpdump=manner.fabric.own_programs)
     manner.fabric.prepare(scenarios, tell)

@@ -1,4 +1,4 @@
-"""What to run and how: the arms of an experiment, and everything that is not a scenario's."""
+"""The request: the arms of an experiment, and the execution options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from proxy.tuner.tuner import TunerKind
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One scenario inside an experiment; knobs are all of its words, defaults included."""
+    """A scenario inside an experiment; knobs are all of its words, defaults included."""
 
     name: str
     knobs: Mapping[str, str]
@@ -28,10 +28,10 @@ class Arm:
 
 
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
-    """A treatment for each value of LOWAT, and before them the control, LOWAT unset. Of each SERVER and CLIENT.
+    """Builds the control, LOWAT unset, and a treatment per value of LOWAT: for each SERVER and CLIENT.
 
-    Values are separated by commas; one that is given twice is one arm. A probe is one arm, whatever LOWAT, which plays
-    no part in it. Raises ScenarioError.
+    Values are separated by commas; a repeated value is one arm. A probe is one arm, whatever LOWAT, which plays no part
+    in it. Raises ScenarioError.
     """
     complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
     several = {name: _values(complete[name]) for name in ("SERVER", "CLIENT")}
@@ -45,7 +45,7 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 
 def _values(text: str) -> list[str]:
-    """What stands between commas, each once."""
+    """The values between commas, each once."""
     return list(dict.fromkeys(value.strip() for value in text.split(",")))
 
 
@@ -68,13 +68,13 @@ def _arms_of(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 @dataclass(frozen=True, kw_only=True)
 class Manner:
-    """How every run of a batch is made: in which fabric and why in that one, and with which instruments.
+    """Execution options that all runs of a batch share: the fabric, the reason for it, and the instruments.
 
-    shaper: what the link is to be made of; None leaves it to the fabric.
-    sample_ns: how often the front's socket and the link's queue are looked at, None for hardly at all.
-    load_deadline_ns: longest page load, in link time, None for a generous one derived from the link.
-    tuner: what LOWAT=auto is to be done by; None leaves it to what can be used.
-    capture: whether packets are written down.
+    shaper: the kind of link; None leaves it to the fabric.
+    sample_ns: the interval at which the front's socket and the link's queue are sampled; None for hardly at all.
+    load_deadline_ns: the longest page load, in link time; None for a generous one derived from the link.
+    tuner: the tuner for LOWAT=auto; None takes what can be used.
+    capture: True to record packets.
     """
 
     fabric: Fabric
@@ -88,11 +88,11 @@ class Manner:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What to do: arms, how often, how, where the folder goes.
+    """An experiment to run: arms, repetitions, execution options, results folder.
 
-    seed: of the first repetition; each further one has the next.
-    side_by_side: how many arms at once, None for as many as this machine bears.
-    reuse: whether a finished experiment that must come to the same will do.
+    seed: for the first repetition; each further one adds 1.
+    side_by_side: the number of arms at once; None for as many as this machine bears.
+    reuse: True if a finished experiment with the same fingerprint will do.
     """
 
     name: str

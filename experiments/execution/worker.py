@@ -1,13 +1,14 @@
-"""What a worker of a cluster does with a batch of runs: sees whether it may, carries them out, packs their folders.
+"""A worker of a cluster: checks whether it may run a batch, carries it out, packs the run folders.
 
 Rules:
-1. A worker is the head's equal or it refuses: the same guest kernel, programs, packages and code of the lab. It looks
+1. A worker equals the head or it refuses: the same guest kernel, programs, packages and code of the lab. It checks
    before every batch, because a worker outlives the programs that were there when it started.
 2. Programs are looked for on the worker. Nothing of the head's machine is needed but what is in `Terms` and the runs.
-3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is gone afterwards.
-4. It is over soon when nobody wants it any more, and its guest with it.
-5. What else goes wrong here with a batch is a mishap, of the worker or of the batch: which of them, only the head can
-   tell, from what becomes of others.
+3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is removed
+   afterwards.
+4. A batch that is no longer wanted ends soon, and its guest with it.
+5. Any other failure of a batch is a mishap. Only the head can tell whether worker or batch is at fault, from how others
+   fare.
 """
 
 import shutil
@@ -28,11 +29,11 @@ from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 
 _CODE = digest.code()
-"""The code that this process has read; what it starts reads what is there then."""
+"""The digest of the code this process has loaded; programs it starts load the code of that moment."""
 
 
 class Refusal(Exception):
-    """A worker cannot do it, another may. worker: its address."""
+    """A worker cannot run a batch; another may. worker: its address."""
 
     def __init__(self, worker: str, why: str) -> None:
         super().__init__(worker, why)
@@ -50,12 +51,12 @@ class Mishap(Exception):
 
 
 class Unwanted(Exception):
-    """Whoever wanted the batch has gone, or changed his mind."""
+    """The batch is no longer wanted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a sweep's batches have in common. identity: see `identity`; scenarios: one of each kind (`kinds`)."""
+    """The part that all batches of a sweep share. identity: see `identity`; scenarios: one of each kind (`kinds`)."""
 
     manner: Manner
     scenarios: tuple[Scenario, ...]
@@ -64,7 +65,7 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """A finished run. content: its folder, packed; worker: the address of whoever made it."""
+    """A finished run. content: its folder, packed; worker: the address of the worker that made it."""
 
     name: str
     worker: str
@@ -73,7 +74,7 @@ class Parcel:
 
 
 def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """One of each kind that a machine may be fit for or not."""
+    """Returns one scenario of each kind that may decide whether a machine is fit."""
     largest = max(scenario.size_bytes for scenario in scenarios)
     found = {
         (each.server, each.client, each.congestion_control, each.lowat == LOWAT_AUTO, each.size_bytes == largest): each
@@ -83,7 +84,7 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
 
 
 def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
-    """What must be the same for runs to be the same, by name: as in a fingerprint, and what LOWAT=auto is done by."""
+    """Everything that must be equal for runs to be equal, by name: as in a fingerprint, and the tuner of LOWAT=auto."""
     tuners = {Path(each.tuner.program).name if each.tuner.program else "none" for each in tools.values()}
     return {
         "guest kernel": manner.fabric.kernel(),
@@ -94,7 +95,7 @@ def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
 
 
 def fit(terms: Terms, local: Local) -> None:
-    """See to it that this machine is as the head is, and have the executor find its programs. Raises LabError."""
+    """Checks that this machine equals the head, and lets the executor find its programs. Raises LabError."""
     manner = terms.manner
     if digest.code() != _CODE:
         raise LabError("its code has changed since it was started; start it again")
@@ -111,7 +112,7 @@ def fit(terms: Terms, local: Local) -> None:
 
 
 def refusal(terms: Terms) -> str | None:
-    """Why this machine would not do, in one line; None if it would."""
+    """Returns why this machine would not do, in one line; None if it would."""
     try:
         fit(terms, Local(terms.manner, 1))
     except (LabError, OSError) as error:
@@ -122,9 +123,9 @@ def refusal(terms: Terms) -> str | None:
 def carry_out(
     terms: Terms, runs: Sequence[Run], *, final: Path, room: Path, worker: str, wanted: Callable[[], bool]
 ) -> list[Parcel]:
-    """All of them, sharing a command. Raises Refusal, Unwanted, Mishap.
+    """Carries out all runs in one command. Raises Refusal, Unwanted, Mishap.
 
-    final: what the folder of the sweep will be called, at the head. room: where there is place for the runs' folders.
+    final: the final path of the sweep's folder, at the head. room: a folder with space for the runs' folders.
     """
 
     def meanwhile() -> None:
@@ -154,7 +155,7 @@ def carry_out(
 
 
 class _Room:
-    """See Room. packed: folders that were filed."""
+    """See Room. packed: the filed folders, as bytes."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final

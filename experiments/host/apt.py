@@ -1,11 +1,11 @@
-"""apt: which packages the distribution has, and how they are installed without starting what they bring.
+"""Asks apt for packages, and installs them without starting their services.
 
 Rules:
-1. A package that brings a service does not start it: while packages are installed, policy-rc.d forbids that. One that
-   was there before is left as it is. Ours forbids nothing any more when the set-up that made it has ended, even if it
-   was killed, and has a line by which the next knows it again.
-2. Set-ups side by side wait for each other, and for anybody else who installs packages.
-3. An interruption is handed on to apt-get alone, which ends in order, and waited for: dpkg is not torn out of its work.
+1. A package's service is not started: policy-rc.d forbids that during the installation. A policy-rc.d that was there
+   before is left as it is. Ours forbids nothing once its set-up has ended, even if it was killed, and has a line by
+   which the next set-up recognizes it.
+2. Set-ups side by side wait for each other, and for any other installation of packages.
+3. An interruption goes to apt-get alone, which ends in order and is waited for: dpkg is not torn out of its work.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ _DPKG = Path("/var/lib/dpkg")
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _OURS = "# the priority lab's set-up made this, and removes it"
 _BEGAN = 19
-"""Of the fields in /proc/PID/stat after the name: when the process began."""
+"""The start time's place among the fields of /proc/PID/stat after the name."""
 
 _LOCKED = "Could not get lock"
 _PATIENCE_S = 300.0
@@ -33,16 +33,16 @@ _QUESTION_S = 30.0
 
 
 class CannotInstall(Exception):
-    """apt-get failed; the text is its own first line of error."""
+    """An apt-get that failed; the text is its own first line of error."""
 
 
 def knows_packages() -> bool:
-    """Whether the lists of packages are there; a fresh system has none before the first `apt-get update`."""
+    """True if the package lists are there; a fresh system has none before the first `apt-get update`."""
     return any(_LISTS.glob("*_Packages*"))
 
 
 def obtainable(packages: Sequence[str]) -> Mapping[str, bool]:
-    """By package, whether there is one to be installed; empty where nobody can tell."""
+    """Tells which packages can be installed; empty where that cannot be told."""
     if not packages or find("apt-cache") is None or not knows_packages():
         return {}
     try:
@@ -61,7 +61,7 @@ def obtainable(packages: Sequence[str]) -> Mapping[str, bool]:
 
 
 def candidates(policy: str) -> frozenset[str]:
-    """The packages that have a version to install, of what `apt-cache policy` prints."""
+    """The installable packages in the output of `apt-cache policy`."""
     found, package = set(), ""
     for line in policy.splitlines():
         if not line.startswith(" "):
@@ -72,7 +72,7 @@ def candidates(policy: str) -> frozenset[str]:
 
 
 class Installer:
-    """Installs packages as root, or by sudo. Use as a context manager; nothing of it stays."""
+    """Installs packages as root, or by sudo."""
 
     def __init__(self, rights: Rights) -> None:
         self._become = ["sudo", "-n"] if rights is Rights.SUDO else []
@@ -80,7 +80,7 @@ class Installer:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Nobody else of the lab's installs meanwhile, and no service is started. Raises CannotInstall."""
+        """A context in which no other set-up installs, and no service is started. Raises CannotInstall."""
         folder = os.open(_DPKG if _DPKG.is_dir() else "/", os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
@@ -97,14 +97,14 @@ class Installer:
             os.close(folder)
 
     def update(self) -> None:
-        """Fetch the lists. That one of them cannot be had is told if packages cannot, either."""
+        """Fetches the package lists. A failure is only reported if packages cannot be installed, either."""
         try:
             self._apt_get("update")
         except CannotInstall as error:
             self._trouble_with_lists = f"{error}; "
 
     def install(self, packages: Sequence[str]) -> None:
-        """Raises CannotInstall."""
+        """Installs packages. Raises CannotInstall."""
         try:
             self._apt_get("install", "-y", "--no-install-recommends", *packages)
         except CannotInstall as error:
@@ -144,7 +144,7 @@ class Installer:
 
 
 def _policy() -> str:
-    """Forbids (101) while this process lives, known by its number and the moment it began; allows (0) afterwards."""
+    """A policy that forbids (101) while this process lives, known by its number and start time; then allows (0)."""
     state = f"/proc/{os.getpid()}/stat"
     began = Path(state).read_text().rpartition(")")[2].split()[_BEGAN]
     return f"""#!/bin/sh
@@ -155,6 +155,6 @@ set -- $(sed 's/.*)//' {state} 2>/dev/null)
 
 
 def complaint(said: str) -> str:
-    """The line of what apt-get printed that says what is wrong: its first error, or the last line."""
+    """The line of apt-get's output that tells the error: its first error, or the last line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")

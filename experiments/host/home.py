@@ -1,4 +1,4 @@
-"""Where the lab's own files are: a clone, or a place where it was installed; and what is different there."""
+"""Locates the lab's own files, in a clone or an installation, and tells the two apart."""
 
 import shutil
 import sys
@@ -9,37 +9,37 @@ from pathlib import Path
 from experiments.host.cache import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The folder that its packages are in; of a clone it is the clone."""
+"""The folder that holds the packages; in a clone, the clone."""
 
 _OF_A_CLONE = ("pyproject.toml", "constraints.txt", "Makefile")
 _SHARED = ("compose.yaml", ".dockerignore")
 _IN_IMAGES = ("backend", "client", "common", "netem", "proxy")
-"""What containers are made of: files that a package has among its data, and folders."""
+"""The sources of container images: files among the package's data, and folders."""
 
 
 def is_clone(root: Path = ROOT) -> bool:
-    """Whether make, and everything else that is not a part of the package, is there."""
+    """True if make, and everything else outside the package, is there."""
     return all((root / name).is_file() for name in _OF_A_CLONE)
 
 
 def setup_command(words: str = "") -> str:
-    """How one has something of this machine's installed, for messages."""
+    """The command that sets this machine up, for messages."""
     return f"`{'make' if is_clone() else 'priolab'} setup{f' {words}' if words else ''}`"
 
 
 def in_checkout() -> bool:
-    """Whether this process is in the environment of the checkout that its code is in, and not installed elsewhere."""
+    """True if this process runs in the environment of its own code's checkout."""
     return is_clone() and Path(sys.prefix) == ROOT / ".venv"
 
 
 def pip_install(package: str) -> str:
-    """How a package is added to this Python environment, for messages; in that of a clone its digest is checked."""
+    """The command that adds a package to this Python environment, for messages; a clone's checks its digest."""
     checked = f"--require-hashes -c {ROOT / 'constraints.txt'} " if in_checkout() else ""
     return f"`{Path(sys.prefix) / 'bin' / 'pip'} install {checked}{package}`"
 
 
 def shared(name: str) -> Path:
-    """A file beside the packages in a clone, among the data of an installed lab. Raises FileNotFoundError."""
+    """Locates a file beside the packages in a clone, or in an installed lab's data. Raises FileNotFoundError."""
     if (ROOT / name).is_file():
         return ROOT / name
     try:
@@ -53,7 +53,7 @@ def shared(name: str) -> Path:
 
 
 def image_folder(tag: str) -> Path:
-    """A folder with all that images are built of: the clone, or a copy in the cache, made once. Raises OSError."""
+    """The folder that images are built from: the clone, or a copy in the cache, made once. Raises OSError."""
     if is_clone():
         return ROOT
     folder = cache_folder() / f"images-{tag}"
@@ -70,6 +70,6 @@ def image_folder(tag: str) -> Path:
         try:
             made.rename(folder)
         except OSError:
-            if not folder.is_dir():  # somebody else may have been first
+            if not folder.is_dir():  # another process may have been first
                 raise
     return folder

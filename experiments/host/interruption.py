@@ -1,4 +1,4 @@
-"""Signals that ask a command to stop, as an exception: on its way out everything is undone."""
+"""Turns signals that ask a command to stop into an exception: on its way out everything is undone."""
 
 import signal
 from types import FrameType
@@ -20,12 +20,12 @@ class Interrupted(BaseException):
 
     @property
     def code(self) -> int:
-        """The exit code that tells of it."""
+        """The exit code for it."""
         return 128 + self.number
 
 
 def raise_interrupted() -> None:
-    """From now on the first such signal raises Interrupted; those that are ignored, as nohup(1) has it, stay so."""
+    """Makes the first such signal raise Interrupted; signals already ignored, as by nohup(1), stay so."""
     for stop in _STOPS:
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, _interrupt)

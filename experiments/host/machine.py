@@ -19,14 +19,14 @@ _FORBIDDING: Mapping[str, tuple[str, str]] = {
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
     "user.max_user_namespaces": ("0", "10000"),
 }
-"""Settings that keep ordinary users from having user namespaces, each with the value that does and one that does not.
+"""Settings that deny user namespaces to ordinary users, each with a value that does and one that does not.
 
 Debian once had the first; Ubuntu has the second from 23.10 on, as its default.
 """
 
 
 class Rights(StrEnum):
-    """By what right packages are installed."""
+    """The right by which packages are installed."""
 
     ROOT = "root"
     SUDO = "sudo"
@@ -35,7 +35,7 @@ class Rights(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """What the system is. families: its short name, and those of the distributions that it is like."""
+    """The system. families: its short name, and those of the distributions that it is like."""
 
     name: str
     families: tuple[str, ...]
@@ -43,10 +43,10 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What is known of it. has_apt: whether apt-get is there.
+    """Facts about this machine. has_apt: True if apt-get is there.
 
-    has_cache: whether the cache folder is there; cache_trouble: why nothing can be put into it, None if it can.
-    no_namespaces: the setting that keeps this user from having any, and how to change it; None if none does.
+    has_cache: True if the cache folder is there. cache_trouble: the reason why it cannot be written, None if it can.
+    no_namespaces: the setting that denies this user namespaces, and the remedy; None if none does.
     """
 
     distribution: Distribution
@@ -58,7 +58,7 @@ class Machine:
 
 
 def distribution(release: str | None = None) -> Distribution:
-    """The one that this is, by its os-release file; a system without one is just that."""
+    """The distribution of an os-release file, by default this machine's; "this system" without one."""
     if release is None:
         try:
             release = _RELEASE.read_text()
@@ -74,7 +74,7 @@ def distribution(release: str | None = None) -> Distribution:
 
 
 def look(*, lacks_something: bool) -> Machine:
-    """The facts. lacks_something: whether rights matter at all; to ask sudo takes a moment."""
+    """Collects the facts. lacks_something: True if rights matter; asking sudo takes a moment."""
     trouble = cache_trouble()
     return Machine(
         distribution=distribution(),
@@ -87,12 +87,12 @@ def look(*, lacks_something: bool) -> Machine:
 
 
 def find(program: str) -> str | None:
-    """Its path; the system's own folders are looked into, too."""
+    """The path of a program; also looks in the system's own folders."""
     return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]))
 
 
 def lacking(wants: Iterable[Want]) -> tuple[Want, ...]:
-    """Those of them that are not there."""
+    """The wants that are not there."""
     return tuple(want for want in wants if not _is_there(want))
 
 
@@ -112,12 +112,12 @@ def _rights() -> Rights:
 
 
 def builds_guests() -> bool:
-    """Whether this kind of machine can have the guest at all."""
+    """True if this kind of machine can run the guest."""
     return (platform.system(), platform.machine()) == ("Linux", "x86_64")
 
 
 def cache_trouble() -> str | None:
-    """Why nothing can be put into the cache folder; None if something can, the folder made if need be."""
+    """The reason why the cache folder cannot be written; None if it can. Makes the folder if need be."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def cache_trouble() -> str | None:
 
 
 def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) -> str | None:
-    """What forbids this user namespaces, and the remedy; None if nothing is known to."""
+    """The setting that denies this user namespaces, and the remedy; None if none is known."""
     if os.geteuid() == 0 if is_root is None else is_root:
         return None
     for name, (forbids, allows) in _FORBIDDING.items():

@@ -1,10 +1,10 @@
-"""Packages of npm: installed once, outside the tree, in a folder named for what was asked for.
+"""Packages of npm: installed once, outside the tree, in a folder named for the lock file.
 
     python -m experiments.host.npm [SERVER | FOLDER ...]     install what these servers need, or all of the catalogue,
                                                         or what a folder (a word with a slash) asks for
 
-Which versions, and of what content, stands in the lock file beside package.json; it names no registry, so npm's own
-settings decide where packages come from. Their scripts are not run.
+The lock file beside package.json pins versions and content. It names no registry, so npm's own settings decide where
+packages come from. Their scripts are not run.
 """
 
 import hashlib
@@ -25,29 +25,32 @@ _LOST = "TAR_ENTRY_ERROR"
 
 
 def folder_for(asked: Path) -> Path:
-    """Where the packages are, or would be, that the package.json and the lock file in this folder ask for."""
+    """The folder for the packages of this package.json and lock file, there or not."""
     content = b"".join((asked / name).read_bytes() for name in _FILES)
     return cache_folder() / f"npm-{asked.name}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def modules_of(server: Server) -> Path | None:
-    """Where that server's packages are, or would be; None if it needs none."""
+    """The folder for that server's packages, there or not; None if it needs none."""
     return None if server.npm is None else folder_for(server.npm)
 
 
 def lacks_modules(server: Server) -> bool:
-    """Whether it needs some that are not there."""
+    """True if the server needs packages that are not there."""
     folder = modules_of(server)
     return folder is not None and not folder.exists()
 
 
 def install(server: Server) -> Path | None:
-    """Have npm install them, unless they are there; where they are, None if there are none. Raises StepFailed."""
+    """Installs the server's packages, unless they are there. Raises StepFailed.
+
+    Returns their folder, None if it needs none.
+    """
     return None if server.npm is None else install_for(server.npm, f"SERVER={server.name} needs")
 
 
 def install_for(asked: Path, who_needs: str) -> Path:
-    """Have npm install what this folder asks for, unless it is there; where it is. Raises StepFailed."""
+    """Installs the packages that this folder asks for, unless they are there; returns theirs. Raises StepFailed."""
     step = f"installing what {who_needs}"
     try:
         folder = folder_for(asked)
@@ -65,19 +68,19 @@ def install_for(asked: Path, who_needs: str) -> Path:
                 )
             except FileNotFoundError:
                 raise StepFailed(step, "npm is not installed") from None
-            # A file that cannot be unpacked, as on a full disk, is a mere warning to npm, which ends with 0 then.
+            # A file that cannot be unpacked, as on a full disk, is only a warning to npm, which then ends with 0.
             if lost := next((line for line in done.stderr.splitlines() if _LOST in line), None):
                 raise StepFailed(step, f"npm could not unpack a file: {lost.partition(_LOST)[2].strip()}")
             if done.returncode != 0:
                 errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-                # The first says what it was, the last where npm has written down the rest.
+                # The first line is the error, the last the path of npm's log.
                 raise StepFailed(
                     step, f"npm ended with {done.returncode}: {' | '.join(dict.fromkeys(errors[:1] + errors[-1:]))}"
                 )
             try:
                 made.rename(folder)
             except OSError:
-                if not folder.exists():  # somebody else may have been first
+                if not folder.exists():  # another process may have been first
                     raise
     except subprocess.TimeoutExpired:
         raise StepFailed(step, f"npm took more than {_DEADLINE_S:g} s") from None
@@ -87,7 +90,7 @@ def install_for(asked: Path, who_needs: str) -> Path:
 
 
 def main() -> int:
-    """Entry point; exit code."""
+    """Entry point; returns the exit code."""
     try:
         for name in sys.argv[1:] or catalogue():
             if "/" not in name and name not in catalogue():

@@ -1,4 +1,4 @@
-"""The origin as a process: Node, told everything by environment variables, asked over HTTP only."""
+"""The origin as a process: Node, configured by environment variables alone, and spoken to over HTTP only."""
 
 import http.client
 import json
@@ -14,12 +14,12 @@ from experiments.host.processes import Process
 _BACKEND = ROOT / "backend"
 PROGRAM = _BACKEND / "origin.mjs"
 CLOCK = _BACKEND / "clock.mjs"
-# V8 hands hot functions to a second thread for compilation. In a guest whose clock stands still while it works that
-# thread is never given the processor, and the first stays in the interpreter: compile on the main thread instead.
-# And a pool of threads that have nothing to do takes its time to make.
+# V8 compiles hot functions on a second thread. In a guest whose clock stands still while it works, that thread never
+# gets the processor, and the first stays in the interpreter: so compile on the main thread. A pool of idle threads
+# would also take time to make.
 ONE_THREAD = ("--single-threaded", "--v8-pool-size=0")
 CLOCK_READER = (*ONE_THREAD, "-e", "process.exit(process.hrtime.bigint() > 0n ? 0 : 1)")
-"""What Node is to be told to read the clock as the origin does, and to end with 0 if it could."""
+"""Node's arguments to read the clock as the origin does, and to end with 0 on success."""
 
 _READY_S = 30.0
 _RETRY_S = 0.05
@@ -27,19 +27,19 @@ _RETRY_S = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class RunningOrigin:
-    """The origin at work. clock: what it says of the clock it reads (backend/clock.mjs)."""
+    """The origin at work. clock: its report of the clock it reads (backend/clock.mjs)."""
 
     process: Process
     clock: Mapping[str, Any]
 
     @classmethod
     def answering(cls, process: Process, answer: str | bytes) -> Self:
-        """answer: to a request for /ready."""
+        """Builds it from the answer to a request for /ready."""
         return cls(process=process, clock=json.loads(answer)["clock"])
 
 
 def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
-    """Return when it answers a request; to be called where it can be reached. Raises StepFailed."""
+    """Returns when the origin answers a request; call it where the origin can be reached. Raises StepFailed."""
     end = time.monotonic() + _READY_S
     while True:
         origin.check_alive()

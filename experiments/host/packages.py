@@ -1,4 +1,4 @@
-"""Which packages bring what: the tables of the set-up. Names are Debian's, which Ubuntu shares but where it is said."""
+"""The tables of the set-up: packages for each need. Names are Debian's; Ubuntu's are the same unless noted."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
     {**{name: name for name in ("gcc", "make", "flex", "bison", "bc")}, "xz": "xz-utils"}
 )
 KERNEL_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/stdio.h": "libc6-dev"})
-"""What the guest kernel's build takes: programs, and files (a pattern will do), with their packages."""
+"""Programs and files (or patterns) for the guest kernel's build, with their packages."""
 
 KERNEL_ALSO: Mapping[str, Mapping[str, str]] = MappingProxyType({"ubuntu": {"bzip2": "bzip2"}})
-"""By distribution, programs that its kernel source takes besides: Ubuntu packs it as .tar.bz2."""
+"""Further programs for a distribution's kernel source: Ubuntu packs it as .tar.bz2."""
 
 BPF_COMPILERS = ("bpf-gcc", "clang")
 BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
@@ -29,12 +29,13 @@ BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
 
 @dataclass(frozen=True, kw_only=True)
 class Want:
-    """Something of the machine's that is wanted, and the packages that bring it.
+    """Something wanted of the machine, and the packages that bring it.
 
-    programs, files: it is there if one of these programs, and all of these files are; a file may be a pattern.
-    server: the one of the catalogue that it is a part of; in_images: whether containers have that. without: what there
-    is not if it is missing, for what the lab can do without; empty if it is needed. starts: whether Debian would start
-    it as a service. builds_kernel, makes_environment: what it is for, if that is all that it is for.
+    programs, files: it is there if one of these programs and all of these files are; a file may be a pattern.
+    server: the catalogue's server that needs it. in_images: True if containers have that server.
+    without: the loss if it is missing, for what the lab can do without; empty if it is needed.
+    starts: True if Debian would start it as a service.
+    builds_kernel, makes_environment: True if that is its only purpose.
     """
 
     packages: tuple[str, ...]
@@ -49,16 +50,17 @@ class Want:
 
     @property
     def needed(self) -> bool:
-        """Whether the set-up ends where it cannot be had."""
+        """True if the set-up cannot go on without it."""
         return not self.without
 
 
 def wants_of(
     asked: Asked, servers: Mapping[str, Server], *, kernel_built: bool, families: Iterable[str] = ()
 ) -> tuple[Want, ...]:
-    """Everything that is wanted of the system for that.
+    """Everything that the request wants of the system.
 
-    kernel_built: or cannot be built on this kind of machine. families: distributions that this one is, or is like.
+    kernel_built: True also if it cannot be built on this kind of machine. families: this distribution and those it is
+    like.
     """
     wants: list[Want] = []
     if asked.runs_here or asked.part is Part.ENVIRONMENT:
@@ -95,12 +97,12 @@ def wants_of(
 
 
 def wants_browser(asked: Asked) -> bool:
-    """Whether there is use for Chromium."""
+    """True if Chromium is of use."""
     return "chromium" in asked.clients or asked.part in (Part.CHROMIUM, Part.TEST)
 
 
 def npm_servers(asked: Asked, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
-    """Servers with packages of npm that are asked for by name, or (needed=False) that there is use for besides."""
+    """Servers with packages of npm that are asked for by name, or (needed=False) further ones that are of use."""
     named = [server for server in servers.values() if server.npm and server.name in asked.servers]
     if needed:
         return named
@@ -115,7 +117,7 @@ def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: boo
 
 
 def _of_server(server: Server, asked: Asked) -> Want | None:
-    """The base set always, others where they are asked for, or where many are of use and these can be had."""
+    """A server's want: the base set's always, others' if asked for, or if many servers are of use."""
     is_needed = server.base or server.name in asked.servers
     many = asked.part in (Part.SERVERS, Part.DEMO) and not asked.servers and not server.npm
     if not (is_needed or many or server.name in asked.others or asked.part is Part.TEST):

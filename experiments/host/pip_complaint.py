@@ -1,4 +1,4 @@
-"""The line of a failed pip that tells what is wrong: it says most about what follows from it."""
+"""Finds the line of a failed pip that tells the cause; most of its output is about consequences."""
 
 import re
 
@@ -17,7 +17,7 @@ _BUILDING = re.compile(
     r"(?:Building wheel for|Failed building wheel for|Preparing metadata for|building) ([A-Za-z0-9._-]+)"
 )
 _CAUSE = re.compile(r"\b(?:fatal error|error|ERROR|Error|[A-Z]\w*Error|[A-Z]\w*Exception|fatal)\b.*: *\S")
-_FRAME = re.compile(r"^[\s\u2502\u2570\u2500>\u00d7]+")  # what pip draws around the output of others
+_FRAME = re.compile(r"^[\s\u2502\u2570\u2500>\u00d7]+")  # the frame pip draws around other programs' output
 _DIGEST = re.compile(
     r"DO NOT MATCH THE HASHES .*? from (\S+?)(?: \(.*\))?:$.*?^ *Got +([0-9a-f]+)$", re.DOTALL | re.MULTILINE
 )
@@ -27,7 +27,7 @@ _LONGEST = 300
 
 
 def cause_of(said: str) -> str:
-    """The cause, with the package that is concerned where that is told; empty if nothing was said."""
+    """The cause, with the package concerned if known; empty if there was no output."""
     if found := _DIGEST.search(said):
         file = found[1].partition("#")[0].rpartition("/")[2]
         return (
@@ -49,7 +49,7 @@ def cause_of(said: str) -> str:
     if not causes:
         return _short(lines[-1]) if lines else ""
     nested = [line for line in causes if not line.startswith("ERROR: ")] if _is_build(lines) else []
-    # Of a compiler the first error is the cause, of Python's chain of exceptions the last.
+    # A compiler's first error is the cause; in Python's chain of exceptions it is the last.
     compilers = [line for line in nested if re.search(r"\b(fatal )?error: ", line)]
     cause = (compilers or nested[-1:] or causes)[0]
     package = next((found[1] for line in lines if (found := _BUILDING.search(line))), None)

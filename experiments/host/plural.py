@@ -1,6 +1,6 @@
-"""Numbers with nouns."""
+"""Formats numbers with nouns."""
 
 
 def counted(number: int, noun: str) -> str:
-    """As people write it: `1 arm`, `2,000 arms`."""
+    """A number with its noun: `1 arm`, `2,000 arms`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -27,35 +27,35 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 CALMER = "try again when this machine is less busy"
-"""The remedy for what took too long."""
+"""The remedy for a program that took too long."""
 
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
 """Folders of programs that the PATH of an ordinary user lacks on Debian."""
 
 
 def search_path(environment: Mapping[str, str] | None = None) -> str:
-    """Folders in which programs are looked for: those of PATH, and the system's own, which a user's PATH may lack."""
+    """The folders to look for programs in: those of PATH, and the system's own, which a user's PATH may lack."""
     path = (os.environ if environment is None else environment).get("PATH", os.defpath)
     known = path.split(os.pathsep)
     return os.pathsep.join([path, *(folder for folder in SYSTEM_FOLDERS if folder not in known)])
 
 
 def program_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Variables that every program of the lab gets: these, or this process's own, with `search_path` and UTC.
+    """Variables for every program of the lab: these, or this process's own, with `search_path` and UTC.
 
-    Where TZ is not set, whoever wants the local time looks for a file first, each time anew.
+    Without TZ, the C library looks for a file each time the local time is wanted.
     """
     variables = dict(os.environ if environment is None else environment)
     return variables | {"PATH": search_path(environment), "TZ": "UTC"}
 
 
 def module(name: str) -> tuple[str, ...]:
-    """Begins the argument list of a module of the lab's. Nothing is imported from the folder it is started in."""
+    """The beginning of the argument list for a module of the lab's. Nothing is imported from the current folder."""
     return (sys.executable, "-P", "-m", name)
 
 
 def die_with_parent() -> None:
-    """In a child: be killed when the parent's thread ends, so that kill -9 of the lab leaves nothing running."""
+    """Lets the kernel kill this child when the parent's thread ends, so kill -9 of the lab leaves nothing running."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -65,9 +65,9 @@ def _begin_in(cgroup: Path) -> None:
 
 
 def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
-    """What a copy of this process has to do before it becomes the program; None spares the copy.
+    """The work of a copy of this process before it becomes the program; None spares the copy.
 
-    When the first process of a PID namespace ends, all others are killed, without being asked for it.
+    When the first process of a PID namespace ends, the kernel kills all others anyway.
     """
     if cgroup is not None:
         return partial(_begin_in, cgroup)
@@ -98,10 +98,10 @@ def run(
     folder: Path | None = None,
     check_alive: Callable[[], None] | None = None,
 ) -> str:
-    """Run a short command; its standard output. Raises StepFailed; TimedOut, with what can be done, if it is slow.
+    """Runs a short command; returns its standard output. Raises StepFailed; TimedOut, with a remedy, if it is slow.
 
-    folder: where it is started; None is where this process was. check_alive: asked every so often; what it raises ends
-    the command.
+    folder: the one to start it in; None for this process's. check_alive: called every so often; its exception ends the
+    command.
     """
     try:
         with subprocess.Popen(
@@ -138,12 +138,12 @@ def _communicate(
         try:
             return running.communicate(text_in, timeout=_LOOK_S)
         except subprocess.TimeoutExpired:
-            text_in = None  # it has been passed on
+            text_in = None  # already passed on
     raise subprocess.TimeoutExpired(running.args, timeout_s)
 
 
 def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callable[[], None], step: str) -> None:
-    """Ask until it is so; check_alive may raise. Raises StepFailed after timeout_s seconds."""
+    """Polls until ready; check_alive may raise. Raises StepFailed after timeout_s seconds."""
     end = time.monotonic() + timeout_s
     while not ready():
         check_alive()
@@ -153,7 +153,7 @@ def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callabl
 
 
 class _Copy:
-    """As much of subprocess.Popen as Process needs, for a copy of this process."""
+    """The part of subprocess.Popen that Process needs, for a copy of this process."""
 
     def __init__(self, function: Callable[[], int], log: Path, stdout: int) -> None:
         self.returncode: int | None = None
@@ -198,7 +198,7 @@ class _Copy:
 
 
 class Process:
-    """One running program. `name` is what errors call it."""
+    """A running program. `name` is its name in errors."""
 
     def __init__(
         self,
@@ -210,9 +210,9 @@ class Process:
         stdout: int | None = None,
         cgroup: Path | None = None,
     ) -> None:
-        """Start it, output into the log; with stdout, a descriptor, its standard output goes there.
+        """Starts it, with its output in the log; stdout: a descriptor that gets its standard output instead.
 
-        cgroup: the one it begins in, and all it makes.
+        cgroup: the cgroup of the program and its descendants.
         """
         self.name = name
         self.log = log
@@ -242,12 +242,12 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Process id."""
+        """The process id."""
         return self._process.pid
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
+        """True while it has not ended."""
         return self._process.poll() is None
 
     def check_alive(self) -> None:
@@ -256,9 +256,9 @@ class Process:
             raise StepFailed(self.name, f"{self._ending()}: {tail(self.log) or 'it wrote nothing'}", self.log)
 
     def wait(self, timeout_s: float, or_readable: Sequence[int] = ()) -> bool:
-        """Wait for its end; whether it came. Sleeps in the kernel: a virtual clock can jump over the wait.
+        """Waits for its end; True if it came. Sleeps in the kernel: a virtual clock can jump over the wait.
 
-        or_readable: descriptors; it does not wait any longer when one of them is readable.
+        or_readable: descriptors; the wait ends when one of them is readable.
         """
         if self.running:
             descriptor = os.pidfd_open(self.pid)
@@ -270,17 +270,17 @@ class Process:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it has ended with 0."""
+        """True if it has ended with 0."""
         return self._process.returncode == 0
 
     def check_success(self) -> None:
-        """Of a program that has ended: raises StepFailed unless it ended with 0."""
+        """Checks a program that has ended: raises StepFailed unless it ended with 0."""
         if self._process.returncode != 0:
             said = None if self._signal else tail(self.log, 1)
             raise StepFailed(self.name, said or self._ending(), self.log)
 
     def stop(self) -> None:
-        """Terminate, and kill if that does not help."""
+        """Terminates it, and kills it if that does not help."""
         if self.running:
             self._sent.add(signal.SIGTERM)
             self._process.terminate()
@@ -305,7 +305,7 @@ class CopiedProcess(Process):
     """A copy of this process that does one thing and no more."""
 
     def __init__(self, name: str, function: Callable[[], int], log: Path, stdout: int) -> None:
-        """What the function gives is the exit code; see Process."""
+        """Runs the function, whose result is the exit code; see Process."""
         self.name = name
         self.log = log
         self._sent = set()

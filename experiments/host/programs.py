@@ -1,4 +1,4 @@
-"""The programs an arm needs: where they are, and what they call themselves."""
+"""The programs an arm needs: their paths, versions and packages."""
 
 import shutil
 import subprocess
@@ -25,17 +25,20 @@ BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and
 
 
 def find(name: str) -> str | None:
-    """Absolute path of a program, the system's own folders included."""
+    """The absolute path of a program, the system's own folders included."""
     return shutil.which(name, path=search_path())
 
 
 def unknown(limit_s: float) -> str:
-    """The version of a program that took longer than this to tell it."""
+    """The version text for a program that took longer than this to tell it."""
     return f"unknown: it took more than {limit_s:g} s to say"
 
 
 def version(*command: str) -> str | None:
-    """First line a program prints about its version, None if it cannot be run. If it is too slow, that is said."""
+    """The first line a program prints about its version, None if it cannot be run.
+
+    A program that is too slow has an unknown version.
+    """
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, env=program_environment()
@@ -49,7 +52,7 @@ def version(*command: str) -> str | None:
 
 
 def server_version(server: Server) -> str | None:
-    """What the server calls itself, None if it is not installed."""
+    """The server's own version text, None if it is not installed."""
     program = find(server.program)
     if program is None or lacks_modules(server):
         return None
@@ -57,7 +60,7 @@ def server_version(server: Server) -> str | None:
 
 
 def lack_of(server: Server) -> str | None:
-    """What of the server is not installed; None if all of it is."""
+    """The part of the server that is not installed; None if all of it is."""
     if find(server.program) is None:
         return server.program
     if lack := next((file for file in server.files if not Path(file).exists()), None):
@@ -66,7 +69,7 @@ def lack_of(server: Server) -> str | None:
 
 
 def remedy_for(server: Server) -> str:
-    """How to have it installed, and not started; or what else can be done, where the distribution does not have it."""
+    """The way to install it without starting it; or the alternatives, if the distribution does not have it."""
     if absent := _not_packaged(server):
         return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
     parts = [*server.packages, *(["its packages of npm"] if server.npm else [])]
@@ -84,7 +87,7 @@ def absences() -> list[str]:
 
 @cache
 def _obtainable() -> Mapping[str, bool]:
-    """Asked once, of the packages of all servers that are not installed."""
+    """Asks apt once, for the packages of all servers that are not installed."""
     absent = [server for server in catalogue().values() if lack_of(server)]
     return obtainable(list(dict.fromkeys(package for server in absent for package in server.packages)))
 
@@ -94,9 +97,9 @@ def _not_packaged(server: Server) -> list[str]:
 
 
 def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
-    """See to it that the server of these scenarios, which says that of itself, has what they ask of it.
+    """Checks that the server of these scenarios has what they ask of it. said: its own version text.
 
-    Raises Unavailable. Versions that nobody has tried yet are taken as they come.
+    Raises Unavailable. Versions that have not been tried yet are accepted.
     """
     for name, native, buffering, record in {
         (each.server, each.native, each.buffering, each.record_bytes) for each in scenarios
@@ -113,14 +116,14 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
 
 
 def lack_of_browser() -> str | None:
-    """What CLIENT=chromium needs and is not installed; None if all of it is."""
+    """The part of CLIENT=chromium that is not installed; None if all of it is."""
     if find(BROWSER) is None:
         return BROWSER
     return None if find_spec(DRIVER) else f"{DRIVER}, a package of Python,"
 
 
 def browser_version() -> str | None:
-    """What the browser calls itself, None if it is not installed."""
+    """The browser's own version text, None if it is not installed."""
     program = find(BROWSER)
     return version(program, "--version", "--no-sandbox") if program else None
 

@@ -1,9 +1,9 @@
-"""The Python environment of a checkout, in .venv: made once, and again when what it is made of has changed.
+"""The Python environment of a checkout, in .venv: made once, and again when its sources have changed.
 
 Rules:
 1. Every package is checked against the digests in build-requirements.txt (pip itself, setuptools) and constraints.txt
    (all others). `make constraints` writes both files.
-2. Packages are installed from wheels: a source package would fetch tools to build it, whose digests nobody knows.
+2. Packages are installed from wheels: a source package would fetch build tools, whose digests are unknown.
    PIP_ONLY_BINARY=:none: allows it.
 3. The lab itself is installed last, by setuptools of that environment, and nothing is fetched for it.
 """
@@ -35,17 +35,17 @@ _EXTRAS = {
     Part.DEMO: ("demo", "the demo's web server"),
 }
 _SIGNS = {"dev": "pytest", "notebook": "jupyterlab", "demo": "starlette", "chromium": "playwright"}
-"""By extra, a package of Python that it brings."""
+"""A package of Python that each extra brings."""
 
 _BROWSER = ("chromium", "Playwright, which drives Chromium,")
 
 
 class CannotMake(Exception):
-    """It cannot be made; the text says why, and where the log is."""
+    """The environment cannot be made; the text gives the reason, and the path of the log."""
 
 
 def extras(asked: Asked) -> list[tuple[str, str]]:
-    """What is installed besides the lab itself: the name of the extra, and what it is in words."""
+    """The extras beside the lab itself: name, and description."""
     if asked.part in _EXTRAS:
         return [_EXTRAS[asked.part]]
     return [_BROWSER] if wants_browser(asked) and asked.runs_here else []
@@ -62,7 +62,7 @@ class Environment:
         self._wanted = f"{hashlib.sha256(content).hexdigest()} {root}"
 
     def lacks(self, extra: str) -> bool:
-        """Whether the lab with that extra (the lab alone, if it is empty) is still to be installed."""
+        """True if the lab with that extra (the lab alone, if it is empty) is still to be installed."""
         try:
             return self._mark(extra).read_text() != self._wanted or not self._is_sound()
         except OSError:
@@ -70,19 +70,19 @@ class Environment:
 
     @property
     def is_to_be_made(self) -> bool:
-        """Whether there is none yet, or none that works any more."""
+        """True if there is none yet, or none that still works."""
         return not self._is_sound()
 
     def install(self, extra: str) -> None:
-        """Have the environment made, if need be, and the lab installed in it; with an extra, what that adds.
+        """Makes the environment, if need be, and installs the lab in it; with an extra, what that adds.
 
-        Raises CannotMake. A new environment that cannot be completed does not stay.
+        Raises CannotMake. A new environment that cannot be completed is removed.
         """
         is_new = not self._folder.exists()
         try:
             if not self._is_sound():
                 self._run([sys.executable, "-P", "-m", "venv", "--clear", "--without-pip", str(self._folder)], "venv")
-                # By itself, because venv keeps to itself what is wrong.
+                # Separately, because venv hides the error.
                 self._run([str(self.python), "-P", "-m", "ensurepip", "--upgrade", "--default-pip"], "ensurepip")
             if not extra:
                 self._install("--require-hashes", "-r", _BUILD_TOOLS)
@@ -108,7 +108,7 @@ class Environment:
         self._run([*pip, *words], "pip")
 
     def note_as_installed(self, extra: str) -> None:
-        """The lab with that extra is there from now on."""
+        """Notes that the lab with that extra is installed."""
         self._mark(extra).write_text(self._wanted)
 
     def _forget(self, *, is_new: bool) -> None:
@@ -119,7 +119,7 @@ class Environment:
         return self._folder / (f".installed-{extra}" if extra else ".installed")
 
     def _is_sound(self) -> bool:
-        """Whether it was once complete, and its interpreter is the one that its packages are for.
+        """True if it was once complete, and its packages are for its present interpreter.
 
         A set-up may have been killed, and the system may have got another Python.
         """
@@ -154,7 +154,7 @@ class Environment:
 
 
 def _kept(said: str) -> str:
-    """Writes the log of what failed, outside the tree; says where, or nothing if there is no room for it."""
+    """Writes the log of a failure, outside the tree; returns its path in words, or nothing if there is no room."""
     try:
         descriptor, path = tempfile.mkstemp(prefix="priolab-setup-", suffix=".log")
         with os.fdopen(descriptor, "w") as log:
@@ -165,14 +165,14 @@ def _kept(said: str) -> str:
 
 
 def lacks_extra(extra: str) -> str | None:
-    """The package by which it is seen that the extra is not in this process's own environment; None if it is."""
+    """The package whose absence shows that the extra is not in this process's own environment; None if it is there."""
     return None if find_spec(_SIGNS[extra]) else _SIGNS[extra]
 
 
 def lacks_venv() -> str | None:
-    """The package that this interpreter's own way to make environments is in; None if it is there.
+    """The package with this interpreter's venv; None if it is there.
 
-    Debian has it apart, and each version's in a package of its own; python3-venv is that of the version `python3` is.
+    Debian packages it separately for each version; python3-venv is for the version of `python3`.
     """
     if find_spec("venv") and find_spec("ensurepip"):
         return None
@@ -182,7 +182,7 @@ def lacks_venv() -> str | None:
 
 
 def install_all(environment: Environment, wanted: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
-    """The lab, then these extras, each if it is lacking. Raises CannotMake."""
+    """Installs the lab, then these extras, each if it is lacking. Raises CannotMake."""
     for extra, what in [
         ("", "making the Python environment"),
         *((extra, f"installing {what}") for extra, what in wanted),

@@ -1,4 +1,4 @@
-"""What a set-up will do, decided from what is asked and what is known of the machine. Pure."""
+"""Decides what a set-up does, from the request and the facts about the machine. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _ELSEWHERE = "set XDG_CACHE_HOME to a folder that can be written"
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Packages that the lab can do without; without: what there is not, then."""
+    """Packages that the lab can do without; without: the loss if they are missing."""
 
     packages: tuple[str, ...]
     without: str
@@ -21,7 +21,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be done. refusals: why nothing is, in lines; services: programs that Debian would start at boot."""
+    """A set-up's steps. refusals: the reasons for doing nothing; services: programs that Debian would start at boot."""
 
     install: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
@@ -33,7 +33,7 @@ class Plan:
 def decide(
     asked: Asked, machine: Machine, lacking: Sequence[Want], obtainable: Mapping[str, bool], *, builds_kernel: bool
 ) -> Plan:
-    """The plan. obtainable: by package, whether the distribution has it; one that is not named there may be."""
+    """Makes the plan. obtainable: by package, True if the distribution has it; an absent entry counts as True."""
     notes: list[str] = []
     if asked.part is Part.ENVIRONMENT:
         others = [want for want in lacking if not want.makes_environment]
@@ -69,7 +69,7 @@ def decide(
 
 
 def remedy(packages: Iterable[str], machine: Machine) -> str:
-    """The one command that installs them."""
+    """The one command that installs the packages."""
     if not machine.has_apt:
         return _DEBIANS
     become = "" if machine.rights is Rights.ROOT else "sudo "
@@ -77,7 +77,7 @@ def remedy(packages: Iterable[str], machine: Machine) -> str:
 
 
 def not_packaged(distribution: Distribution, packages: Iterable[str], *, server: str, in_images: bool) -> str:
-    """One line about a server that this distribution does not have, and what can be done."""
+    """A line about a server that this distribution does not have, with the alternatives."""
     images = ", FABRIC=compose has it in its images" if in_images else ""
     return (
         f"{distribution.name} has no package {' or '.join(packages)}: name another SERVER{images},"
@@ -86,7 +86,7 @@ def not_packaged(distribution: Distribution, packages: Iterable[str], *, server:
 
 
 def _trouble(asked: Asked, machine: Machine, *, builds_kernel: bool) -> Iterable[str]:
-    """What forbids it whatever is installed."""
+    """Obstacles that no installation removes."""
     if machine.cache_trouble and (builds_kernel or (asked.runs_here and not machine.has_cache)):
         yield f"{machine.cache_trouble}; {_ELSEWHERE}"
     if machine.no_namespaces and asked.fabrics == {"netns"}:
@@ -94,7 +94,7 @@ def _trouble(asked: Asked, machine: Machine, *, builds_kernel: bool) -> Iterable
 
 
 def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[str]:
-    """For those who need nothing of it now."""
+    """Notes for a part that needs none of the missing packages now."""
     packages = _packages([want for want in lacking if want.needed])
     if packages:
         yield f"not installed: {' '.join(packages)}; FABRIC=compose needs none of them"
@@ -104,7 +104,7 @@ def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[s
 
 
 def _absent(want: Want, obtainable: Mapping[str, bool]) -> list[str]:
-    """Its packages that the distribution is known not to have."""
+    """The want's packages that the distribution is known not to have."""
     return [package for package in want.packages if not obtainable.get(package, True)]
 
 
@@ -123,7 +123,7 @@ def _do_without(want: Want, distribution: Distribution, obtainable: Mapping[str,
 
 
 def _trials(wants: Sequence[Want]) -> list[Trial]:
-    """Those without which the same is not there go together; servers do, whichever they are."""
+    """Groups wants with the same loss into one trial; all servers share one."""
     servers = [want for want in wants if want.server]
     absent = ",".join(want.server for want in servers)
     groups = {f"there is no SERVER={absent}": servers} if servers else {}

@@ -1,4 +1,4 @@
-"""What a set-up is for: a part of the lab, and the knobs of what will be run."""
+"""The request of a set-up: a part of the lab, and the knobs of what will be run."""
 
 import shlex
 import tomllib
@@ -16,7 +16,7 @@ _WITHOUT_PACKAGES = {"compose"}
 
 DEFAULT_SWEEP = "networks"
 OF_A_RUN = frozenset({"REPEAT", "SEED", "FABRIC", "SHAPER", "TUNER", "SAMPLE", "DEADLINE", "RESULTS", "REUSE"})
-"""What `make sweep` runs where nothing is said of a scenario, and the words that say nothing of one."""
+"""The sweep that `make sweep` runs without a word about the scenario; OF_A_RUN are the words about the run alone."""
 
 
 class Part(StrEnum):
@@ -37,9 +37,9 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What somebody wants to do. fabrics: none where nothing was said, which is as much as `auto`.
+    """The request. fabrics: empty if none was named, which is as much as `auto`.
 
-    servers: named. others: of use, but nobody named them.
+    servers: named. others: not named, but of use.
     """
 
     part: Part = Part.EVERYTHING
@@ -51,14 +51,14 @@ class Asked:
 
     @property
     def runs_here(self) -> bool:
-        """Whether anything will be run with programs of this machine. Tests run in every fabric that there is."""
+        """True if anything will be run with programs of this machine. Tests run in every fabric that there is."""
         if self.part in (Part.ENVIRONMENT, Part.LINT):
             return False
         return self.part is Part.TEST or not self.fabrics or not self.fabrics <= _WITHOUT_PACKAGES
 
     @property
     def in_guests(self) -> bool:
-        """Whether the guest kernel is needed: for FABRIC=virtual, and for auto, which prefers it."""
+        """True if the guest kernel is needed: for FABRIC=virtual, and for auto, which prefers it."""
         if self.part is Part.TEST or not self.fabrics:
             return self.runs_here
         return self.runs_here and bool(self.fabrics & {"virtual", "auto"})
@@ -70,9 +70,9 @@ def words_in(text: str) -> list[str]:
 
 
 def asked_by(part: Part, words: Iterable[str], root: Path) -> Asked:
-    """What these words NAME=VALUE come to. Names and values that nobody knows are left to whoever runs them.
+    """Builds the request from words NAME=VALUE. Unknown names and values are left for the later command to refuse.
 
-    root: the folder that the named scenarios' catalogues are in.
+    root: the folder that holds the named scenarios' catalogues.
     """
     values: dict[str, list[str]] = {}
     for word in words:

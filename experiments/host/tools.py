@@ -1,4 +1,4 @@
-"""The programs that a run uses, and what is known of them."""
+"""The programs that a run uses, with their versions and further findings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from experiments.host.tuner_program import NO_TUNER, TunerOrder
 class Tools:
     """Programs by name, as the places call them (absolute paths on this machine), and their versions.
 
-    node_route: which way Node reads the clock, where that was found out beforehand. tuner: what LOWAT=auto is done by.
+    node_route: the way Node reads the clock, if found beforehand. tuner: the order for LOWAT=auto.
     """
 
     programs: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What LOWAT=auto is done by: made ready on this machine before the runs, and told to each of them."""
+"""Compiles the tuner's BPF program before the runs, and describes it to each of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from proxy.tuner.tuner import CannotTune, TunerKind
 
 @dataclass(frozen=True, kw_only=True)
 class TunerOrder:
-    """kind: what was asked for, None for what can be used. program: the compiled one; lack: why there is none."""
+    """kind: the kind asked for, None for what can be used. program: the compiled one; lack: the reason for none."""
 
     kind: str | None = None
     program: str | None = None
@@ -21,16 +21,16 @@ class TunerOrder:
 
     @property
     def must_be_bpf(self) -> bool:
-        """Whether nothing else will do."""
+        """True if only the program in the kernel will do."""
         return self.kind == TunerKind.BPF
 
 
 NO_TUNER = TunerOrder()
-"""Nothing was asked for and nothing made ready."""
+"""Nothing asked for and nothing prepared."""
 
 
 def lack_of_compiler() -> str | None:
-    """Why the kernel's program cannot be had on this machine; None if it can."""
+    """The reason why the kernel's program cannot be compiled on this machine; None if it can."""
     try:
         compiler.compiled(cache_folder())
     except CannotTune as error:
@@ -39,7 +39,7 @@ def lack_of_compiler() -> str | None:
 
 
 def lack_on_host() -> str | None:
-    """Why this machine's kernel would not take it from this user; None if it does."""
+    """The reason why this machine's kernel does not take the program from this user; None if it does."""
     try:
         with Loaded(compiler.compiled(cache_folder())):
             return None
@@ -48,7 +48,7 @@ def lack_on_host() -> str | None:
 
 
 def prepare(scenarios: Iterable[Scenario], kind: TunerKind | None) -> TunerOrder:
-    """Compile the kernel's program, if a scenario may want it and it is not there. Raises Unavailable."""
+    """Compiles the kernel's program, if a scenario may want it and it is missing. Raises Unavailable."""
     if kind is TunerKind.USERLAND or all(scenario.lowat != LOWAT_AUTO for scenario in scenarios):
         return TunerOrder(kind=kind)
     try:

@@ -1,4 +1,4 @@
-"""Files of the lab's own as a digest: another file, or another byte in one, is another digest."""
+"""Digests of the lab's own files: another file, or another byte in one, gives another digest."""
 
 import hashlib
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ _MADE_BY_RUNNING = "__pycache__"
 
 
 def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed: str = "") -> str:
-    """Of the files, and of all files in the folders, of these names, but for those `apart`; what is missing is empty.
+    """Digests the files of these names, and all files in the folders; a missing one counts as empty.
 
-    seed: what else it is to depend on.
+    apart: files and folders to leave out. seed: further text that the digest depends on.
     """
     found = hashlib.sha256(seed.encode())
     left_out = tuple(root / name for name in apart)
@@ -29,7 +29,7 @@ def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed:
 
 
 def deciding() -> list[str]:
-    """Files and folders of the code that decides what a run comes to: leaves, and the hub's floors up to CONCLUDING."""
+    """Files and folders of the code that decides results: leaves, and the hub's floors up to CONCLUDING."""
     rooms = [room for floor in FLOORS for room in floor]
     rooms = rooms[: rooms.index(CONCLUDING) + 1]
     hub = [f"experiments/{room}" for room in rooms]
@@ -37,5 +37,5 @@ def deciding() -> list[str]:
 
 
 def code() -> str:
-    """Names that code. Named scenarios are no part of it: what one asks for is in a run's own knobs."""
+    """The digest of that code. Named scenarios are no part of it: a run's own knobs hold what was asked."""
     return digest(home.ROOT, deciding(), apart=[_NAMED])[:12]

@@ -1,4 +1,4 @@
-"""The order for one arm: everything the process that carries it out has to know, as a file of the run folder."""
+"""The order for one arm: everything its process has to know, as a file of the run folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,16 +13,17 @@ from experiments.scenario.scenario import Scenario
 from netem.shaper import Shaper
 
 BEGINS, ENDED = "begins ", "ended "
-"""What is said, as progress, before and after a run by whoever carries out several; its name follows."""
+"""Progress of a command with several runs, before and after each; the run's name follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
+    """An order. knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
 
-    seed: of what is random in the link. sample_ns: how often socket and queue are looked at, None for hardly at all.
-    load_deadline_ns: longest page load. capture: whether packets are written down. programs, versions, node_route: see
-    Tools. tuner: with LOWAT=auto, see TunerOrder.
+    seed: for the link's randomness. sample_ns: the interval at which socket and queue are sampled, None for hardly at
+    all.
+    load_deadline_ns: longest page load. capture: True to record packets. programs, versions, node_route: see Tools.
+    tuner: with LOWAT=auto, see TunerOrder.
     """
 
     knobs: Mapping[str, str]
@@ -55,14 +56,14 @@ class Order:
 
     @property
     def asked_tuner(self) -> TunerOrder:
-        """What is to tune, if something is."""
+        """The tuner's order; empty if none was asked for."""
         return TunerOrder(**(self.tuner or {}))
 
     def write(self, folder: RunFolder) -> None:
-        """Leave it in the run folder."""
+        """Writes the order into the run folder."""
         write_json(folder.arm, vars(self))
 
     @classmethod
     def read(cls, folder: RunFolder) -> Self:
-        """What `write` left."""
+        """Reads what `write` wrote."""
         return cls(**read_json(folder.arm))

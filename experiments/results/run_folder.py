@@ -1,7 +1,7 @@
 """The run folder: the one durable result of an arm.
 
 Rules:
-1. It is built under a name that ends in `.partial` and renamed when nothing will be added any more.
+1. It is built under a name that ends in `.partial`, and renamed when it is complete.
 2. Every JSON file appears whole or not at all.
 3. While it is being built its owner holds a lock on it; a partial folder without a lock is a wreck.
 """
@@ -27,16 +27,16 @@ _ENCODER = json.JSONEncoder(indent=2)
 
 
 def write_json(path: Path, document: object) -> None:
-    """Write a file that is never seen half-written."""
+    """Writes a file that is never seen half-written."""
     temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("w") as file:  # as it is encoded: a sweep's may be a gigabyte
+    with temporary.open("w") as file:  # written as it is encoded: a sweep's may be a gigabyte
         file.writelines(_ENCODER.iterencode(document))
         file.write("\n")
     temporary.replace(path)
 
 
 def check_document(path: Path, step: str) -> None:
-    """Before long work: whether a document can be written there; its folder is made. Raises StepFailed."""
+    """Checks, before long work, that a document can be written there; makes its folder. Raises StepFailed."""
     if path.is_dir():
         raise StepFailed(step, f"{path} is a folder, not a file")
     with contextlib.suppress(OSError):
@@ -46,7 +46,7 @@ def check_document(path: Path, step: str) -> None:
 
 
 def write_document(path: Path, content: bytes, step: str) -> None:
-    """Write a file that is never seen half-written. Raises StepFailed."""
+    """Writes a file that is never seen half-written. Raises StepFailed."""
     try:
         files.write(path, content)
     except OSError as error:
@@ -54,7 +54,7 @@ def write_document(path: Path, content: bytes, step: str) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What `write_json` wrote. Raises OSError, ValueError."""
+    """Reads what `write_json` wrote. Raises OSError, ValueError."""
     return files.document(path, _MOST_DOCUMENT_BYTES)
 
 
@@ -65,13 +65,13 @@ def last_line(journal: Path) -> Any:
 
 
 class RunFolder:
-    """Paths inside one run folder."""
+    """Paths inside a run folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def create(self) -> None:
-        """Make the folder and its rooms."""
+        """Makes the folder and its sub-folders."""
         for room in ("asked", "client", "front", "origin", "link"):
             (self.path / room).mkdir(parents=True)
 
@@ -87,17 +87,17 @@ class RunFolder:
 
     @property
     def asked(self) -> Path:
-        """What was asked: configurations and argument lists exactly as used."""
+        """The configurations and argument lists exactly as used."""
         return self.path / "asked"
 
     @property
     def arm(self) -> Path:
-        """The order to whoever runs the arm."""
+        """The order for the arm."""
         return self.asked / "arm.json"
 
     @property
     def outcome(self) -> Path:
-        """What whoever ran the arm has to say."""
+        """The outcome as the arm's process left it."""
         return self.path / "outcome.json"
 
     @property
@@ -117,7 +117,7 @@ class RunFolder:
 
     @property
     def wire(self) -> Path:
-        """Captures; there only when they are asked for."""
+        """Captures; present only when asked for."""
         return self.path / "wire"
 
     @property
@@ -144,20 +144,20 @@ class PartialFolder:
         os.close(self._lock)
 
     def publish(self) -> Path:
-        """Give the folder its final name."""
+        """Gives the folder its final name."""
         publish(self.path, self.final)
         return self.final
 
 
 def lock_new(path: Path) -> int:
-    """Hold a folder that was just made; closing the descriptor gives it up."""
+    """Locks a folder that was just made; closing the descriptor unlocks it."""
     lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-    fcntl.flock(lock, fcntl.LOCK_EX)  # who looks for wrecks may hold it for an instant
+    fcntl.flock(lock, fcntl.LOCK_EX)  # a search for wrecks may hold it for an instant
     return lock
 
 
 def lock_wreck(path: Path) -> int | None:
-    """Hold a folder that somebody else made. None if that one still has it, or has just given it its final name."""
+    """Locks a folder that another process made. None if its owner still has it, or has just given it its final name."""
     try:
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -173,9 +173,9 @@ def lock_wreck(path: Path) -> int | None:
 
 
 def publish(partial: Path, final: Path) -> None:
-    """Give a folder that is complete its final name, and point `latest` at it. Raises StepFailed.
+    """Gives a complete folder its final name, and points `latest` at it. Raises StepFailed.
 
-    The lock goes last: a folder with its final name and a lock that nobody holds is one whose owner was killed between.
+    The lock file goes last. If it remains unlocked in a folder with a final name, the owner was killed in between.
     """
     partial.rename(final)
     latest = final.parent / "latest"
@@ -192,7 +192,7 @@ def publish(partial: Path, final: Path) -> None:
 
 
 def locked(results: Path) -> list[Path]:
-    """Folders with a lock, whether somebody holds it or was killed with it."""
+    """Folders with a lock file, whether its owner is alive or was killed."""
     return [path.parent for path in results.glob(f"*/{_LOCK}") if not path.parent.is_symlink()]
 
 

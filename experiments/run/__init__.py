@@ -1,1 +1,1 @@
-"""One run, from its order to its outcome."""
+"""Carries out one run, from its order to its outcome."""

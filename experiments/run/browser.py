@@ -1,4 +1,4 @@
-"""CLIENT=chromium: how the browser is started, and what it must have done for a run to count."""
+"""CLIENT=chromium: starts the browser, and checks that it behaved as a run needs."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from proxy.certificates import certificates_in
 
 
 def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: Tools) -> tuple[str, ...]:
-    """The argument list of the client, the browser's or the lab's own. Its plan is in the run folder."""
+    """The client's argument list, for the browser or the lab's own client. Its plan is in the run folder."""
     plan, certificates = str(folder.client / "plan.json"), certificates_in(folder.asked)
     if scenario.client is ClientKind.CHROMIUM:
         words = (plan, str(certificates.chain), str(folder.client), tools.programs[BROWSER])
@@ -22,10 +22,10 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
 
 
 def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, Any]:
-    """Of client/browser.json what run.json keeps: product, connections that carried requests, who was asked first.
+    """Returns what run.json keeps of client/browser.json: product, connections with requests, the resource asked first.
 
     resolution_ns: of the other clocks; the browser's net log may be coarser. Nothing seeds a browser: with the same
-    seed its runs agree to a few milliseconds, and not byte for byte.
+    seed its runs agree to a few milliseconds, not byte for byte.
     """
     document = read_json(folder.client / "browser.json")
     carrying = [connection for connection in document["connections"] if connection["requests"]]
@@ -43,7 +43,7 @@ def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, 
 
 
 def check_browser(browser: Mapping[str, Any], favoured: str | None) -> None:
-    """Raises InvalidRun if it used several connections, or asked for another resource to come first than expected."""
+    """Raises InvalidRun if the browser used several connections, or preferred another resource than expected."""
     if browser["connections"] != 1:
         raise InvalidRun("connections that carried requests of the browser", 1, browser["connections"])
     if browser["asked_first"]["first"] != favoured:
@@ -51,13 +51,13 @@ def check_browser(browser: Mapping[str, Any], favoured: str | None) -> None:
 
 
 def last_event_ns(folder: RunFolder) -> int:
-    """When the browser last saw something: it is read from its net log some time after it has ended."""
+    """The time of the browser's last event; its net log is only read some time after it has ended."""
     t_ns: int = last_line(folder.client / "events.jsonl")["t_ns"]
     return t_ns
 
 
 def payload_span(folder: RunFolder) -> range:
-    """From the first payload of the measured load, which is the last, to the last."""
+    """The span from first to last payload of the measured load, which is the last load."""
     events = map(json.loads, (folder.client / "events.jsonl").read_text().splitlines())
     times = [(event["load"], event["t_ns"]) for event in events if event["kind"] == "data"]
     measured = [t_ns for load, t_ns in times if load == times[-1][0]]

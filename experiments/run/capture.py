@@ -1,9 +1,9 @@
-"""A capture: what passes both ends of the connection, from the first packet to files that Wireshark opens decrypted.
+"""A capture: the packets at both ends of the connection, as files that Wireshark opens decrypted.
 
 Rules:
-1. While the run lasts, raw packets go to wire/END.pcap; afterwards, outside, wire/END.pcapng is made of them and the
-   client's TLS keys, and the raw files are removed. A pcapng is whole or not there; that of a run that failed holds
-   what had passed until then.
+1. During the run, raw packets go to wire/END.pcap. Afterwards, outside, these and the client's TLS keys become
+   wire/END.pcapng, and the raw files are removed. A pcapng is whole or not there; after a failed run it holds the
+   packets up to the failure.
 2. Packets are stamped with CLOCK_REALTIME, everything else with CLOCK_MONOTONIC; wire/clock.json has the difference.
 """
 
@@ -28,7 +28,7 @@ _CLOCK_READINGS = 5
 
 
 def check(*, own_tcpdump: bool) -> None:
-    """Raises Unavailable, with all that is missing here; own_tcpdump: the places have one, this machine needs none."""
+    """Raises Unavailable with all missing programs. own_tcpdump: the places bring tcpdump, this machine needs none."""
     wanted = [_EDITCAP] if own_tcpdump else list(_PACKAGES)
     missing = [program for program in wanted if find(program) is None]
     if missing:
@@ -41,7 +41,7 @@ def check(*, own_tcpdump: bool) -> None:
 
 @contextmanager
 def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
-    """Within: both taps listen. Raises StepFailed, and InvalidRun if packets were missed."""
+    """A context in which both taps listen. Raises StepFailed, and InvalidRun if packets were missed."""
     at_start_ns = _realtime_minus_monotonic_ns()
     try:
         with places.capturing(tools.programs["tcpdump"], folder.wire) as taps:
@@ -53,9 +53,9 @@ def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Seque
 
 
 def finish(folder: RunFolder) -> None:
-    """Make the files that Wireshark opens, of each end that left packets; raw ones are gone afterwards in any case.
+    """Makes the files that Wireshark opens, for each end that left packets; removes the raw ones in any case.
 
-    Raises StepFailed with the first reason, if there is one.
+    Raises StepFailed with the first failure, if any.
     """
     failures = []
     for end in ENDS.values():
@@ -84,7 +84,7 @@ def _embed_keys(folder: RunFolder, end: str) -> None:
 
 
 def _realtime_minus_monotonic_ns() -> int:
-    """Of several readings the one that took least time: the true difference is within half of that."""
+    """Takes the quickest of several readings: the true difference is within half the time it took."""
     readings = []
     for _ in range(_CLOCK_READINGS):
         before_ns, realtime_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

@@ -1,6 +1,6 @@
-"""What the client says while it runs: progress, which is passed on, and when each load began.
+"""Reads the client's standard output: passes progress on, and notes when each load began.
 
-`client/__main__.py` says how: lines that begin with "@ " are progress, and `began N T` is the time of load N.
+`client/__main__.py` writes it: lines that begin with "@ " are progress, and `began N T` is the time of load N.
 """
 
 import os
@@ -16,7 +16,7 @@ class Listening:
     """A pipe for a program to write to. A context."""
 
     def __init__(self, pass_on: Callable[[str], None], began: Callable[[int, int], None]) -> None:
-        """pass_on gets every other line. began gets number and time (CLOCK_MONOTONIC) of a load."""
+        """pass_on gets every other line. began gets the number of a load and its time (CLOCK_MONOTONIC)."""
         self._pass_on = pass_on
         self._began = began
         self._rest = b""
@@ -33,17 +33,17 @@ class Listening:
             os.close(descriptor)
 
     def started(self) -> None:
-        """The program has its end of the pipe: this one is let go."""
+        """Closes this process's writing end, now that the program has its own."""
         self._open.remove(self.writing)
         os.close(self.writing)
 
     @property
     def waited_for(self) -> list[int]:
-        """What becomes readable when something is said; nothing once there is nobody to say it."""
+        """The descriptors that become readable when there is output; none once the output has ended."""
         return [] if self._ended else [self._reading]
 
     def hear(self) -> bool:
-        """Take in what was said so far; whether it was anything."""
+        """Takes in the output so far. True if there was any."""
         heard = False
         while not self._ended:
             try:

@@ -1,6 +1,6 @@
-"""env.json: where an arm runs, and how good its clocks are.
+"""Writes env.json: the environment of an arm, and the quality of its clocks.
 
-It is written as soon as the places are there, and once more when the origin has told what it sees of its clock.
+It is written once the places exist, and again when the origin has reported its clock.
 """
 
 import os
@@ -19,10 +19,10 @@ _UNASKED = "the origin did not come to answer"
 
 
 class Environment:
-    """What is known of the environment of one arm."""
+    """The environment of an arm, as far as it is known."""
 
     def __init__(self, folder: RunFolder, tools: Tools, places: Places) -> None:
-        """Finds out and writes all but what the origin has to tell. Nothing may be waiting: it takes a moment."""
+        """Finds out and writes everything but the origin's clock. Takes a moment, so nothing may be waiting."""
         self._folder = folder
         self._route = places.node_route(tools)
         self._clock = {**places.python_clock(), "node": node_clock(self._route, None)}
@@ -38,19 +38,19 @@ class Environment:
         write_json(folder.environment, self._document)
 
     def origin_answers(self, clock: Mapping[str, Any]) -> None:
-        """What it says of its clock: see backend/clock.mjs."""
+        """Adds the origin's report of its clock: see backend/clock.mjs."""
         self._clock["node"] = node_clock(self._route, clock)
         write_json(self._folder.environment, self._document)
 
     @property
     def resolution_ns(self) -> int | None:
-        """That of the coarser clock; None where neither is known."""
+        """The resolution of the coarser clock; None if neither is known."""
         known = [self._clock[name]["resolution_ns"] for name in ("python", "node")]
         return max((each for each in known if each is not None), default=None)
 
 
 def node_clock(route: Finding, seen: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What env.json says of Node's clock. seen: by the origin; None if it has not answered."""
+    """The entry for Node's clock in env.json. seen: the origin's report; None if it has not answered."""
     figures = {name: seen[name] if seen else None for name in _FIGURES}
     reasons = dict(seen["reasons"]) if seen else dict.fromkeys(_FIGURES, _UNASKED)
     if route.reason:

@@ -1,4 +1,4 @@
-"""The table of fabrics, and how one is chosen."""
+"""The table of fabrics, and the choice of one."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from experiments.testbed.namespaces.netns import Netns
 from netem.shaper import Shaper
 
 FABRICS: dict[str, Fabric] = {fabric.name: fabric for fabric in (Virtual(), Compose(), Netns())}
-"""By name, the preferred one first."""
+"""Fabrics by name, the preferred one first."""
 
 AUTO = "auto"
 
 
 def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> tuple[Fabric, str]:
-    """The fabric of that name, or with `auto` the first that can run the scenarios, and why it was chosen.
+    """Returns the fabric of that name, or with `auto` the first that can run the scenarios, and the reason for it.
 
-    Raises ScenarioError for a name that is not a fabric's, and Unavailable, with every reason, if it cannot be used.
+    Raises ScenarioError for an unknown name, and Unavailable, with every reason, if it cannot be used.
     """
     if name in FABRICS:
         for scenario in scenarios:

@@ -1,18 +1,18 @@
-"""The guest's first process: makes a few mounts, carries out runs, one after the other, switches the guest off.
+"""The guest's first process: makes the mounts, carries out runs one after the other, switches the guest off.
 
 Runs inside the guest as `python -P guest_init.py 9<LIST`; LIST has a run folder per line. The root is the host's file
 system, read-only; the folder of the run at work is mounted, writable, on /mnt.
 
 Rules:
-1. A run finds the same guest whether it is the first or the last: the same time of day, the same phase of the kernel's
-   ticks, random numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty
-   /run, and its folder under the same name. What it started ends with that process.
-2. OpenSSL takes addresses of its own for random numbers. They are settled before anything else of the lab has a place
-   in memory: so this file imports the standard library alone, is started by its path, and has no other argument.
-3. Programs run in the order in which they were woken (SCHED_FIFO). The usual scheduler counts what each has used by a
-   clock that stands still, and asks at every entry into the kernel, page faults included: code that lies elsewhere in
-   memory would have other turns.
-4. Lines "@ begins NAME" and "@ ended NAME" frame what a run has to say.
+1. Every run, first or last, finds the same guest: the same time of day, the same phase of the kernel's ticks, random
+   numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty /run, and its
+   folder under the same name. Everything it started ends with that process.
+2. OpenSSL uses addresses of its own as random numbers. They are settled before anything else of the lab has a place in
+   memory: so this file imports the standard library alone, is started by its path, and has no other argument.
+3. Programs run in the order in which they were woken (SCHED_FIFO). The usual scheduler measures used time by a clock
+   that stands still, and checks at every entry into the kernel, page faults included: then the layout of code in memory
+   would decide the order.
+4. Lines "@ begins NAME" and "@ ended NAME" frame the output of a run.
 """
 
 import contextlib
@@ -42,8 +42,8 @@ _FOLDER = Path("/mnt")
 _DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
 # A tick is 10 ms, and the kernel rounds a timer to up to 4,096 of them, the longer it is the more.
 _ALIGNMENT_NS = 1024 * 10**9
-# From here on eighty runs have times of as many digits. With one more a line is longer, its buffer full sooner, and a
-# program then reads the clock at another moment.
+# From here on, the times of eighty runs have equally many digits. One more digit makes lines longer and a buffer full
+# sooner, and a program then reads the clock at another moment.
 _FIRST_NS = 16 * _ALIGNMENT_NS
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -58,19 +58,19 @@ def _mount(kind: str, target: str, options: str = "") -> None:
 
 
 def _wait_for_alignment() -> None:
-    """Sleep, which takes no time, until the clock stands where it stands at the beginning of every run."""
+    """Sleeps, which takes no time, until the clock has the phase with which every run begins."""
     due_ns = max(_FIRST_NS, (time.monotonic_ns() // _ALIGNMENT_NS + 1) * _ALIGNMENT_NS)
     until = (ctypes.c_long * 2)(due_ns // 10**9, 0)  # struct timespec
     _libc.prctl(_PR_SET_TIMERSLACK, 1)
-    # time.sleep would read the clock itself, and sleep from then on; each reading takes 256 ns here.
+    # time.sleep would read the clock itself before it sleeps; each reading takes 256 ns here.
     _check(_libc.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, until, None), "waiting for the clock")
     _libc.prctl(_PR_SET_TIMERSLACK, 0)  # the usual one
 
 
 def _begin_anew(seed: int) -> bool:
-    """Set the time of day, and what all random numbers follow from; whether they do.
+    """Sets the time of day, and the seed of all random numbers. True if the kernel takes a seed.
 
-    A guest kernel made from another source may know nothing of it (edits/).
+    A guest kernel made from another source may lack it (kernel_patches/).
     """
     time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
     if _SEED.exists():
@@ -80,7 +80,7 @@ def _begin_anew(seed: int) -> bool:
 
 
 def _settle_openssl() -> None:
-    """Begin a handshake: then both generators of random numbers, the public and the private, are where they stay."""
+    """Begins a handshake, which puts both random number generators, public and private, at their final addresses."""
     connection = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(
         ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="settled"
     )
@@ -89,13 +89,13 @@ def _settle_openssl() -> None:
 
 
 def _take_turns() -> None:
-    """Rule 3, for this process and all that come of it, however long one of them computes."""
+    """Applies rule 3 to this process and its descendants, however long one of them computes."""
     Path("/proc/sys/kernel/sched_rt_runtime_us").write_text("-1")
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
 
 def _prepare(orders: Sequence["Order"]) -> None:
-    """Warm caches, so that every run starts from the same state. Raises ChildProcessError."""
+    """Warms caches, so that every run starts from the same state. Raises ChildProcessError."""
     from experiments.testbed.guest.rehearsal import keep_open, rehearse
     from experiments.testbed.namespaces.namespaces import known_beforehand
 
@@ -106,7 +106,7 @@ def _prepare(orders: Sequence["Order"]) -> None:
 
 
 def _in_a_child(do: Callable[[], None]) -> bool:
-    """In a process and a mount namespace of its own, with an empty /run. Whether it came to its end."""
+    """Runs it in a process and a mount namespace of its own, with an empty /run. True if it succeeded."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -125,7 +125,7 @@ def _in_a_child(do: Callable[[], None]) -> bool:
 
 
 def _carry_out(path: Path, seed: int) -> None:
-    """One run, in a process of its own."""
+    """Carries out a run in a process of its own."""
     from experiments.results.order import BEGINS, ENDED
     from experiments.results.run_folder import PARTIAL, RunFolder
     from experiments.run.process import carry_out
@@ -148,7 +148,7 @@ def _carry_out(path: Path, seed: int) -> None:
 
 
 def main() -> None:
-    """Never returns: the guest ends with it."""
+    """Carries out the runs; never returns, as the guest ends with it."""
     try:
         _mount("proc", "/proc")
         _mount("sysfs", "/sys")

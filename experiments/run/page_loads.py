@@ -1,4 +1,4 @@
-"""The client at work: the plan it is given, and the watch that all instruments keep until it has ended."""
+"""Loads the pages: plans the loads, starts the client, and runs all instruments until it has ended."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,15 +26,15 @@ SERVER_NAME = "maps.test"
 _CHECK_NS = 10**9
 _UNSEEN_NS = 3 * 10**9
 _NEVER_NS = 2**63
-_BLAME_S = 0.5  # whoever watches the front needs a moment to see that it was the first to go
+_BLAME_S = 0.5  # a moment to see whether the front ended first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How is run, not what. shaper: None lets the place decide; seed: of what is random in the link.
+    """Execution options of an arm. shaper: None lets the place decide; seed: for the link's randomness.
 
-    sample_ns: how often the front's socket and the link's queue are looked at; None for once.
-    capture: whether packets are written down.
+    sample_ns: the interval at which the front's socket and the link's queue are sampled; None for once.
+    capture: True to record packets.
     """
 
     shaper: Shaper | None
@@ -54,7 +54,7 @@ def load_pages(
     conditions: Conditions,
     tools: Tools,
 ) -> tuple[Span, Received]:
-    """When the measured load was, and what the link carried from the front during all of them."""
+    """Returns the span of the measured load, and what the link carried from the front during all loads."""
     link, tuner = at_work
     plan = _plan(places, scenario, conditions)
     plan_file = folder.client / "plan.json"
@@ -85,7 +85,7 @@ def load_pages(
         tune = no_look if tuner is None else tuner.look
         listening.started()
         _watch(client, listening, (look, link.look, tune, _every(_CHECK_NS, check_alive)))
-        # A front that died is the reason, the client's broken connection only the consequence.
+        # If the front died, that is the reason; the client's broken connection is only the consequence.
         check_alive()
         look(time.monotonic_ns())
         if not client.succeeded:
@@ -106,7 +106,7 @@ def load_pages(
 
 
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
-    """A browser is told nothing of priorities: its own are to favour what the lab's client favours."""
+    """Builds the client's plan. A browser gets no priorities: its own must favour the same resource."""
     own = scenario.client is ClientKind.CHROMIUM
     plan = maps_plan(
         address=places.addresses.front,
@@ -127,14 +127,14 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
 
 @contextmanager
 def _nothing(folder: RunFolder) -> Iterator[Look]:
-    """Looked at where there is no TCP: journals without a line."""
+    """Stands in for sampling where there is no TCP: leaves empty journals."""
     for name in ("sockets.jsonl", "process.jsonl"):
         (folder.front / name).touch()
     yield no_look
 
 
 def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None:
-    """Until the client has ended: each instrument looks when it is time, and all when the client said something."""
+    """Runs each instrument when it is due, and all of them on client output, until the client has ended."""
     next_ns = [0] * len(looks)
     while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9, listening.waited_for):
         if listening.hear():

@@ -1,7 +1,7 @@
 """The process that carries out one arm: `python -m experiments.run.process RUN-FOLDER`.
 
-It runs where the places are to be made, in the guest or on the host, and leaves its outcome in the run folder. Lines on
-standard output that begin with "@ " tell of progress.
+It runs where the places are made, in the guest or on the host, and leaves its outcome in the run folder. Lines on
+standard output that begin with "@ " are progress.
 """
 
 import sys
@@ -18,15 +18,15 @@ from experiments.run.steps import run_arm
 
 
 def tell(step: str) -> None:
-    """Tell whoever watches what happens now."""
+    """Prints a line of progress."""
     print(f"@ {step}", flush=True)
 
 
 def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None = None) -> None:
-    """Run the arm and write outcome.json, also when it fails.
+    """Runs the arm and writes outcome.json, also when it fails.
 
-    seeded: whether everything random follows from the order's seed, not only what the ferry draws. known_as: where
-    others find the folder.
+    seeded: True if everything random follows from the order's seed, not only the ferry. known_as: the run folder's path
+    outside.
     """
     observed: dict[str, Any] = {"seeded": seeded}
     status, reason, seen = "ok", None, folder
@@ -51,7 +51,7 @@ def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None 
         status, reason = "unsupported", str(error)
     except LabError as error:
         status, reason = "failed", str(error)
-    except Exception as error:  # a fault of the lab's own: the trace goes to the log, the run is marked
+    except Exception as error:  # a bug in the lab: the traceback goes to the log, the run is marked as failed
         traceback.print_exc()
         status, reason = "failed", str(StepFailed("the lab itself", f"{type(error).__name__}: {error}"))
     if reason and seen is not folder:

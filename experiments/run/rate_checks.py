@@ -1,4 +1,4 @@
-"""The rate steps of a run: what was asked against what the link noted down (netem/changes.py)."""
+"""Checks the rate steps of a run against the link's journal (netem/changes.py)."""
 
 import json
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ _BYTE_BITS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """When the measured load began, and when its client had ended (CLOCK_MONOTONIC)."""
+    """The times at which the measured load began and its client had ended (CLOCK_MONOTONIC)."""
 
     began_ns: int
     ended_ns: int
 
 
 def observed_steps(link: Link, folder: Path, span: Span) -> list[dict[str, Any]]:
-    """For each step asked for: at_ns since the load began, the rate found then, how late, or the reason why none."""
+    """Compares each step asked for: at_ns since the load began, the rate found, its lateness or the reason for none."""
     if not link.rate_steps:
         return []
     lines = [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
@@ -47,9 +47,9 @@ def observed_steps(link: Link, folder: Path, span: Span) -> list[dict[str, Any]]
 
 
 def check_steps(found: Sequence[dict[str, Any]], tolerance: Tolerance) -> None:
-    """Raises InvalidRun for a step that was missed, is another rate, or came later than a round trip may be off.
+    """Raises InvalidRun for a step that was missed, has another rate, or is later than the round trip's tolerance.
 
-    One that was due after the load is none of these.
+    A step due after the end of the load is exempt.
     """
     for step in found:
         name = f"the rate {step['at_ns'] / 10**6:g} ms into the load"

@@ -1,4 +1,4 @@
-"""Kernel settings of a scenario: what was asked against what was read back from where they take effect."""
+"""Compares a scenario's kernel settings with those read back from where they take effect."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -27,11 +27,11 @@ NO_SOCKET: Mapping[str, Any] = MappingProxyType(
         "record_bytes": None,
     }
 )
-"""What is seen of a live connection that is not TCP's."""
+"""The state of a live connection that is not TCP's."""
 
 
 def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
-    """Compare the scenario with `Places.settings`. Raises InvalidRun."""
+    """Compares the scenario with `Places.settings`. Raises InvalidRun."""
     _agree(LOWAT, scenario.lowat_bytes or LOWAT_MOST, observed["lowat"])
     if scenario.sndbuf_bytes is not None:
         _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
@@ -40,13 +40,13 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Compare `Places.settings` after the loads with what they were before. Raises InvalidRun."""
+    """Compares `Places.settings` after the loads with those before. Raises InvalidRun."""
     for name, value in after.items():
         _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
 
 
 def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:
-    """What was seen of the live connection of the front. Raises InvalidRun if nothing was."""
+    """Returns the state of the front's live connection. Raises InvalidRun if none was seen."""
     if not (sockets and processes):
         raise InvalidRun("the front's side of the connection", "a socket to look at", None)
     return {
@@ -59,9 +59,9 @@ def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[Proce
 
 
 def check_connection(port: int, processes: Sequence[ProcessSample], load: range) -> None:
-    """See to it that the connection looked at was the client's own of that port. Raises InvalidRun.
+    """Checks that the sampled connection was the client's own, from that port. Raises InvalidRun.
 
-    load: when it carried the measured one, from the first payload on: before that none has carried more than another.
+    load: the measured load's span on it, from the first payload; before that, no connection stands out.
     """
     seen = {sample.peer_port for sample in processes if sample.t_ns in load} - {None}
     if seen - {port}:
@@ -69,10 +69,10 @@ def check_connection(port: int, processes: Sequence[ProcessSample], load: range)
 
 
 def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
-    """Compare the scenario with the live connection of the front. Raises InvalidRun.
+    """Compares the scenario with the front's live connection. Raises InvalidRun.
 
-    The effective LOWAT is the socket's own, or the sysctl's where the socket has none. A server's own mechanism may
-    set the socket's; without one it must stay unset. The send buffer begins as asked and only ever grows.
+    The effective LOWAT is the socket's own, or the sysctl's where the socket has none. A server's own mechanism may set
+    the socket's; without one it must stay unset. The send buffer begins as asked and only ever grows.
     """
     _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
     if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:
@@ -82,9 +82,9 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 
 def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
-    """Compare the scenario with the largest TLS record that the client decrypted. Raises InvalidRun.
+    """Compares the scenario with the largest TLS record that the client decrypted. Raises InvalidRun.
 
-    A front with a whole response at hand fills its records; one that has less may never come to a full one.
+    A front with a whole response at hand fills its records; a front with less may never fill one.
     """
     asked, found = scenario.record_bytes, observed["record_bytes"]
     if asked is None:
@@ -97,10 +97,10 @@ def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 def check_tuned(
     scenario: Scenario, processes: Sequence[ProcessSample], decisions: Sequence[Decision], client: str
 ) -> None:
-    """See to it that the live socket had what the tuner's journal says. Raises InvalidRun.
+    """Checks that the live socket had the values in the tuner's journal. Raises InvalidRun.
 
-    Each time it was looked at, the option was what had last been set, or what was set before the next look. A server's
-    own mechanism may set it, too, and then nothing is said about who won.
+    At each sample, the option was the value last set, or one set before the next sample. A server's own mechanism may
+    set it, too; then nothing is checked.
     """
     made = [decision for decision in decisions if decision.peer == client and decision.outcome == SET]
     if not made:
@@ -116,17 +116,17 @@ def check_tuned(
 
 
 def check_kept(scenario: Scenario, counters: Mapping[str, Any]) -> None:
-    """See to it that the kernel's qdiscs are at the end what the link was asked to be. Raises InvalidRun."""
+    """Checks that the kernel's qdiscs still are, at the end, what the link was asked to be. Raises InvalidRun."""
     for what, asked, seen in kept.changes(scenario.link, counters):
         raise InvalidRun(f"the link after the loads, {what}", asked, seen)
 
 
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:
-    """See to it that the ferry was the link it was asked to be. Raises InvalidRun.
+    """Checks that the ferry was the link it was asked to be. Raises InvalidRun.
 
-    Nothing may be lost but by the Link's own rules, and packets may leave late by what a round trip may be off: 99 % of
+    Packets may be lost only by the Link's own rules, and leave late by no more than a round trip's tolerance: 99 % of
     them, but half of them where the direction has no rate and so never a queue. There a burst crosses as fast as the
-    ferry works, and its end is late by that, which nothing asked for contradicts.
+    ferry works, and its end is late by that, which contradicts nothing asked for.
     """
     for direction, figures in counters.items():
         lost = figures["kernel_drops"] + figures["refused"]

@@ -1,4 +1,4 @@
-"""One arm, from nothing to its last counter, in the order in which it happens."""
+"""Carries out one arm, from nothing to its last counter, in the order in which things happen."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -53,9 +53,9 @@ def run_arm(
     observed: dict[str, Any],
     tell: Callable[[str], None],
 ) -> None:
-    """Run the arm in these places and fill its folder; `observed` receives what was found in place of what was asked.
+    """Runs the arm in these places and fills its folder; `observed` receives the settings and figures found.
 
-    Raises StepFailed, Unavailable, and InvalidRun if something asked for is not what was observed.
+    Raises StepFailed, Unavailable, and InvalidRun if something observed is not what was asked.
     """
     with ExitStack() as stack:
         environment = Environment(folder, tools, places)
@@ -117,13 +117,13 @@ def run_arm(
             check_kept(scenario, counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
-    # The link's record of them is complete when it has ended.
+    # The link's record of them is complete once the link has ended.
     observed |= {"rate_steps": observed_steps(scenario.link, folder.link, span)}
     check_steps(observed["rate_steps"], conditions.tolerance)
 
 
 def _largest_record(account: Path) -> int | None:
-    """That the client decrypted, if it kept account of it."""
+    """The largest record that the client decrypted, in bytes; None if it kept no account."""
     found: int | None = read_json(account).get("largest_record_bytes") if account.exists() else None
     return found
 

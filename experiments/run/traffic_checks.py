@@ -1,4 +1,4 @@
-"""Whether the link carried the client's connection, all of it and nothing else, while the pages were loaded."""
+"""Checks that the link carried the client's connection, all of it and nothing else, during the loads."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from netem.carried import Received
 from proxy.socket_diag import SocketSample
 
 _MARGIN_BYTES = 16 * 1024
-"""What is sent again after the last look at the socket, and options of TCP that few packets have."""
+"""Room for what is sent again after the last sample of the socket, and for TCP options that few packets have."""
 
 
 def check_carried(came: Received, folder: RunFolder, client: ClientKind, sockets: Sequence[SocketSample]) -> None:
-    """Compare what came from the front with what the client had and what was sent again. Raises InvalidRun."""
+    """Compares what came from the front with what the client received and what was sent again. Raises InvalidRun."""
     if len(sockets) < FEWEST_LOOKS:
-        return  # nobody knows what was sent again
+        return  # too few samples to know what was sent again
     own_bytes = _arrived_bytes(folder, client) + sockets[-1].bytes_retrans
     if abs(came.payload_bytes - own_bytes) > _MARGIN_BYTES:
         raise InvalidRun(
@@ -27,7 +27,7 @@ def check_carried(came: Received, folder: RunFolder, client: ClientKind, sockets
 
 
 def _arrived_bytes(folder: RunFolder, client: ClientKind) -> int:
-    """Of all connections; a browser makes some to spare."""
+    """Bytes that arrived, over all connections; a browser makes some to spare."""
     if client is ClientKind.CHROMIUM:
         connections = read_json(folder.client / "browser.json")["connections"]
         return sum(int(connection["received_bytes"]) for connection in connections)

@@ -1,4 +1,4 @@
-"""What cannot go together in a scenario, though each of its words is allowed: with a probe, a protocol, a server."""
+"""Constraints between knobs: with a probe, a protocol, a server."""
 
 from collections.abc import Callable
 
@@ -10,11 +10,11 @@ from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, Shap
 from proxy.server import Server, Switch, catalogue
 
 Given = Callable[[str], str]
-"""What somebody wrote for the knob of that name, or its default."""
+"""Returns the text given for the knob of that name, or its default."""
 
 
 def check(scenario: Scenario, given: Given, usual: Given) -> None:
-    """usual: what a knob's default is, in words. Raises ScenarioError."""
+    """Checks all constraints. usual: the text of a knob's default. Raises ScenarioError."""
     _check_probe(scenario, given)
     _check_egress(scenario, given)
     server = catalogue()[scenario.server]
@@ -27,7 +27,7 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
 
 
 def _check_probe(scenario: Scenario, given: Given) -> None:
-    """What a probe cannot be combined with. Raises ScenarioError."""
+    """Checks the constraints of a probe. Raises ScenarioError."""
     if scenario.plan is not PlanKind.PROBE:
         return
     for name, fits, allowed in (
@@ -40,7 +40,7 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
 
 
 def _check_egress(scenario: Scenario, given: Given) -> None:
-    """What a bottleneck on the front's own egress cannot be. Raises ScenarioError."""
+    """Checks the constraints of a bottleneck on the front's own egress. Raises ScenarioError."""
     if scenario.shaper_at is not ShaperAt.FRONT:
         return
     for name, fits, allowed in (
@@ -59,7 +59,7 @@ _SAYABLE = {
 
 
 def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
-    """What cannot be said over the server's protocol, or done with it. Raises ScenarioError."""
+    """Checks that the server's protocol can express what is asked. Raises ScenarioError."""
     protocol = Protocol(server.protocol)
     if protocol in _SAYABLE:
         allowed, why = _SAYABLE[protocol]
@@ -75,11 +75,11 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
 
 
 _CHROMIUM_WINDOW_BYTES = 6 * 2**20
-"""What it offers each stream."""
+"""The window Chromium offers each stream."""
 
 
 def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
-    """What a browser does by itself, and what it does not speak. Raises ScenarioError."""
+    """Checks the constraints of a browser: choices it makes itself, protocols it lacks. Raises ScenarioError."""
     if scenario.client is not ClientKind.CHROMIUM:
         return
     for name, fits, allowed in (
@@ -119,7 +119,7 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
 def _check_level(
     knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch], given: str | None = None
 ) -> None:
-    """Not every server can be switched. given: what was written, if not the level's name. Raises ScenarioError."""
+    """Checks that the server has that level. given: the text written, if not the level's name. Raises ScenarioError."""
     levels = switch_of(server).levels
     if asked not in levels:
         others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]

@@ -1,7 +1,6 @@
-"""Knobs: the words people write, in Make variables, on the command line, in TOML files, and the scenario they describe.
+"""Knobs: the words people write, in Make variables, on the command line, in TOML files; and the scenario they describe.
 
-The table KNOBS is the one place that knows their names, defaults and meanings; help texts and documentation are made
-from it.
+The table KNOBS is the one place for their names, defaults and meanings; help texts and documentation are made from it.
 """
 
 import re
@@ -37,7 +36,7 @@ _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 @dataclass(frozen=True, kw_only=True)
 class Knob:
-    """One word people may set. parse raises ValueError; field is a field of Scenario, or of Link after "link."."""
+    """A word people may set. parse raises ValueError; field is a field of Scenario, or of Link after "link."."""
 
     name: str
     default: str
@@ -48,7 +47,7 @@ class Knob:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """Reads a whole number between these, both allowed. What it gives raises ValueError."""
+    """Returns a parser for a whole number between the two, inclusive. The parser raises ValueError."""
 
     def parse(text: str) -> int:
         if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or not least <= int(text) <= most:
@@ -115,7 +114,7 @@ def _server(text: str) -> str:
 
 
 def _named(switch_of: Callable[[Server], Switch]) -> str:
-    """What the servers call it that have it."""
+    """Lists each server's own name for the switch."""
     switches = ((server.name, switch_of(server)) for server in catalogue().values())
     return "; ".join(f"{name}: {switch.name}" for name, switch in switches if switch.name)
 
@@ -303,11 +302,11 @@ _KNOBS = (
 )
 
 KNOBS: Mapping[str, Knob] = MappingProxyType({knob.name: knob for knob in _KNOBS})
-"""Every knob of a scenario, by name, in the order in which people should meet them."""
+"""All knobs of a scenario, by name, in the order in which to present them."""
 
 
 def scenario_from(knobs: Mapping[str, str]) -> Scenario:
-    """The scenario that these knobs describe, defaults for the rest. Raises ScenarioError, also for unknown names."""
+    """Builds the scenario from knobs, with defaults for the rest. Raises ScenarioError, also for unknown names."""
     for name in knobs:
         if name not in KNOBS:
             raise UnknownKnob(name, [], list(KNOBS))

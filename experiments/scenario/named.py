@@ -1,6 +1,6 @@
-"""Named scenarios: files of the catalogue, and files of one's own.
+"""Named scenarios: files of the catalogue, and the user's own files.
 
-An entry with a card is a way to spoil the effect, and all of these together are the sabotage catalogue.
+An entry with a card spoils the effect; all such entries together are the sabotage catalogue.
 """
 
 import difflib
@@ -19,7 +19,7 @@ from experiments.scenario.knobs import KNOBS, scenario_from
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _KEYS = ("title", "expect", "knobs", "card")
-_NEAR = 0.7  # misspelt; less, and REPEAT, a knob of the run, would be taken for RATE
+_NEAR = 0.7  # similarity of a misspelt knob; with less, REPEAT, an execution option, would pass for RATE
 
 LAYERS: Mapping[str, str] = MappingProxyType(
     {
@@ -36,14 +36,15 @@ LAYERS: Mapping[str, str] = MappingProxyType(
         "origin": "the origin",
     }
 )
-"""Where an effect can be spoiled: the ledger's layers, and what no byte waits in; each in words."""
+"""Layers where an effect can be spoiled, described in words: the ledger's, and some where no byte waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """One way to spoil the effect, as a speaker would tell it.
+    """A card: how a scenario spoils the effect, as a speaker would tell it.
 
-    see: what one sees. layer: which one did it, of LAYERS. tell: how to tell. cure: words KNOB=VALUE that undo it.
+    see: the symptom. layer: its cause, one of LAYERS. tell: the way to recognize it. cure: words KNOB=VALUE that undo
+    it.
     """
 
     see: str
@@ -53,14 +54,14 @@ class Card:
 
     @property
     def cure_knobs(self) -> Mapping[str, str]:
-        """The cure's words by knob; empty if there is none."""
+        """The cure's values by knob; empty if there is none."""
         pairs = (word.partition("=") for word in (self.cure or "").split())
         return {name: value for name, _, value in pairs}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One named scenario. knobs are what makes it; expect is what one should see; card: if it spoils the effect."""
+    """A named scenario. knobs: the words that make it; expect: the result to look for; card: if it spoils it."""
 
     name: str
     title: str
@@ -76,12 +77,12 @@ def catalogue() -> Mapping[str, Entry]:
 
 
 def sabotage() -> Mapping[str, Entry]:
-    """Those that spoil the effect."""
+    """The named scenarios that spoil the effect."""
     return {name: entry for name, entry in catalogue().items() if entry.card}
 
 
 def read_entry(path: Path) -> Entry:
-    """A scenario file: `title`, `expect`, a table `knobs`, and perhaps a table `card`. Raises ScenarioError."""
+    """Reads a scenario file: `title`, `expect`, a table `knobs`, and perhaps a table `card`. Raises ScenarioError."""
     where = f"SCENARIO={path}"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
@@ -133,7 +134,7 @@ def _check_knobs(where: str, table: Mapping[str, Any]) -> None:
 
 
 def entry_of(text: str) -> Entry:
-    """The scenario of that name, or in that file. Raises ScenarioError."""
+    """Returns the scenario of that name, or in that file. Raises ScenarioError."""
     if text.endswith(".toml"):
         return read_entry(Path(text))
     if text not in catalogue():

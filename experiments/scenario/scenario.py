@@ -1,4 +1,4 @@
-"""Scenario: server x link x lowat x sndbuf x congestion control x priorities x page. A value; one that exists is valid.
+"""A scenario: server x link x lowat x sndbuf x congestion control x priorities x page. A value, valid once it exists.
 
 `knobs.scenario_from` makes one from the words people write.
 """
@@ -21,7 +21,7 @@ LOWAT_MOST = 2**32 - 1
 
 
 RECORD_LEAST, RECORD_MOST = 512, 16_384
-"""Bytes of plaintext in a TLS record: more than a few, and what RFC 8446, 5.1 allows."""
+"""Bytes of plaintext in a TLS record: a sensible least, and the most RFC 8446, 5.1 allows."""
 
 
 class CongestionControl(StrEnum):
@@ -40,10 +40,10 @@ class ShaperAt(StrEnum):
 
 
 class ClientKind(StrEnum):
-    """Who loads the pages."""
+    """The client that loads the pages."""
 
     H2 = "h2"
-    """The lab's own client, in whatever the server speaks."""
+    """The lab's own client, in whatever protocol the server speaks."""
     CHROMIUM = "chromium"
     """A real browser, with its own priorities and windows."""
 
@@ -52,15 +52,15 @@ class ClientKind(StrEnum):
 class Scenario:
     """Everything that may change a result.
 
-    record_bytes: of the front's largest TLS record; None leaves the server's own.
-    lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes; None leaves the kernel's default, no limit, and so
-    does LOWAT_AUTO, with which a tuner sets the option of each connection.
-    target_delay_ns: what that tuner aims at (proxy/tuner/law.py).
+    record_bytes: the front's largest TLS record; None leaves the server's own.
+    lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes. None leaves the kernel's default, no limit; so does
+    LOWAT_AUTO, with which a tuner sets the option of each connection.
+    target_delay_ns: the target of that tuner (proxy/tuner/law.py).
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
-    shaper_at: where the link's bottleneck is; at the front it is one that flatters (netem/egress.py).
-    client: who asks. plan: what it is to do. first: which resource it requests first.
-    size_bytes: of image and of script. script_delay_ns: how long the origin holds the script back.
+    shaper_at: the place of the link's bottleneck; at the front it is one that flatters (netem/egress.py).
+    client: the client that loads the pages. plan: its kind of load. first: the resource it requests first.
+    size_bytes: of image and of script. script_delay_ns: the time the origin holds the script back.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: HTTP/2 flow-control window per stream and for the connection.
     """
@@ -88,14 +88,14 @@ class Scenario:
 
     @property
     def lowat_bytes(self) -> int | None:
-        """What the sysctl is set to; None leaves it alone."""
+        """The value for the sysctl; None leaves it alone."""
         return None if self.lowat == LOWAT_AUTO else self.lowat
 
 
 def as_document(scenario: Scenario) -> dict[str, Any]:
     """The scenario as results record it: flat, plain values; `lowat` is bytes, "auto" or null.
 
-    `target_delay_ns` is null where nothing aims at it.
+    `target_delay_ns` is null unless `lowat` is "auto".
     """
     document = vars(scenario) | vars(scenario.link)
     del document["link"]

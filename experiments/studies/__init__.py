@@ -1,1 +1,1 @@
-"""Studies: several experiments, compared, and the document or picture that comes of them."""
+"""Studies: compare several experiments, and write documents or pictures of the results."""

@@ -1,4 +1,4 @@
-"""The same scenarios in every fabric and with every shaper that can be used here: `make agreement`."""
+"""Runs the same scenarios in every fabric and with every shaper that can be used here: `make agreement`."""
 
 import platform
 import tempfile
@@ -69,7 +69,7 @@ def _made_with(folder: Path) -> str:
 
 
 def _plain(release: str) -> str:
-    """A kernel's version without what its builder called it."""
+    """A kernel's version without its builder's suffix."""
     return release.partition("-")[0]
 
 
@@ -98,7 +98,7 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[Way]) -> str:
 
 
 def write_kernels(path: Path, report: Report) -> bool:
-    """Compare kernels only, and put their section into the document; true if they agree. Raises LabError."""
+    """Compares kernels only, and puts their section into the document; True if they agree. Raises LabError."""
     check_document(path, "agreement")
     text = path.read_text() if path.exists() else "# Agreement\n\n"
     with tempfile.TemporaryDirectory(prefix="priolab-agreement-") as results:
@@ -114,7 +114,7 @@ def _kernels(results: Path, report: Report) -> tuple[str, bool]:
 
 
 def write(path: Path, report: Report) -> bool:
-    """Run everything and write the document; true if all figures agree. Raises LabError."""
+    """Runs everything and writes the document; True if all figures agree. Raises LabError."""
     found = ways()
     if not any(way.usable for way in found):
         raise Unavailable("agreement", "no fabric can be used", "`priolab doctor` shows the remedies")

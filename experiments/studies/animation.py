@@ -1,7 +1,7 @@
-"""Make the animated picture of README.md anew: `python -m experiments.studies.animation FILE`, or `make picture`.
+"""Makes the animated picture of README.md anew: `python -m experiments.studies.animation FILE`, or `make picture`.
 
-The demo's own page plays the story's step about LOWAT, in headless Chromium; every frame is a place in the film that
-was asked for, so nothing depends on how fast this machine is.
+The demo's own page plays the story's step about LOWAT, in headless Chromium. Every frame is a position in the film, so
+nothing depends on this machine's speed.
 """
 
 import io
@@ -27,12 +27,12 @@ _COLOURS = 40
 
 
 def main() -> None:
-    """Run the story's arms and write the picture."""
+    """Runs the story's arms and writes the picture."""
     target = Path(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
         (index, *_) = slides.export({"RESULTS": results}, None, Report())
         frames = _frames(index)
-    # Few colours compress well, and there are few.
+    # Few colours compress well, and the picture has few.
     first, *others = (frame.quantize(_COLOURS, dither=Image.Dither.NONE).convert("RGB") for frame in frames)
     durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
     first.save(target, save_all=True, append_images=others, duration=durations, loop=0, lossless=True, method=6)

@@ -1,12 +1,11 @@
-"""What LOWAT=auto is promised to do, measured: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
+"""Measures the promises of LOWAT=auto: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
 
 1. Over the default grid: a sweep with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
 2. The same with the script at other moments (`moments`): whether the best fixed value is better for a reason.
-3. What the sweep recommends for each network, put back with seeds that it had not.
+3. The sweep's recommendation for each network, run again with new seeds.
 4. A link whose rate changes tenfold during the load.
 
-All of it is taken from results that are there already, if they are of the same code and programs; a sweep that was
-interrupted is gone on with.
+Existing results of the same code and programs are reused; an interrupted sweep is resumed.
 """
 
 import argparse
@@ -44,7 +43,7 @@ MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "auto"
 _SWEEP = "auto"
 _SEED = 101
-"""Of what is put back: none that the sweep had."""
+"""The seed of runs with a recommended value: none that the sweep had."""
 
 STEPS = {
     "RATE": "100mbit",
@@ -58,7 +57,7 @@ STEPS = {
 """Rates at which the target is above what a packet buffer takes, and a queue that keeps the window for the faster."""
 
 _FIXED = (16_384, 53_248, 131_072, 524_288, 1_130_496)
-"""53248 is what is right for 10 Mbit/s, 1130496 for 100."""
+"""53248 is right for 10 Mbit/s, 1130496 for 100."""
 
 _DRAWN = ("LOWAT=auto, in the kernel", "LOWAT=53248", "LOWAT=131072", "LOWAT=1130496", "LOWAT unset")
 _CASES = (
@@ -71,7 +70,7 @@ Words = Mapping[str, str]
 
 
 def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
-    """Run what is missing and write options.file and its picture; whether all that is promised was found.
+    """Runs what is missing and writes options.file and its picture; True if all promises hold.
 
     words: those of MAY_BE_CHOSEN. Raises LabError, also if a run is not ok.
     """
@@ -92,7 +91,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
 
 
 def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
-    """The folder of a sweep, and how it was made."""
+    """The folder of a sweep, and the sweep."""
     asked = asked_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(asked, yes=False)
     executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
@@ -100,7 +99,7 @@ def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, 
 
 
 def _tried(summary: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report) -> dict[str, Trial]:
-    """Every network of the summary with the script at other moments."""
+    """Tries every network of the summary with the script at other moments."""
     found: list[Network] = []
     for grid in moments.grids(summary):
         folder, _ = _swept([*grid, "SAMPLE=none"], options, words, report)
@@ -109,7 +108,7 @@ def _tried(summary: Mapping[str, Any], options: argparse.Namespace, words: Words
 
 
 def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict[str, list[Kept]]:
-    """Each network's recommended value in runs with other seeds, against what the sweep promised of it."""
+    """Runs each network's recommended value with other seeds, and compares with the sweep's promise."""
     networks = summary["networks"]
     arms = tuple(
         Arm(
@@ -133,7 +132,7 @@ def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict
 
 
 def _steps(words: Words, report: Report) -> list[Followed]:
-    """Every arm of the steps."""
+    """Runs every arm of the rate steps."""
     fixed = request_from({"REUSE": "yes", **words, **STEPS, "LOWAT": ",".join(map(str, _FIXED))})
     found = []
     for name, knobs in _CASES:
@@ -156,7 +155,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _draw(arms: Sequence[Followed], folder: Path) -> None:
-    """The picture beside the document; its HTML is a megabyte, and most of it Vega."""
+    """Draws the picture beside the document; leaves out its HTML, a megabyte, most of it Vega."""
     headline = [f"{name}={value}" for name, value in STEPS.items()]
     with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
         for drawn in save(arms, headline, Path(scratch)):

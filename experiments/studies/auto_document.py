@@ -1,4 +1,4 @@
-"""docs/auto.md: what was found of LOWAT=auto, in words and tables. Pure."""
+"""docs/auto.md: the findings about LOWAT=auto, in words and tables. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from experiments.studies.moments import Trial
 
 _AUTO = "LOWAT=auto"
 _BY_DEFAULT = "LOWAT=auto, in the kernel"
-"""Whose following is promised; the others are told of."""
+"""The case whose following is promised; the others are only reported."""
 
 _MS = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """summary: of the sweep; trials, kept: by network; followed: what was seen of each arm of the steps, by name."""
+    """summary: of the sweep; trials, kept: by network; followed: the observations of each arm of the steps, by name."""
 
     summary: Mapping[str, Any]
     trials: Mapping[str, Trial]
@@ -31,7 +31,7 @@ class Study:
 
     @property
     def holds(self) -> bool:
-        """Whether auto is near in every network, whenever the script comes, and the rest without exception."""
+        """True if auto is near in every network, whenever the script comes, and the rest holds without exception."""
         auto = self.summary["auto"]
         is_near = sum(trial.is_near for trial in self.trials.values()) == auto["judged"]
         follows = {name: all(step.is_followed for step in steps(seen)) for name, seen in self.followed.items()}
@@ -121,7 +121,7 @@ def _mean(name: str, trial: Trial) -> tuple[str, ...]:
 
 
 def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], trial: Trial) -> str:
-    """Of a network in which auto is not near at the moment that the grid has."""
+    """A sentence on a network in which auto is not near at the grid's moment."""
     lucky = judgement["best_fixed"]
     told = f"In {network['network']} auto is not near LOWAT={lucky} with the script at {trial.moments_ms[0]} ms"
     if lucky not in trial.first_bytes_ms:
@@ -134,7 +134,7 @@ def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], trial: Tri
 
 
 def _losses(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Where goodput is not kept."""
+    """A sentence for each network that does not keep goodput."""
     for network in summary["networks"]:
         for judgement in network["auto"]:
             if judgement["keeps_goodput"] is False:

@@ -1,8 +1,8 @@
-"""A software bill of materials for each container image: CycloneDX JSON, of what dpkg and Python list in the image.
+"""Writes a software bill of materials for each container image: CycloneDX JSON, from the image's dpkg and Python lists.
 
     python -m experiments.studies.bill FOLDER [SERVER,...]     writes FOLDER/IMAGE.cdx.json
 
-Images that are missing are built first. They hold no packages of npm. The same image gives the same file.
+Missing images are built first. They hold no packages of npm. The same image gives the same file.
 """
 
 import sys
@@ -35,7 +35,7 @@ _PYTHON = ("python3", "-c", _LIST)
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """An image, as it describes itself. system: its os-release; dpkg, python: one package a line, tabs between."""
+    """An image's description of itself. system: its os-release; dpkg, python: one package a line, tabs between."""
 
     name: str
     id: str
@@ -47,7 +47,7 @@ class Image:
 
 
 def read(name: str) -> Image:
-    """Ask the image; its programs run in a container without network. Raises StepFailed."""
+    """Asks the image; its programs run in a container without network. Raises StepFailed."""
     image_id, created = docker_engine.docker("image", "inspect", "--format", "{{.Id}} {{.Created}}", name).split()
     dpkg = _inside(name, _DPKG)
     has_python = any(line.startswith("python3\t") for line in dpkg.splitlines())
@@ -101,7 +101,7 @@ def _component(name: str, url: PackageURL) -> Component:
 
 
 def write(folder: Path, servers: Sequence[str]) -> list[Path]:
-    """Write the bills of all images that experiments with these servers need. Raises LabError."""
+    """Writes the bills of all images that experiments with these servers need. Raises LabError."""
     scenarios = [scenario_from({"SERVER": server}) for server in servers]
     compose = Compose()
     for scenario in scenarios:
@@ -122,7 +122,7 @@ def write(folder: Path, servers: Sequence[str]) -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point; the exit code."""
+    """Entry point; returns the exit code."""
     folder, words = Path(arguments[0]), arguments[1] if len(arguments) > 1 else _USUAL
     servers = [word.strip() for word in words.split(",")]
     try:

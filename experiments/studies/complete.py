@@ -1,4 +1,4 @@
-"""An experiment for a study: whatever is concluded from it rests on every one of its runs."""
+"""Runs an experiment for a study, whose conclusions rest on every one of its runs."""
 
 from analysis.records.runs import Experiment, load_experiment
 from experiments.commands.console import Report
@@ -8,13 +8,13 @@ from experiments.execution.request import Request
 
 
 def complete(request: Request, report: Report) -> Experiment:
-    """Run it, unless one that is there will do. Raises LabError, also if a run is not ok."""
+    """Runs the experiment, unless a finished one will do. Raises LabError, also if a run is not ok."""
     with report.progress(request) as progress:
         return completed(request, progress)
 
 
 def completed(request: Request, progress: Progress) -> Experiment:
-    """The same, for who has a progress of his own."""
+    """The same, with the caller's own progress."""
     experiment = load_experiment(run_experiment(request, progress))
     for run in experiment.runs:
         if run.status != "ok":

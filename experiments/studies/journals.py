@@ -1,4 +1,4 @@
-"""Everything that was seen in a guest, for comparison to the nanosecond."""
+"""The journals of a guest's run, for comparison to the nanosecond."""
 
 import json
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ JOURNALS = (
 )
 
 _BEGIN_NS = 1024 * 10**9
-"""A run begins at a multiple of it (experiments/run/guest_init.py)."""
+"""A run begins at a multiple of this (experiments/run/guest_init.py)."""
 
 
 def _since_its_beginning(value: Any, begin_ns: int) -> Any:
-    """The same with times of the guest's clock counted from the beginning of the run."""
+    """The same value, with times of the guest's clock counted from the beginning of the run."""
     if isinstance(value, dict):
         return {name: _since_its_beginning(each, begin_ns) for name, each in value.items()}
     return value - begin_ns if isinstance(value, int) and value >= begin_ns else value
 
 
 def lines(journal: Path) -> Iterator[Any]:
-    """Of one of them, with times counted from the beginning of the run: a guest may have carried out others before."""
+    """The lines of a journal, times counted from the run's beginning: a guest may have carried out others before."""
     texts = journal.read_text().splitlines()
     if journal.suffix != ".jsonl":
         yield from texts

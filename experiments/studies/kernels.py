@@ -1,4 +1,4 @@
-"""The same arms on guests of several Linux versions: do their figures agree, and does each repeat byte for byte?"""
+"""Runs the same arms on guests of several Linux versions; checks that figures agree and repeats are byte-identical."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ _REPEATS = 10
 
 
 def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bool]:
-    """Markdown of the comparison, and true if all figures agree and all repeats are identical. Raises LabError.
+    """Markdown of the comparison, and True if all figures agree and all repeats are identical. Raises LabError.
 
-    arms: each is run with the same seed ten times on each kernel. Kernels that are not there are built.
+    arms: each is run with the same seed ten times on each kernel. Missing kernels are built.
     """
     summaries: dict[str, Mapping[str, Any]] = {}
     identical: dict[str, bool] = {}
@@ -64,7 +64,7 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
 
 
 def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
-    """One repeat, in fresh guests: repetitions of an arm would have seeds of their own."""
+    """A repeat, in fresh guests: repetitions of an arm would have seeds of their own."""
     return Request(
         name=name,
         arms=tuple(arms),
@@ -80,6 +80,6 @@ def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
 
 
 def _journals(folder: Path, arm: str) -> str:
-    """All that was noted down of that arm."""
+    """All journals of that arm, as text."""
     (run,) = load_experiment(folder).arms()[arm]
     return "\n".join(json.dumps(line) for journal in JOURNALS for line in lines(run.path / journal))

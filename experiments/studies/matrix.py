@@ -1,8 +1,8 @@
-"""Who keeps the order: `make matrix` writes docs/matrix.md, .html and .json.
+"""Measures which servers keep the order: `make matrix` writes docs/matrix.md, .html and .json.
 
-Every server that is installed, with every dialect: probes with nothing in the way, and where they find an order, loads
-over the slow link, without LOWAT and with it, and with the server's own mechanism where it has one. Results that are
-there already, of the same code and programs, serve again.
+Every installed server, with every dialect: probes with nothing in the way, and where they find an order, loads over the
+slow link, without LOWAT and with it, and with the server's own mechanism where it has one. Existing results of the same
+code and programs are reused.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from experiments.studies.complete import completed
 from proxy.server import Server, catalogue
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
-"""The rest is what is measured. Of SERVER and DIALECT there may be several."""
+"""The rest is what is measured. SERVER and DIALECT may have several values."""
 
 _STEP = "matrix"
 _BESIDE = (".html", ".json")
@@ -40,13 +40,13 @@ _SIZE = PROBE_LEAST_BYTES * 3 // 2
 _PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
 _LINK = {"RELOADS": "0", "LOWAT": "16384"}
 _WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
-"""How the front keeps its order from the socket: not at all, by LOWAT, by its own mechanism."""
+"""The front's means to keep its order from the socket: none, LOWAT, its own mechanism."""
 _UNASKED = "none"
-"""In place of a dialect, in the names of arms in which nothing is asked."""
+"""Stands for the dialect in the names of arms in which nothing is asked."""
 
 
 def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:
-    """Run what is missing, and write options.file (.md) and its like beside it. Raises LabError.
+    """Runs what is missing, and writes options.file (.md) and its like beside it. Raises LabError.
 
     words: those of MAY_BE_CHOSEN.
     """
@@ -75,7 +75,7 @@ def _several(words: Mapping[str, str], name: str) -> list[str]:
 
 
 def _dialect(text: str) -> str:
-    """As it is called, in whatever order its parts were given. Raises ScenarioError."""
+    """The dialect's own name, in whatever order its parts were given. Raises ScenarioError."""
     try:
         return str(dialects.parse(text))
     except ValueError:
@@ -83,7 +83,7 @@ def _dialect(text: str) -> str:
 
 
 def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
-    """Those that are here, of those that are asked for, and why the others are not. Raises LabError."""
+    """The installed ones of the servers asked for, and the reasons for the others. Raises LabError."""
     speaking = [server.name for server in catalogue().values() if server.protocol == Protocol.HTTP2]
     names = _several(words, "SERVER") or speaking
     for name in names:
@@ -121,7 +121,7 @@ def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment
 
 
 def _has_native(server: Server) -> bool:
-    """Whether the version that is installed has a mechanism of its own."""
+    """True if the installed version has a mechanism of its own."""
     said = server_version(server) or ""
     return "on" in server.native.levels and server.native.lacked_until("on", said) is None
 
@@ -153,7 +153,7 @@ def _runs(request: Request, noun: str, report: Report) -> Experiment:
 
 
 _Cells = dict[tuple[str, str], dict[str, Run]]
-"""Runs of each server and dialect, by what they are for."""
+"""Runs of each server and dialect, by role."""
 
 
 def _cells(runs: Iterable[Run]) -> _Cells:
@@ -166,7 +166,7 @@ def _cells(runs: Iterable[Run]) -> _Cells:
 
 
 def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> Matrix:
-    """What experiments of these arms came to. Raises FolderError."""
+    """The matrix of these experiments' results. Raises FolderError."""
     runs = _cells(run for experiment in experiments for run in experiment.runs)
     cells: dict[tuple[str, str], Cell] = {}
     unasked: dict[str, Unasked] = {}
@@ -220,5 +220,5 @@ def _write_all(path: Path, found: Matrix) -> list[Path]:
 
 
 def _plain(document: Any) -> Any:
-    """Through JSON and back: string enums become strings."""
+    """The document through JSON and back: string enums become strings."""
     return json.loads(json.dumps(document))

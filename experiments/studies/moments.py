@@ -1,12 +1,12 @@
-"""The script at other moments: whether the value that is soonest is so for a reason, or is lucky. Pure.
+"""The script at other moments: tells whether the soonest value is so for a reason, or by luck. Pure.
 
 1. A server hands over buffers as a whole, and a packet buffer takes 64 KiB. A script that comes just before the next
-   one is written is soon; one that comes just after waits for all of it. So the first byte at one moment is partly
+   one is written is soon; a script that comes just after waits for all of it. So the first byte at one moment is partly
    luck, and the best of several values is the luckiest of them.
 2. Every value of every network is tried with the script at several moments, evenly over the time that two packet
    buffers take at the link's rate, and the means are compared. The best fixed value is the one with the smallest mean,
    of those that cost no goodput (`steered`).
-3. Near is what it is at one moment: at most 15 % later, or one TLS record's time.
+3. Near means the same as at one moment: at most 15 % later, or one TLS record's time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,9 +28,9 @@ _BUFFERS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One network with the script at several moments: first bytes by value and moment, auto among the values.
+    """A network with the script at several moments: first bytes by value and moment, auto among the values.
 
-    may_be_best: fixed values that cost no goodput. record_ms: what a TLS record takes at the link's rate.
+    may_be_best: fixed values that cost no goodput. record_ms: the time of a TLS record at the link's rate.
     """
 
     moments_ms: tuple[int, ...]
@@ -44,26 +44,26 @@ class Trial:
         return min(self.may_be_best, key=self.mean_ms)
 
     def mean_ms(self, value: str) -> float:
-        """Over all moments. Raises KeyError."""
+        """The value's mean over all moments. Raises KeyError."""
         return mean(self.first_bytes_ms[value])
 
     @property
     def ratio(self) -> float:
-        """Of the means, auto's over the best fixed value's."""
+        """The ratio of auto's mean to the best fixed value's."""
         return self.mean_ms(AUTO) / self.mean_ms(self.best)
 
     @property
     def is_near(self) -> bool:
-        """Whether auto's mean is."""
+        """True if auto's mean is near."""
         return self.ratio <= 1 + LATER or self.mean_ms(AUTO) - self.mean_ms(self.best) <= self.record_ms
 
     def sooner(self, value: str) -> int:
-        """At how many moments a value is sooner than auto."""
+        """The number of moments at which a value is sooner than auto."""
         return sum(own < auto for own, auto in zip(self.first_bytes_ms[value], self.first_bytes_ms[AUTO], strict=True))
 
 
 def moments_ms(knobs: Mapping[str, str]) -> tuple[int, ...]:
-    """When the script is to come in a network with these words, in milliseconds after its request."""
+    """The script's moments in a network with these words, in milliseconds after its request."""
     first_ms = int(KNOBS[_MOMENT].parse(knobs[_MOMENT]) / 10**6)
     rate_bit_s: int | None = KNOBS["RATE"].parse(knobs["RATE"])
     if rate_bit_s is None:
@@ -92,9 +92,9 @@ def _words(networks: Sequence[Mapping[str, str]], values: Sequence[str]) -> list
 
 
 def gather(summary: Mapping[str, Any], found: Iterable[Network]) -> dict[str, Trial]:
-    """The trial of each network of the summary, by its name. found: the networks of all sweeps that `grids` asks for.
+    """The trial of each network of the summary, by name. found: the networks of all sweeps of `grids`.
 
-    A value of which a run is missing at some moment is left out; a network without auto or without any other is, too.
+    A value with a missing run at some moment is left out; so is a network without auto or without any other value.
     """
     by_cell: dict[tuple[tuple[str, str], ...], list[Network]] = {}
     for network in found:

@@ -1,4 +1,4 @@
-"""Make the pictures of the documentation anew: `python -m experiments.studies.picture`, or `make picture`."""
+"""Makes the pictures of the documentation anew: `python -m experiments.studies.picture`, or `make picture`."""
 
 import shutil
 import tempfile
@@ -18,12 +18,12 @@ _PICTURES: Mapping[str, tuple[Mapping[str, str], str, tuple[str, ...]]] = {
     "http3": ({"SERVER": "caddy,caddy-h3", "LOWAT": "16384"}, "timeline", (".svg",)),
     "chromium": ({"CLIENT": "h2,chromium", "LOWAT": "16384"}, "clients", (".svg",)),
 }
-"""By the name of the file: the words of the experiment, its figure, and the kinds of file that are kept; four arms as
-.png are a megabyte, and so is any .html, most of it Vega."""
+"""The pictures by file name: the words of the experiment, its figure, and the kinds of file kept. Four arms as .png are
+a megabyte, and so is any .html, most of it Vega."""
 
 
 def main() -> None:
-    """Run each experiment and keep a figure of it in docs/."""
+    """Runs each experiment and keeps a figure of it in docs/."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     for name, (words, figure, kept) in _PICTURES.items():
         with tempfile.TemporaryDirectory(prefix="priolab-picture-") as results:

@@ -1,4 +1,4 @@
-"""The predictor against measurements, in the virtual fabric: `make model` writes docs/model.md."""
+"""Compares the predictor with measurements, in the virtual fabric: `make model` writes docs/model.md."""
 
 import tempfile
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ _CASES = (
 
 
 def write(path: Path, report: Report) -> None:
-    """Run everything and write the document. Raises LabError."""
+    """Runs everything and writes the document. Raises LabError."""
     check_document(path, _STEP)
     found: list[Row] = []
     arms = [_arm(words) for words in _CASES]

@@ -1,4 +1,4 @@
-"""The article's pictures again: `make reproduce`. Runs what is not there already, and writes the page."""
+"""Reproduces the article's pictures: `make reproduce`. Runs what is missing, and writes the page."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,19 +17,20 @@ from experiments.studies.complete import complete
 from netem import units
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
-"""What may be chosen; the rest is what is reproduced."""
+"""Knobs that may be chosen; the rest is what is reproduced."""
 
 _VALUES = (4096, 16_384, 65_536, LOWAT_BYTES, 262_144, 524_288)
 FAST = {"LOWAT": "none", "RATE": "unlimited", "DELAY": "0ms"}
 SLOW = {"LOWAT": ",".join(map(str, _VALUES))}
-# A send buffer that nobody sets follows the congestion window; with less of a queue that stops growing at once.
+# A stock send buffer follows the congestion window; with a shorter queue that stops growing at once.
 GROWING = {"LOWAT": str(LOWAT_BYTES), "SNDBUF": "stock", "QUEUE": "100", "RELOADS": "7"}
 
 
 def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:
-    """Run, and write index.html, reproduction.png and reproduction.pdf; whether every picture is as reported.
+    """Runs the arms, and writes index.html, reproduction.png and reproduction.pdf. Raises LabError.
 
-    Raises LabError: also if a run is not ok, because then there is nothing to compare.
+    Returns True if every picture is as reported. A run that is not ok is an error, because then there is nothing to
+    compare.
     """
     check_only(words, KNOBS, f"with reproduce only {', '.join(KNOBS)}")
     requests = [request_from({"REUSE": "yes", **words, **knobs}) for knobs in (FAST, SLOW, GROWING)]
@@ -52,7 +53,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _made_with(experiment: Experiment) -> dict[str, str]:
-    """How, in a line."""
+    """The experiment's conditions, by name."""
     run = experiment.runs[0]
     environment = load_environment(run.path)
     scenario = run.scenario

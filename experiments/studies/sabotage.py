@@ -1,4 +1,4 @@
-"""Every way to spoil the effect, measured beside what undoes it: `make sabotage` writes docs/sabotage.md."""
+"""Measures every way to spoil the effect, and its cure: `make sabotage` writes docs/sabotage.md."""
 
 import tempfile
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from experiments.studies import sabotage_document
 from experiments.studies.complete import complete
 
 _STEP = "the sabotage catalogue"
-_SAMPLE = "50ms"  # fewer looks than in an experiment, which halves what a run costs; what the client saw is as fine
+_SAMPLE = "50ms"  # fewer samples than in an experiment, which halves a run's cost; the client's record is as fine
 PLAIN = "maps"
 """The scenario that is spoiled."""
 
 
 class Role(StrEnum):
-    """What an arm of a case is there for."""
+    """The role of an arm in a case."""
 
     CONTROL = "control"
     TREATMENT = "treatment"
@@ -35,11 +35,11 @@ class Role(StrEnum):
 
 
 Case = tuple[str, Role]
-"""Name of the entry, and role."""
+"""The entry's name, and the role."""
 
 
 def arms() -> dict[Case, Arm]:
-    """Of every entry with a card, and of the plain scenario; cases that are the same scenario have the same arm."""
+    """The arms of every entry with a card, and of the plain scenario; cases with the same scenario share an arm."""
     cases: dict[Case, Arm] = {}
     seen: dict[Scenario, Arm] = {}
     for name, entry in {PLAIN: catalogue()[PLAIN], **sabotage()}.items():
@@ -53,7 +53,7 @@ def _knobs(entry: Entry) -> dict[Role, Mapping[str, str]]:
     control, treatment = arms_for(entry.knobs, control=True)
     found: dict[Role, Mapping[str, str]] = {Role.CONTROL: control.knobs, Role.TREATMENT: treatment.knobs}
     cure = entry.card.cure_knobs if entry.card else {}
-    if cure and "LOWAT" not in cure:  # LOWAT is what the treatment has
+    if cure and "LOWAT" not in cure:  # the treatment already sets LOWAT
         found[Role.CURED_CONTROL] = {**control.knobs, **cure}
         found[Role.CURED_TREATMENT] = {**treatment.knobs, **cure}
     return found
@@ -61,7 +61,7 @@ def _knobs(entry: Entry) -> dict[Role, Mapping[str, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What came of all cases. arms: of the summary, by name."""
+    """The results of all cases. arms: of the summary, by name."""
 
     arms: Mapping[str, Mapping[str, Any]]
 
@@ -70,12 +70,12 @@ class Found:
         return {case: arm.name for case, arm in arms().items()}
 
     def of(self, name: str, role: Role) -> Mapping[str, Any]:
-        """That arm of that entry, as the summary has it. Raises KeyError."""
+        """The entry's arm of that role, from the summary. Raises KeyError."""
         return self.arms[self._names[name, role]]
 
 
 def measure(results: Path, report: Report) -> Found:
-    """Run all of it in the guest. Raises LabError, also if a run is not ok."""
+    """Runs all arms in the guest. Raises LabError, also if a run is not ok."""
     run = run_values({"SAMPLE": _SAMPLE})
     unique = tuple({arm.name: arm for arm in arms().values()}.values())
     fabric, why = choose("virtual", [arm.scenario for arm in unique], None)
@@ -92,14 +92,14 @@ def measure(results: Path, report: Report) -> Found:
 
 
 def document(found: Found) -> str:
-    """docs/sabotage.md."""
+    """The text of docs/sabotage.md."""
     entries = {name: (entry, [found.of(name, role) for role in _knobs(entry)]) for name, entry in sabotage().items()}
     plain = [found.of(PLAIN, role) for role in (Role.CONTROL, Role.TREATMENT)]
     return sabotage_document.document(plain, entries)
 
 
 def write(path: Path, report: Report) -> None:
-    """Run everything and write the document. Raises LabError."""
+    """Runs everything and writes the document. Raises LabError."""
     check_document(path, _STEP)
     with tempfile.TemporaryDirectory(prefix="priolab-sabotage-") as results:
         text = document(measure(Path(results), report))

@@ -1,4 +1,4 @@
-"""docs/sabotage.md: the cards of the sabotage catalogue, each with what was measured. Pure."""
+"""docs/sabotage.md: the cards of the sabotage catalogue, each with its measurements. Pure."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
@@ -24,11 +24,14 @@ _MADE = (
 )
 
 Arm = Mapping[str, Any]
-"""As the summary has it."""
+"""An arm of the summary."""
 
 
 def document(plain: Sequence[Arm], entries: Mapping[str, tuple[Entry, Sequence[Arm]]]) -> str:
-    """plain: control and treatment of the unspoiled scenario; entries: by name, with these two, and two more cured."""
+    """The document. plain: control and treatment of the unspoiled scenario.
+
+    entries: by name, each with these two arms, and two more cured.
+    """
     lines = ["# Ways to spoil it", "", _filled(_INTRODUCTION), "", _filled(_MADE), "", *_table(_LABELS, plain)]
     for entry, arms in entries.values():
         if entry.card:
@@ -38,7 +41,7 @@ def document(plain: Sequence[Arm], entries: Mapping[str, tuple[Entry, Sequence[A
 
 
 def words(entry: Entry, card: Card) -> list[str]:
-    """What is said of an entry, without figures: lines."""
+    """The lines about an entry, without figures."""
     knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
     told = {"See": card.see, "Layer": f"{LAYERS[card.layer]}.", "Tell": card.tell, "Cure": f"`{card.cure}`"}
     return [

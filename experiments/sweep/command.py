@@ -1,4 +1,4 @@
-"""The commands `priolab sweep` and `priolab list SWEEP`, and what they say."""
+"""The commands `priolab sweep` and `priolab list SWEEP`, and their output."""
 
 import argparse
 import shlex
@@ -29,7 +29,7 @@ from proxy.server import catalogue
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """`sweep` among the commands."""
+    """Adds `sweep` to the commands."""
     parser = commands.add_parser("sweep", help="run every combination of several knobs' values", allow_abbrev=False)
     parser.add_argument(
         "words",
@@ -47,7 +47,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 
 
 def sweep(options: argparse.Namespace, report: Report) -> int:
-    """Run it, or go on with it; the exit code."""
+    """Runs or resumes the sweep; returns the exit code."""
     words = words_of_make() if options.from_make else []
     in_images = "FABRIC=compose" in [*options.words, *words]
     asked = asked_from(options.words, over=words, is_absent=partial(_is_absent, in_images=in_images))
@@ -67,15 +67,15 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
 
 
 def _is_absent(name: str, *, in_images: bool) -> bool:
-    """Whether nothing could be run with that server: here, or in images."""
+    """True if nothing could be run with that server: here, or in images."""
     server = catalogue()[name]
     return not server.in_images if in_images else lack_of(server) is not None
 
 
 def make(asked: Asked, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:
-    """Run it, or go on with it, or take a finished one; the folder. Raises LabError.
+    """Runs or resumes the sweep, or takes a finished one; returns its folder. Raises LabError.
 
-    options.kept is set to what says what there is, once there is something.
+    Once a folder exists, options.kept becomes a function that describes it.
     """
     tally = tally_of(wanted, executor.side_by_side)
     _announce(asked, report)
@@ -97,7 +97,7 @@ def make(asked: Asked, wanted: Sweep, executor: Executor, options: argparse.Name
 
 
 def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:
-    """Whoever is to carry it out: this machine, or a cluster. Raises Unavailable."""
+    """The executor: this machine, or a cluster. Raises Unavailable."""
     if scheduler is None:
         return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
     try:
@@ -109,7 +109,7 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
 
 
 def present(folder: Path, report: Report) -> int:
-    """What a finished sweep came to; the exit code. Raises FolderError."""
+    """Shows the results of a finished sweep; returns the exit code. Raises FolderError."""
     outcomes, document = table.outcomes(folder), document_of(folder)
     if document is None:
         raise FolderError(f"{folder / 'sweep.json'}: not that of a sweep")
@@ -128,12 +128,12 @@ def present(folder: Path, report: Report) -> int:
 
 
 def is_sweep(folder: Path) -> bool:
-    """Whether a results folder is that of a sweep."""
+    """True if a results folder is that of a sweep."""
     return document_of(folder) is not None
 
 
 def show_named(report: Report) -> None:
-    """The named sweeps, with the number of their arms."""
+    """Lists the named sweeps, with the number of their arms."""
     for name in file.catalogue():
         asked = asked_from([name])
         report.say(f"{name}: {asked.title} (sweep: {_size(asked)})", "bold")
@@ -141,7 +141,7 @@ def show_named(report: Report) -> None:
 
 
 def show_expansion(words: Sequence[str], report: Report) -> None:
-    """What a sweep would run. Raises ScenarioError, also for one that `priolab sweep` would not run without --yes."""
+    """Shows the arms of a sweep. Raises ScenarioError, also for a sweep that `priolab sweep` refuses without --yes."""
     asked = asked_from(words)
     points = expanded(asked, yes=False)
     _announce(asked, report)
@@ -174,7 +174,7 @@ def _times(about: estimate.Estimate) -> str:
 
 
 def tally_of(wanted: Sweep, side_by_side: int) -> Tally:
-    """Nothing of it is done yet."""
+    """A tally of the sweep with no run done yet."""
     virtual = wanted.manner.fabric.virtual_clock
     seconds = {point.arm.name: estimate.wall_s(point.arm.scenario, virtual_clock=virtual) for point in wanted.points}
     runs = wanted.runs()
@@ -187,7 +187,7 @@ def tally_of(wanted: Sweep, side_by_side: int) -> Tally:
 
 
 def _opened(options: argparse.Namespace, report: Report, tally: Tally, folder: SweepFolder) -> None:
-    """The folder is there: from now on an interruption loses no more than the runs in flight."""
+    """Reports the opened folder: from now on an interruption loses only the runs in flight."""
     done = folder.done()
     if done:
         report.say(f"going on with {folder.path}: {len(done)} of {len(folder.order)} runs are there")
@@ -205,7 +205,7 @@ def _kept(folder: SweepFolder) -> str:
 
 
 def wreck_in_words(wreck: Path) -> str:
-    """What to think of a partial folder that nobody holds."""
+    """Describes a partial folder without an owner."""
     if there := unfinished(wreck):
         return f"{there}: an interrupted sweep; the command that began it goes on with it, programs and code unchanged"
     return f"ignoring {wreck}: an experiment that was killed before its end; it can be removed"

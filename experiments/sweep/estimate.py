@@ -1,13 +1,13 @@
-"""How long runs take: on the link, by arithmetic, and on the wall, by what such runs took. Pure.
+"""Estimates the time of runs: link time by arithmetic, wall time from measured runs. Pure.
 
-Good to a factor of two, which is enough to be asked before a night's work begins; while a sweep runs, what is done
-corrects what is left (`progress.py`).
+Good to a factor of two, enough to ask before a night's work begins; while a sweep runs, finished runs correct the
+estimate of the rest (`progress.py`).
 
-What a run takes in the guest was measured with the named sweeps `maps` (three loads of 1.4 MB) and `modem` (four), with
-`maps` at 10 Mbit/s and with pages of 10 MB there, two guests side by side on two processors: a run took half a second
-and another for each 15 MB, whatever the link; the first of a guest two seconds more. (Two other guests were at work, so
-these are half of what the clock said.) A browser has timers of its own that the clock stops for: its run took ten
-seconds, and a quarter to a third of its link time more (`fast-link`, `maps` and `modem` with CLIENT=chromium).
+Runs in the guest were measured with the named sweeps `maps` (three loads of 1.4 MB) and `modem` (four), with `maps` at
+10 Mbit/s and with pages of 10 MB there, two guests side by side on two processors. A run took half a second and another
+for each 15 MB, whatever the link; the first of a guest two seconds more. (Two other guests were at work, so these are
+half of the measured times.) A browser has timers of its own that the clock stops for: its run took ten seconds, and a
+quarter to a third of its link time more (`fast-link`, `maps` and `modem` with CLIENT=chromium).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _FRAMING = 1.055
 
 _FIRST_WINDOW_BYTES = 10 * PACKET_BYTES
 _LOSS_FACTOR = sqrt(1.5)
-"""Of the window that losses leave a sender, in packets: this over the root of their rate (Mathis and others, 1997)."""
+"""A sender's window under losses, in packets, is this over the root of the loss rate (Mathis and others, 1997)."""
 
 _GUEST_S = 2.0
 _START_S = 0.5
@@ -35,7 +35,7 @@ _BROWSER_PER_LINK_S = 0.35
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Seconds: of link time, and on the wall with so many runs side by side."""
+    """Seconds of link time, and of wall time with that many runs side by side."""
 
     link_s: float
     wall_s: float
@@ -45,7 +45,7 @@ class Estimate:
 def of_all(
     scenarios: Sequence[Scenario], runs: int, *, virtual_clock: bool, side_by_side: int, runs_per_command: int
 ) -> Estimate:
-    """So many runs, spread over these scenarios."""
+    """The estimate for that many runs, spread over these scenarios."""
     each = runs / len(scenarios)
     walls = sum(wall_s(scenario, virtual_clock=virtual_clock) for scenario in scenarios)
     guests_s = _GUEST_S * _commands(runs, side_by_side, runs_per_command) if virtual_clock else 0.0
@@ -57,7 +57,7 @@ def of_all(
 
 
 def _commands(runs: int, side_by_side: int, most: int) -> int:
-    """How many they are divided among."""
+    """The number of commands that share the runs."""
     count = 0
     while runs:
         runs -= fair_share(runs, side_by_side, most, count)
@@ -66,7 +66,7 @@ def _commands(runs: int, side_by_side: int, most: int) -> int:
 
 
 def link_s(scenario: Scenario) -> float:
-    """All page loads of a run, in link time."""
+    """Link time of all page loads of a run."""
     link, loads = scenario.link, scenario.reloads + 1
     page_bytes = 2 * scenario.size_bytes * _FRAMING
     round_trip_s = link.round_trip_ns / 10**9
@@ -79,20 +79,20 @@ def link_s(scenario: Scenario) -> float:
 
 
 def _pipe_bytes(scenario: Scenario, page_bytes: float) -> float:
-    """What the window has to grow to."""
+    """The bytes that the window has to grow to."""
     rate_bit_s = scenario.link.rate_bit_s
     return page_bytes if rate_bit_s is None else min(page_bytes, rate_bit_s / 8 * scenario.link.round_trip_ns / 10**9)
 
 
 def _held_back_s(scenario: Scenario, moved_s: float) -> float:
-    """How long the link is idle because the image has gone and the script is not there yet."""
+    """Seconds the link is idle because the image has gone and the script is not there yet."""
     return max(0.0, scenario.script_delay_ns / 10**9 - moved_s / 2)
 
 
 def wall_s(scenario: Scenario, *, virtual_clock: bool) -> float:
-    """One run, the start of its guest left out: there it depends on the bytes it moves, hardly on link time.
+    """Wall time of a run without the start of its guest: there it depends on the bytes moved, hardly on link time.
 
-    But a browser's does on both.
+    A browser's run depends on both.
     """
     if not virtual_clock:
         return _REAL_START_S + link_s(scenario)
@@ -102,7 +102,7 @@ def wall_s(scenario: Scenario, *, virtual_clock: bool) -> float:
 
 
 def duration(seconds: float) -> str:
-    """For people, in two units at most: `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
+    """Formats a time for people, in two units at most: `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
     minutes = round(seconds / 60)
     if seconds < 100:
         return f"{seconds:.0f} s"

@@ -19,14 +19,14 @@ from experiments.scenario.knobs import KNOBS
 _CATALOGUE = Path(__file__).parent / "catalogue"
 DEFAULT = "networks"
 RUN_WORDS = ("REPEAT", "SEED", "FABRIC", "SHAPER", "TUNER", "SAMPLE", "DEADLINE", "RESULTS", "REUSE")
-"""Knobs of the run that mean something to a sweep."""
+"""Execution options that apply to a sweep."""
 
 _TABLES: Mapping[str, tuple[str, ...]] = {"grid": tuple(KNOBS), "knobs": tuple(KNOBS), "run": RUN_WORDS}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepFile:
-    """What a file says, every value in words. values: of the scenario's knobs; run: of the run's."""
+    """The content of a file, every value as text. values: of the scenario's knobs; run: of the execution options."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ def catalogue() -> Mapping[str, SweepFile]:
 
 
 def named(text: str) -> SweepFile:
-    """The sweep of that name, or in that file. Raises ScenarioError."""
+    """Returns the sweep of that name, or in that file. Raises ScenarioError."""
     if text.endswith(".toml"):
         return read(Path(text))
     if text not in catalogue():
@@ -50,7 +50,7 @@ def named(text: str) -> SweepFile:
 
 
 def read(path: Path) -> SweepFile:
-    """The file, its keys and types checked, its values not yet. Raises ScenarioError."""
+    """Reads the file; checks keys and types, values not yet. Raises ScenarioError."""
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError) as error:

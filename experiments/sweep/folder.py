@@ -1,12 +1,12 @@
-"""A sweep's folder: what there is of it, and who goes on with it.
+"""A sweep's folder: its content, its lock, and its resumption.
 
 Rules:
 1. `sweep.json` is there before the first run, and never changes; it has the order in which runs are handed out.
-2. A run that has its own name is complete. What ends in `.partial` is a wreck of whoever was killed, and is removed.
-3. While somebody works in it he holds its lock. Whoever asks for the same sweep (arms, manner, programs, kernel, code)
-   goes on with the newest such folder that nobody holds.
-4. Runs that failed, or could not be made, are made again when it is resumed: the reason may have gone. One that is
-   invalid stays: it was measured, and to repeat it until it pleases would be choosing results.
+2. A run under its own name is complete. A folder that ends in `.partial` was left by a killed owner, and is removed.
+3. The owner of a sweep in progress holds its lock. A request for the same sweep (arms, manner, programs, kernel, code)
+   resumes the newest such folder without an owner.
+4. Runs that failed, or could not be made, are made again when it is resumed: the reason may have gone. An invalid run
+   stays: it was measured, and to repeat it until it pleases would be choosing results.
 5. It has a partial name until every run is there; then experiment.json is written, and it is an experiment like others.
 """
 
@@ -33,7 +33,7 @@ _AGAIN = ("failed", "unsupported")
 
 
 class SweepFolder:
-    """An unfinished one, held. A context: it stays when it is left by an exception, unless no run is in it."""
+    """An unfinished sweep's folder, locked. A context: left by an exception, it stays unless no run is in it."""
 
     def __init__(self, path: Path, document: Mapping[str, Any], lock: int) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class SweepFolder:
 
     @classmethod
     def begin(cls, final: Path, document: Mapping[str, Any]) -> Self:
-        """A new one."""
+        """Begins a new folder."""
         path = final.with_name(final.name + PARTIAL)
         path.mkdir()
         lock = lock_new(path)
@@ -52,9 +52,9 @@ class SweepFolder:
 
     @classmethod
     def resume(cls, results: Path, fingerprint: Mapping[str, Any]) -> Self | None:
-        """The newest one with that fingerprint that nobody holds, cleared; None if there is none.
+        """Returns the newest folder with that fingerprint and without an owner, cleared; None if there is none.
 
-        Also one that is complete, and whose owner was killed while it was given its name.
+        It may be a complete one whose owner was killed while renaming it.
         """
         found = []
         for path in locked(results):
@@ -84,37 +84,37 @@ class SweepFolder:
         return order
 
     def building(self, name: str) -> RunFolder:
-        """Where a run's folder is built."""
+        """The folder in which to build a run."""
         return RunFolder(self.path / f"{name}{PARTIAL}")
 
     def file(self, name: str) -> None:
-        """The run is complete."""
+        """Renames a complete run's folder to its own name."""
         self.building(name).path.rename(self.path / name)
 
     def run(self, name: str) -> dict[str, Any]:
-        """run.json of a run that was filed."""
+        """Reads run.json of a filed run."""
         document: dict[str, Any] = read_json(RunFolder(self.path / name).run)
         return document
 
     def done(self) -> list[str]:
-        """Names of runs that are there, in order."""
+        """Names of the runs done, in order."""
         return _done(self.path, self.order)
 
     def publish(self, experiment: Mapping[str, Any]) -> Path:
-        """Every run is there: the folder under its final name."""
+        """Gives the complete folder its final name."""
         write_json(self.path / "experiment.json", experiment)
         publish(self.path, self.final)
         return self.final
 
     def _status(self, name: str) -> str:
-        """Of a run that was filed. After a machine lost its power, what was written last may be gone."""
+        """The status of a filed run. After a power failure the last written files may be gone: then it has failed."""
         try:
             return str(self.run(name)["status"])
         except (OSError, ValueError, KeyError, TypeError):
             return "failed"
 
     def _clear(self) -> None:
-        """Remove what is to be made again, and what was only begun."""
+        """Removes runs to be made again, and runs only begun."""
         for path in list(self.path.iterdir()):
             if path.name.endswith(PARTIAL):
                 shutil.rmtree(path)
@@ -128,7 +128,7 @@ class SweepFolder:
 
 
 def unfinished(path: Path) -> str | None:
-    """What there is of an interrupted sweep, in words; None if that is not one."""
+    """Describes an interrupted sweep; None if the folder is not one."""
     document = document_of(path)
     if document is None:
         return None
@@ -142,7 +142,7 @@ def _done(path: Path, order: Sequence[str]) -> list[str]:
 
 
 def document_of(path: Path) -> dict[str, Any] | None:
-    """sweep.json of a folder, finished or not; None if it has none that can be read."""
+    """Reads sweep.json of a folder, finished or not; None if there is none that can be read."""
     try:
         document = read_json(path / _DOCUMENT)
     except (OSError, ValueError):

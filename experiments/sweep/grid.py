@@ -2,14 +2,13 @@
 
 Rules:
 1. A combination is an arm; they come in the order in which knobs and values were given. One value alone is fixed.
-   TARGET_DELAY means something to LOWAT=auto alone: with any other LOWAT its values make one arm, not several that are
-   the same.
-2. A network is everything but what the front does about LOWAT: arms that agree in all the rest share one
+   TARGET_DELAY applies to LOWAT=auto alone: with any other LOWAT its values make one arm, not several equal ones.
+2. A network is everything but the front's use of LOWAT: arms that agree in all the rest share one
    (`analysis.sweeps.networks.network_of`).
-3. In every network one arm has a twin, the control (LOWAT unset) if it is there, else the first: an A/A pair, the same
-   scenario with other seeds. What lies between the two is what "no difference" means there.
-4. All of it is checked before anything is made: each value, twice the same, and each combination.
-5. LOWAT is in bytes, `none` or `auto`, however it was given: whoever reads results compares values. The other knobs
+3. In every network one arm has a twin: the control (LOWAT unset) if it is there, else the first. The A/A pair is the
+   same scenario with other seeds. The difference between the two is the network's noise band.
+4. Everything is checked before anything is made: each value, duplicates, and each combination.
+5. LOWAT is in bytes, `none` or `auto`, however it was given, because readers of results compare values. The other knobs
    keep their words.
 """
 
@@ -40,7 +39,7 @@ class Grid:
 
     @property
     def combinations(self) -> int:
-        """Arms without twins."""
+        """The number of arms without twins."""
         if TARGET_DELAY not in self.levels:
             return prod(map(len, self.levels.values()))
         lowats = self.levels.get(LOWAT, (LOWAT_AUTO,))
@@ -49,20 +48,20 @@ class Grid:
 
     @property
     def aims_at_several(self) -> bool:
-        """Whether there are values of TARGET_DELAY that do not make an arm with every LOWAT."""
+        """True if some values of TARGET_DELAY do not make an arm with every LOWAT."""
         return TARGET_DELAY in self.levels and LOWAT in self.levels
 
     @property
     def networks(self) -> int:
-        """As many as there are twins."""
+        """The number of networks, which is that of twins."""
         return prod(len(self.levels[name]) for name, _ in network_of(dict.fromkeys(self.levels, "")))
 
     def knobs(self, levels: Mapping[str, str]) -> dict[str, str]:
-        """All of a combination's words, defaults included."""
+        """All words of a combination, defaults included."""
         return {name: knob.default for name, knob in KNOBS.items()} | dict(self.fixed) | dict(levels)
 
     def some(self, most: int) -> Iterator[dict[str, str]]:
-        """Words of so many combinations, drawn evenly and always the same, without making the whole grid."""
+        """Draws combinations evenly and always the same, without making the whole grid; yields their words."""
         draw = random.Random(0)
         for _ in range(most):
             yield self.knobs({name: draw.choice(values) for name, values in self.levels.items()})
@@ -70,9 +69,9 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """An arm and where in the grid it is. twin_of: the name of an arm.
+    """An arm and its position in the grid. twin_of: the name of an arm.
 
-    levels: its values of the knobs that vary, but for those that mean nothing to it.
+    levels: its values of the knobs that vary, except those that do not apply to it.
     """
 
     arm: Arm
@@ -81,12 +80,12 @@ class Point:
 
     @property
     def network(self) -> tuple[tuple[str, str], ...]:
-        """What it shares with those that differ from it in LOWAT alone."""
+        """The key shared by all arms that differ from it in LOWAT alone."""
         return network_of(self.levels)
 
 
 def grid_from(values: Mapping[str, Sequence[str]]) -> Grid:
-    """The grid of these values by knob. Raises ScenarioError, naming what is empty, twice the same, or cannot be."""
+    """Builds the grid of these values by knob. Raises ScenarioError for an empty list, a duplicate, a bad value."""
     for name, given in values.items():
         _check_values(name, given)
     values = {name: tuple(map(_in_bytes, given)) if name == LOWAT else given for name, given in values.items()}
@@ -117,13 +116,13 @@ def _check_values(name: str, given: Sequence[str]) -> None:
 
 
 def _in_bytes(text: str) -> str:
-    """A value of LOWAT as results keep it. It must be one."""
+    """Turns a valid value of LOWAT into the form that results keep."""
     value = KNOBS[LOWAT].parse(text)
     return NONE if value is None else str(value)
 
 
 def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
-    """What varies, of every arm."""
+    """The varying values of every arm."""
     for values in product(*grid.levels.values()):
         levels = dict(zip(grid.levels, values, strict=True))
         if TARGET_DELAY in levels and grid.knobs(levels)[LOWAT] != LOWAT_AUTO:
@@ -134,7 +133,7 @@ def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
 
 
 def expand(grid: Grid) -> tuple[Point, ...]:
-    """Every arm, twins last. Raises GridError if there are combinations that cannot be."""
+    """Every arm, twins last. Raises GridError if some combinations are not allowed."""
     points, refused = [], []
     for levels in _combinations(grid):
         arm = Arm(name=_name(levels), knobs=grid.knobs(levels))
@@ -152,7 +151,7 @@ def expand(grid: Grid) -> tuple[Point, ...]:
 
 
 def _name(levels: Mapping[str, str]) -> str:
-    """Of a folder, and readable: lowat-4096_cc-bbr."""
+    """The arm's name, readable and fit for a folder: lowat-4096_cc-bbr."""
     return "_".join(_letters(f"{name}-{value}") for name, value in levels.items())
 
 

@@ -1,7 +1,7 @@
-"""What a command line asks for when it says `sweep`: words, a named sweep, a file, in one. Pure.
+"""Turns the command line of `sweep` into a request: words, a named sweep, a file. Pure.
 
-Without a word of the scenario's, and without a name, it is the default sweep, with those of its servers that are here.
-With words alone the grid is what they say; with a name or a file they replace what it says.
+Without a word of the scenario's, and without a name, it is the default sweep, with those of its servers that are
+installed. Words alone make up the grid; with a name or a file they replace its values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,13 @@ from experiments.sweep.grid import Grid, grid_from
 _SWEEP, _SCENARIO, _SERVER = "SWEEP", "SCENARIO", "SERVER"
 _WORDS = (_SWEEP, _SCENARIO, *KNOBS, *RUN_WORDS)
 _SAMPLE = "100ms"
-"""Ten times coarser than an experiment's. First bytes are the client's and stay as fine, what the ledger explains
-changes by two thousandths, and a run takes a quarter of the space and a third of the time to conclude.
-"""
+"""Ten times coarser than an experiment's. First bytes are the client's and stay as fine, the ledger's explanation
+changes by two thousandths, and a run takes a quarter of the space and a third of the time to conclude."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A grid and how to run it. run: the values of the run's knobs, by name."""
+    """A grid and its execution options. run: the values of the options, by name."""
 
     name: str
     title: str
@@ -35,17 +34,17 @@ class Asked:
 
     @property
     def runs(self) -> int:
-        """How many there will be, twins included."""
+        """The number of runs, twins included."""
         return (self.grid.combinations + self.grid.networks) * int(self.run["REPEAT"])
 
 
 def asked_from(
     words: Sequence[str], over: Sequence[str] = (), is_absent: Callable[[str], bool] = lambda _: False
 ) -> Asked:
-    """What these words ask for: NAME=VALUE,VALUE, or the name of a sweep. Raises ScenarioError, also for one twice.
+    """Builds the request from words: NAME=VALUE,VALUE, or the name of a sweep. Raises ScenarioError.
 
-    over: words that come before the others, as make's do. is_absent: tells of a server whether the default sweep
-    has to do without it; nobody else asks.
+    A word given twice is an error, too. over: words that come before the others, as make's do. is_absent: True for a
+    server that the default sweep must leave out; only the default sweep calls it.
     """
     given = _once(words) | dict(map(_split, over))
     scenario = {name: tuple(map(str.strip, given[name].split(","))) for name in given if name in KNOBS}
@@ -65,7 +64,7 @@ def asked_from(
 
 
 def _without(is_absent: Callable[[str], bool], sweep: SweepFile) -> SweepFile:
-    """The sweep and its title without servers that are absent; unchanged if that would leave none."""
+    """The sweep and its title without absent servers; unchanged if that would leave none."""
     here = tuple(name for name in sweep.values[_SERVER] if not is_absent(name))
     if not here or here == sweep.values[_SERVER]:
         return sweep

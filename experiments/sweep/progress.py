@@ -1,7 +1,7 @@
-"""How far a sweep is: runs and arms done, link time simulated and against real time, time left. Pure.
+"""The progress of a sweep: runs and arms done, link time simulated and against real time, time left. Pure.
 
-What is left is estimated beforehand (`estimate.py`) and corrected by what took place; at first the estimate counts for
-more, so that the very first run does not turn everything over.
+The time left is estimated beforehand (`estimate.py`) and corrected by finished runs. At first the estimate counts for
+more, so that the very first run does not overturn it.
 """
 
 from collections import Counter
@@ -11,19 +11,19 @@ from typing import Any
 from experiments.sweep.estimate import duration
 
 _TRUST_S = 10.0
-"""For so long, on the wall, the estimate counts as having been right."""
+"""Seconds of wall time for which the estimate counts as having been right."""
 
 
 def link_s(document: Mapping[str, Any]) -> float:
-    """Link time of a run's page loads, as run.json has it."""
+    """Link time of a run's page loads, from run.json."""
     ends_ms = [max(load[name]["last_byte_ms"] for name in ("image", "script")) for load in document["loads"]]
     return float(sum(ends_ms)) / 1000
 
 
 class Tally:
-    """Counts; what it says takes no longer with many runs than with few.
+    """Counts runs and arms; its answers take no longer with many runs than with few.
 
-    arms: of each run, its arm. estimates_s: of each run, what it should take on the wall.
+    arms: the arm of each run. estimates_s: the estimated wall time of each run.
     """
 
     def __init__(
@@ -41,19 +41,19 @@ class Tally:
         self.statuses: Counter[str] = Counter()
 
     def begin(self, now_s: float, done: Iterable[str]) -> None:
-        """The first run begins now; these were done before."""
+        """Starts the clock with the first run; `done` are the runs done before."""
         self._began_s = now_s
         for name in done:
             self._over(name)
 
     def ended(self, name: str, document: Mapping[str, Any]) -> None:
-        """A run has ended now; document is its run.json."""
+        """Counts a run that has ended; document is its run.json."""
         self._here_s += self._over(name)
         self._link_s += link_s(document)
         self.statuses[document["status"]] += 1
 
     def _over(self, name: str) -> float:
-        """A run that is not left any more; what it should take."""
+        """Removes a run from those left; returns its estimate."""
         should_s = self._left.pop(name)
         self._left_s -= should_s
         arm = self._arms[name]
@@ -64,29 +64,29 @@ class Tally:
 
     @property
     def runs_left(self) -> int:
-        """Those that are being run included."""
+        """The number of runs left, those at work included."""
         return len(self._left)
 
     @property
     def runs_done(self) -> int:
-        """Those that were there before included."""
+        """The number of runs done, those done before included."""
         return len(self._arms) - len(self._left)
 
     @property
     def arms_done(self) -> int:
-        """Arms of which every repetition is done."""
+        """The number of arms with every repetition done."""
         return self._all_arms - len(self._runs_of)
 
     def left_s(self, now_s: float) -> float:
-        """Time left, on the wall."""
+        """Wall time left, in seconds."""
         should_s = self._here_s / self._side_by_side
         pace = (now_s - self._began_s + _TRUST_S) / (should_s + _TRUST_S) if self._here_s else 1.0
         return pace * max(0.0, self._left_s) / self._side_by_side
 
     def line(self, now_s: float) -> str:
-        """All of it in a line."""
+        """The whole tally in one line."""
         words = f"{self.arms_done} of {self._all_arms} arms, {self.runs_done} of {len(self._arms)} runs"
-        for status, count in list(self.statuses.items()):  # the line is asked for in a thread of its own
+        for status, count in list(self.statuses.items()):  # a thread of its own asks for the line
             words += f", {count} {status}" if status != "ok" else ""
         elapsed_s = now_s - self._began_s
         if self._link_s and elapsed_s > 0:

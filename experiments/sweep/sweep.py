@@ -1,4 +1,4 @@
-"""One sweep, from what was asked to the folder that holds all of its runs."""
+"""Runs a sweep, from the request to the folder that holds all of its runs."""
 
 import hashlib
 import json
@@ -34,12 +34,12 @@ _FORMAT = 1
 _ASK_FROM = 10_000
 _MOST = 1_000_000
 _ENOUGH = 1000
-"""Arms that an estimate for a large grid is made of."""
+"""Arms that the estimate for a large grid is based on."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What to do. order_seed: of the order in which runs are handed out; reuse: whether a finished one will do."""
+    """A sweep to run. order_seed: for the order in which runs are handed out; reuse: True if a finished one will do."""
 
     name: str
     title: str
@@ -54,11 +54,11 @@ class Sweep:
 
     @cached_property
     def scenarios(self) -> list[Scenario]:
-        """Of all arms, in their order."""
+        """The scenarios of all arms, in their order."""
         return [point.arm.scenario for point in self.points]
 
     def runs(self) -> dict[str, Run]:
-        """Every run by name, arm by arm. Arms share the seed of a repetition; twins have seeds that nobody else has."""
+        """Every run by name, arm by arm. Arms share the seed of a repetition; twins have seeds of their own."""
         runs = {}
         for point in self.points:
             first = self.seed + (self.repeat if point.twin_of else 0)
@@ -76,10 +76,10 @@ class Sweep:
 
 @dataclass(frozen=True, kw_only=True)
 class Hearing:
-    """Who wants to hear what.
+    """Progress callbacks.
 
-    step: something that comes before the runs; opened: the folder, and what is in it already; ended: a run has, with
-    its run.json; reused: this folder serves instead.
+    `step(text)`: a step before the runs. `opened(folder)`: the folder, with the runs already in it. `ended(run, ending,
+    document)`: a run ended; document is its run.json. `reused(folder)`: this folder is used instead of running.
     """
 
     step: Callable[[str], None]
@@ -89,7 +89,7 @@ class Hearing:
 
 
 def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
-    """All of it checked. Raises ScenarioError; GridError for a grid too large to run without `yes`; Unavailable."""
+    """Builds the checked sweep. Raises ScenarioError, Unavailable, and GridError for a large grid without `yes`."""
     points = expanded(asked, yes=yes)
     fabric, why = _fabric([point.arm.scenario for point in points], asked)
     return Sweep(
@@ -114,16 +114,16 @@ def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
 
 
 def expanded(asked: Asked, *, yes: bool) -> tuple[Point, ...]:
-    """Every arm. Raises GridError for a grid too large without `yes`, before it is expanded, and as `expand` does."""
+    """Every arm. Raises GridError as `expand` does; before expanding, for a grid too large without `yes`."""
     if asked.runs > _MOST or (asked.runs >= _ASK_FROM and not yes):
         raise GridError(_too_many(asked))
     return expand(asked.grid)
 
 
 def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
-    """Run what is not there yet, unless another will do; the finished folder.
+    """Runs what is missing, or finds a sweep to reuse; returns the finished folder.
 
-    Raises LabError, and keeps what was done by then.
+    Raises LabError, and keeps the runs done by then.
     """
     tools = executor.prepare(sweep.scenarios, hearing.step)
     fingerprint = fingerprint_of(sweep, tools)
@@ -157,7 +157,10 @@ def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
 
 
 def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int | None = None) -> estimate.Estimate:
-    """How long it would take on this machine, if it had the fabric, or on others like it. None: as many as it bears."""
+    """Estimates the time on this machine, or on a similar one with the fabric.
+
+    side_by_side: None for as many as it bears.
+    """
     try:
         fabric, _ = _fabric(scenarios, asked)
     except Unavailable:
@@ -172,7 +175,7 @@ def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int
 
 
 def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
-    """A new folder for it, without a run."""
+    """Makes a new folder for the sweep, without a run."""
     started = datetime.now(UTC)
     name = f"{sweep.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     return SweepFolder.begin(
@@ -205,7 +208,7 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
 
 
 def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
-    """As an experiment's, the arms as a digest: there may be thousands."""
+    """The fingerprint, as an experiment's, but with the arms as a digest: there may be thousands."""
     request = Request(
         name=sweep.name,
         arms=(),
@@ -222,7 +225,7 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
 
 
 def _fabric(scenarios: Sequence[Scenario], asked: Asked) -> tuple[Fabric, str]:
-    """The fabric that can run all of them. Asking takes a moment, so of those it cannot tell apart it sees one."""
+    """The fabric that can run all scenarios. Probing takes a moment, so it sees one scenario of each kind."""
     largest = max(scenario.size_bytes for scenario in scenarios)
     kinds = {(each.congestion_control, each.link.shaped, each.size_bytes == largest): each for each in scenarios}
     return choose(asked.run["FABRIC"], list(kinds.values()), asked.run["SHAPER"])

@@ -1,4 +1,4 @@
-"""The tables of a sweep: what it would run, and what came of it.
+"""The tables of a sweep: its arms, and their results.
 
 There may be a million runs, each with a run.json of twenty kilobytes: they are read one arm at a time.
 """
@@ -29,7 +29,7 @@ def _table(*headings: str, numbers: Sequence[str] = ()) -> Table:
 
 
 def expansion(points: Sequence[Point]) -> Table:
-    """A line per arm."""
+    """The table of arms, a line each."""
     table = _table("arm", "twin of", numbers=["link time"])
     for point in points:
         link_s = estimate.link_s(point.arm.scenario)
@@ -39,7 +39,7 @@ def expansion(points: Sequence[Point]) -> Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of an arm. reason: of its first run that is not ok; times_ms: of _FIGURES, medians; good, of: runs."""
+    """The result of an arm. reason: of its first run that is not ok; times_ms: of _FIGURES, medians; good, of: runs."""
 
     name: str
     status: str
@@ -51,7 +51,7 @@ class Outcome:
 
     @classmethod
     def from_summary(cls, arm: Mapping[str, Any]) -> Self:
-        """Of an arm of an experiment's summary."""
+        """The outcome of an arm of an experiment's summary."""
         statuses = [each["status"] for each in arm.get("repetitions", [arm])]
         return cls(
             name=arm["name"],
@@ -65,12 +65,12 @@ class Outcome:
 
 
 def outcomes(folder: Path) -> list[Outcome]:
-    """Of every arm of a finished sweep. Raises FolderError."""
+    """The outcome of every arm of a finished sweep. Raises FolderError."""
     return [Outcome.from_summary(arm) for arm in arms(folder)]
 
 
 def results(sweep: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Table:
-    """A line per arm, network by network; times are medians of the repetitions. sweep: sweep.json."""
+    """The table of results, a line per arm, network by network; times are medians. sweep: sweep.json."""
     found = {outcome.name: outcome for outcome in outcomes}
     of_network = [name for name, _ in network_of(dict.fromkeys(sweep["grid"], ""))]
     knobs = [*of_network, *(name for name in sweep["grid"] if name not in of_network)]

@@ -1,4 +1,4 @@
-"""The interface of a fabric: one way to make places. The table of fabrics is experiments/run/fabrics.py."""
+"""The interface of a fabric: a way to make places. The table of fabrics is experiments/run/fabrics.py."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,12 +15,12 @@ from netem.shaper import Shaper
 
 
 class Fabric(Protocol):
-    """One way to make places.
+    """A way to make places.
 
-    merit: why one would choose it, in words. virtual_clock: whether time in the places jumps over idleness, so that
-    link time costs next to nothing. runs_per_command: how many runs one command should carry out, one after the other.
-    own_programs: whether the places have programs of their own, so that this machine needs none. tolerance: how far its
-    link may be from what was asked.
+    merit: the reason to choose it, in words. virtual_clock: True if the places' time jumps over idleness, so that link
+    time costs next to nothing. runs_per_command: the number of runs one command should carry out, one after the other.
+    own_programs: True if the places bring their own programs, so that this machine needs none. tolerance: the allowed
+    deviation of its link from what was asked.
     """
 
     name: str
@@ -34,19 +34,19 @@ class Fabric(Protocol):
         """Raises Unavailable, with the remedy, if this machine cannot run the scenario in this fabric."""
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """The shapers it knows, the preferred one first, each with the reason if it cannot be had here."""
+        """The shapers it knows, the preferred one first, each with the reason if it is unavailable here."""
 
     def kernel(self) -> str:
         """Names the kernel that the places run on."""
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """What run.json says of that kernel: `release`, and of a guest's how it was made (guest/kernel.py, Record)."""
+        """run.json's entry for that kernel: `release`, and a guest's build record (guest/kernel.py, Record)."""
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
-        """What the places will run; to capture, tcpdump as well. Raises Unavailable."""
+        """The programs of the places; to capture, tcpdump as well. Raises Unavailable."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Make what all runs share, once. Raises StepFailed or Unavailable."""
+        """Makes what all runs share, once. Raises StepFailed or Unavailable."""
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """The argument list that carries out the orders in the run folders; scratch is removed afterwards.
@@ -55,4 +55,4 @@ class Fabric(Protocol):
         """
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """The places, for whoever runs as that command."""
+        """The places, for the process that runs as that command."""

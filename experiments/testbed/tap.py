@@ -1,10 +1,10 @@
-"""A tap: tcpdump beside one end of the connection, writing down the packets of the front's port as they pass.
+"""A tap: tcpdump beside one end of the connection, recording the packets of the front's port as they pass.
 
 Rules:
-1. It listens before the client starts, and has everything at its end: packets that it missed make the run invalid.
+1. It listens before the client starts, and has everything at its end: a missed packet makes the run invalid.
 2. Packets are kept from first to last byte, and stamped by the kernel in nanoseconds of CLOCK_REALTIME.
-3. The kernel hands packets over in blocks, the last one up to `LAST_BLOCK_S` late: so long a tap has to stay.
-4. What it says is kept only if something went wrong.
+3. The kernel hands packets over in blocks, the last one up to `LAST_BLOCK_S` late: a tap stays that long.
+4. Its output is kept only if something went wrong.
 """
 
 import re
@@ -18,7 +18,7 @@ from experiments.testbed.places import FRONT_PORT
 
 LAST_BLOCK_S = 1.0
 ENDS: Mapping[str, str] = {"client": "client", "front": "server"}
-"""The place that each tap is beside, and the name of its files."""
+"""The place beside each tap, and the name of the tap's files."""
 
 _BUFFER_KIB = 16 * 1024
 _READY_S = 20.0
@@ -29,10 +29,10 @@ _WHOLE_LOG = 100
 
 
 def command(program: str, device: str, file: Path) -> list[str]:
-    """The argument list that writes what passes the device into a pcap file.
+    """The argument list that writes the packets of the device into a pcap file.
 
-    tcpdump that is root becomes another user who could not write there, unless it is told to stay; and where AppArmor
-    confines it, the file's name must end like that of a capture.
+    tcpdump as root becomes another user, who could not write there, unless it is told to stay. Under AppArmor, the
+    file's name must end like that of a capture.
     """
     how = ["-p", "-U", "-B", str(_BUFFER_KIB), "--time-stamp-precision=nano", "-Z", "root"]
     return [program, *how, "-i", device, "-w", str(file), f"tcp port {FRONT_PORT}"]
@@ -40,7 +40,7 @@ def command(program: str, device: str, file: Path) -> list[str]:
 
 @contextmanager
 def listening(tap: Process, end: Callable[[], object]) -> Iterator[Process]:
-    """The tap, listening, until `end` has ended it. Raises StepFailed, and InvalidRun if it has missed packets."""
+    """Waits until the tap listens; ends it by `end`. Raises StepFailed, and InvalidRun if it has missed packets."""
     with tap:
         wait_until(lambda: _LISTENS in tail(tap.log, _WHOLE_LOG), _READY_S, tap.check_alive, tap.name)
         yield tap

@@ -27,7 +27,7 @@ _LOADING = "modprobe tcp_{0}, and allow it: sysctl net.ipv4.tcp_allowed_congesti
 
 
 class Compose:
-    """A compose project per arm. Its containers are the engine's children, not the lab's: removal is a step apart."""
+    """A compose project per arm. A separate step removes the containers, the engine's children and not the lab's."""
 
     name = "compose"
     merit = "real clocks, in containers"
@@ -37,7 +37,7 @@ class Compose:
     tolerance = calibration.REAL
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Needs an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
+        """Requires an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"
             raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
@@ -56,19 +56,19 @@ class Compose:
             raise Unavailable(f"CC={wanted}", "this kernel has not loaded it", _LOADING.format(wanted))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """Containers have this machine's kernel; the link's finds out by itself."""
+        """Containers have this machine's kernel; the link's container finds out by itself."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def kernel(self) -> str:
-        """That of this machine."""
+        """The kernel of this machine."""
         return platform.release()
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """Nobody but its builder knows more."""
+        """The release alone; no more is known of this machine's kernel."""
         return {"release": platform.release()}
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
-        """What the images hold."""
+        """The programs in the images."""
         server = catalogue()[scenario.server]
         images = docker_engine.images(scenario.server)
         tcpdump = {"tcpdump": _package(images["link"], "tcpdump")} if capture else {}
@@ -85,7 +85,7 @@ class Compose:
         )
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Build the images that are not there."""
+        """Builds the missing images."""
         for server in dict.fromkeys(scenario.server for scenario in scenarios):
             for service, image in docker_engine.images(server).items():
                 if not docker_engine.has_image(image):
@@ -93,7 +93,7 @@ class Compose:
                     _build(service, server)
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """The arm runs on the host and drives the engine."""
+        """The arm's process runs on the host and drives the engine."""
         ((_, folder),) = runs
         afterwards = scratch / "afterwards"
         afterwards.write_text(docker_engine.removal(project_name(folder)))
@@ -117,9 +117,9 @@ def _build(service: str, server: str) -> None:
 
 
 def _package(image: str, package: str) -> str:
-    """The version in the image, or why it is not known."""
+    """The version in the image, or the reason why it is unknown."""
     command = ["run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", image]
     try:
         return docker_engine.docker(*command, "--show", "--showformat", "${Package} ${Version}", package)
     except TimedOut as error:
-        return unknown(error.limit_s)  # which version it is changes nothing in the run
+        return unknown(error.limit_s)  # the run does not depend on it

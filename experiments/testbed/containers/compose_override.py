@@ -1,4 +1,4 @@
-"""What a run lays over compose.yaml: the words it takes from the environment, and a second file."""
+"""The overlay of a run over compose.yaml: the variables it takes from the environment, and a second file."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ _ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
 class Overlay:
-    """That of one run. user: whom the services run as."""
+    """The overlay of a run. user: the user the services run as."""
 
     def __init__(self, order: Order, user: tuple[int, int], rooms: Rooms) -> None:
         self._order = order
@@ -25,7 +25,7 @@ class Overlay:
         self._rooms = rooms
 
     def words(self, near: str, far: str) -> dict[str, str]:
-        """What compose.yaml takes from the environment. near, far: the first three bytes of the networks' addresses."""
+        """The variables of compose.yaml. near, far: the first three bytes of the networks' addresses."""
         scenario, order = self._scenario, self._order
         _, sndbuf, most = map(int, _WMEM.read_text().split())
         if scenario.sndbuf_bytes is not None:
@@ -54,7 +54,10 @@ class Overlay:
 
     @property
     def cc_by_sysctl(self) -> bool:
-        """A new network namespace may only choose what the first one allows; reno it always does."""
+        """True if the sysctl can set the congestion control.
+
+        A new network namespace may choose reno, or what the first one allows.
+        """
         try:
             allowed = _ALLOWED_CC.read_text().split()
         except OSError:
@@ -73,7 +76,7 @@ class Overlay:
             "gauge": {"cap_add": gauge_needs},
             **{service: self._tap(place) for place, service in TAPS.items()},
         }
-        # Once, when it starts, each is asked by the lab; later checks would disturb what is measured.
+        # The lab asks each once, when it starts; later checks would disturb the measurement.
         common = {"healthcheck": {"interval": "24h"}}
         services = {
             service: common | {"volumes": self._rooms.mounts(service)} | own.get(service, {}) for service in SERVICES
@@ -88,7 +91,7 @@ class Overlay:
 
 
 def _literal(value: Any) -> Any:
-    """The same document with every dollar doubled: compose takes a single one for a variable."""
+    """The same document with every dollar doubled: compose reads a single one as a variable."""
     if isinstance(value, dict):
         return {name: _literal(each) for name, each in value.items()}
     if isinstance(value, list):

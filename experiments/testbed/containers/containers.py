@@ -1,7 +1,7 @@
 """The places as the containers of compose.yaml: the same services, under a project and networks of their own.
 
-Services know the run folder by a path of its own (rooms.py). What is random about the networks is their addresses: two
-projects must not ask for the same.
+Services know the run folder by a path of its own (mounts.py). The networks' addresses are random, because two projects
+must not ask for the same.
 """
 
 import json
@@ -57,13 +57,13 @@ _GAUGE_CHECK_NS = 10**8
 
 
 def project_name(folder: RunFolder) -> str:
-    """Unique to the run: its folder's and its experiment's name, as compose allows them."""
+    """A name unique to the run, from its folder's and its experiment's name, in the letters compose allows."""
     words = f"priolab-{folder.path.parent.name.removesuffix('.partial')}-{folder.path.name}"
     return "".join(letter if letter.isalnum() else "-" for letter in words.lower())
 
 
 class Containers:
-    """Places as containers; see Places. A context; `engine.removal` is what removes them, also if this dies."""
+    """Places as containers; see Places. A context; `docker_engine.removal` removes them, even if this process dies."""
 
     python = "python3"
     front_state = Path("/run/front")
@@ -95,7 +95,7 @@ class Containers:
         raise StepFailed("making containers", "no free pair of networks in 198.18.0.0/15")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Removal comes from outside. Raises StepFailed if what went wrong is that the engine has gone."""
+        """Collects the rooms; removal comes from outside. Raises StepFailed if the engine is gone."""
         self._stack.close()
         for service in SERVICES:
             self._rooms.collect(service)
@@ -114,12 +114,12 @@ class Containers:
             project.attach(self._services.ids["link"], network, f"{addresses}.4")
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """The rooms' mount points."""
+        """The run folder at the rooms' mount points."""
         del folder
         return INSIDE
 
     def describe(self) -> Mapping[str, Any]:
-        """The engine, and the images by what they hold."""
+        """The engine, and the images by their content."""
         return {
             "engine": docker_engine.version_told(),
             "compose": list(docker_engine.compose_command()),
@@ -130,21 +130,21 @@ class Containers:
         }
 
     def python_clock(self) -> Mapping[str, Any]:
-        """That of the Python in the client's place."""
+        """The clock of the Python in the client's place."""
         clock: dict[str, Any] = json.loads(
             self._services.until(self._place, "client", [self.python, "-m", "common.clock_quality"])
         )
         return clock
 
     def node_route(self, tools: Tools) -> Finding:
-        """It was found out in the origin's image."""
+        """The route found in the origin's image before the run."""
         return tools.node_route or Finding(route=None, reason="it was not tried")
 
     def tune(self, scenario: Scenario) -> None:
-        """The sysctls came with the containers; what is left needs a running front, see `start_front`."""
+        """Does nothing: the sysctls came with the containers, and the rest needs a running front, see `start_front`."""
 
     def settings(self) -> dict[str, Any]:
-        """Read in the running front."""
+        """Reads the settings in the running front."""
         read = "cat /proc/sys/net/ipv4/tcp_notsent_lowat /proc/sys/net/ipv4/tcp_wmem; ip -details link show dev eth0"
         lowat, wmem, *details = self._services.run("front", ["sh", "-c", read]).splitlines()
         return {
@@ -155,7 +155,7 @@ class Containers:
 
     @contextmanager
     def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
-        """Ready when it answers itself."""
+        """Starts the origin; ready when it answers its own place."""
         log = origin.folder / "output.log"
         with self._services.start("origin", "the origin", log) as process:
             answer = self._services.until(process, "origin", ["node", "ready.mjs", str(READY_S)])
@@ -163,7 +163,7 @@ class Containers:
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
-        """Ready when it answers a request; the gauge then does what the sysctls cannot."""
+        """Starts the front; ready when it answers a request. Then the gauge sets what sysctls cannot."""
         del origin  # its container is watched with the others
         (self._folder.asked / front.settings.config.name).write_text(front.configuration)
         self._rooms.hand_in()
@@ -181,7 +181,7 @@ class Containers:
 
     @contextmanager
     def _start_gauge(self, front: Process) -> Iterator[None]:
-        # It lives in the front's namespaces: docker-compose makes it only when these exist.
+        # It lives in the front's namespaces: docker-compose can create it only when these exist.
         self._services.wait("front", front.check_alive, "starting the front")
         self._project.create("gauge")
         self._services.ids["gauge"] = self._project.container("gauge")
@@ -193,8 +193,8 @@ class Containers:
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
-        """Ready when it can say what went over it."""
-        del link, shaper, at, seed, interval_ns  # it was told when it was made
+        """Starts the link; ready when it reports its counters."""
+        del link, shaper, at, seed, interval_ns  # they were set when the container was made
         with self._services.start("link", "the link", folder / "output.log") as process:
             ask = ["python3", "-m", "netem.counters"]
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
@@ -212,7 +212,7 @@ class Containers:
         self._rooms.collect("link")
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Each end is a program in its place."""
+        """Calibrates the link; each end is a program in its place."""
         del pid
         name = "calibration.json"
         write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
@@ -231,7 +231,7 @@ class Containers:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
-        """The gauge samples by itself; each look sees to it that it does, and still has something to look at."""
+        """Lets the gauge sample by itself; each look checks that it runs, and that the front still does."""
         del folder  # its room is collected into it
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
@@ -241,7 +241,7 @@ class Containers:
 
                 def look(now_ns: int) -> int:
                     if not (self._gauge.running and gauge.running):
-                        # It lives in the front's namespaces and ends with it: who was the first?
+                        # It lives in the front's namespaces and ends with it: see whether the front ended first.
                         front.wait(RETRY_S)
                         front.check_alive()
                     self._gauge.check_alive()
@@ -256,7 +256,7 @@ class Containers:
 
     @contextmanager
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
-        """By the gauge. Raises Unavailable if it must be in the kernel: that takes more than a container may."""
+        """Runs the tuner in the gauge. Raises Unavailable if it must be in the kernel, which a container may not do."""
         reason = "as asked"
         if self._tuner.kind != TunerKind.USERLAND:
             reason = "a container may not load programs into the kernel"
@@ -280,11 +280,11 @@ class Containers:
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
-        """From containers in the network namespaces of the two; what they write is collected with all else."""
+        """Captures from containers in the network namespaces of the two; their files are collected with all others."""
         del program  # the image has its own
         with ExitStack() as stack:
             taps = []
-            # Like the gauge they can be made only when what they are beside runs.
+            # Like the gauge, they can be created only once the container they join runs.
             self._project.create(*TAPS.values())
             for place, service in TAPS.items():
                 container = self._services.ids[service] = self._project.container(service)
@@ -297,7 +297,7 @@ class Containers:
 
     @contextmanager
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Iterator[Process]:
-        """In the client's container; when it has ended, the run folder has what it wrote."""
+        """Runs the client in its container; at its end, collects its files into the run folder."""
         self._rooms.hand_to("client", "plan.json")
         try:
             with self._services.process("the client", "client", command, log, stdout=stdout) as client:
@@ -307,12 +307,15 @@ class Containers:
 
 
 def _user() -> tuple[int, int]:
-    """Whom the containers run as: whoever runs this, but not root; in a rootless engine root is whoever runs this."""
+    """The user the containers run as: this process's, but not root.
+
+    In a rootless engine it is root, which is this process's user outside.
+    """
     if "rootless" in docker_engine.docker("info", "--format", "{{.SecurityOptions}}"):
         return 0, 0
     return NOBODY if os.geteuid() == 0 else (os.geteuid(), os.getegid())
 
 
 def _calibration_s(link: Link) -> float:
-    """Longer than any calibration that is still getting anywhere."""
+    """The limit on a calibration's time: longer than any that still makes progress."""
     return STEP_S + _CALIBRATION_ROUNDS * (_CALIBRATION_TRAIN_S + 2 * (link.round_trip_ns + link.jitter_ns) / 10**9)

@@ -1,4 +1,4 @@
-"""The Docker engine, spoken to through its command line, and compose on top of it in either of its two forms."""
+"""Talks to the Docker engine through its command line, and to compose on top of it in either of its two forms."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ _START_S = 120.0
 
 
 def version(timeout_s: float = _ANSWER_S) -> str:
-    """The engine's. Raises StepFailed if none answers."""
+    """The engine's version. Raises StepFailed if none answers."""
     return docker("version", "--format", "{{.Server.Version}}", timeout_s=timeout_s)
 
 
 def version_told() -> str:
-    """The engine's version, or why it is not known: that stops nothing. Raises StepFailed if no engine answers."""
+    """The engine's version, or the reason why it is unknown. Raises StepFailed if no engine answers."""
     try:
         return version()
     except TimedOut as error:
@@ -35,7 +35,7 @@ def version_told() -> str:
 
 
 def answers() -> bool:
-    """Whether there is an engine."""
+    """True if an engine answers."""
     try:
         version(_PROBE_S)
     except StepFailed:
@@ -64,7 +64,7 @@ def check() -> None:
 
 
 def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
-    """Output of `docker WORDS`. Raises StepFailed."""
+    """Returns the output of `docker WORDS`. Raises StepFailed."""
     command = ["docker", *words]
     return processes.run(command, step="the Docker engine", timeout_s=timeout_s, if_too_slow=_IF_TOO_SLOW).strip()
 
@@ -87,7 +87,7 @@ def compose_command() -> tuple[str, ...]:
 
 @cache
 def tag() -> str:
-    """Names the images of exactly these sources on exactly this base; an arm is told what its experiment found."""
+    """Names the images of exactly these sources on exactly this base; an arm uses the tag its experiment computed."""
     if told := os.environ.get(ARM_TAG):
         return told
     return digest.digest(home.ROOT, _SOURCES, seed=base())[:12]
@@ -99,7 +99,7 @@ def base() -> str:
 
 
 def images(server: str) -> dict[str, str]:
-    """Image of each service with that front."""
+    """The image of each service with that front."""
     return {
         "origin": f"priolab-origin:{tag()}",
         "front": f"priolab-front-{server}:{tag()}",
@@ -109,7 +109,7 @@ def images(server: str) -> dict[str, str]:
 
 
 def has_image(name: str) -> bool:
-    """Whether the engine has it. Raises StepFailed if it cannot be asked."""
+    """True if the engine has the image. Raises StepFailed if the engine cannot be asked."""
     try:
         docker("image", "inspect", name)
     except StepFailed as error:
@@ -120,15 +120,15 @@ def has_image(name: str) -> bool:
 
 
 def gateway_mode() -> str:
-    """How networks must be made so that the link may pass packets on: Docker 27 knows fewer modes, and needs none."""
+    """The mode in which the link may pass packets on: Docker 27 knows fewer modes, and needs none."""
     return "nat" if version().startswith("27.") else "nat-unprotected"
 
 
 class Project:
-    """One compose project: services, containers and networks that carry its name."""
+    """A compose project: services, containers and networks that carry its name."""
 
     def __init__(self, name: str, words: Mapping[str, str], override: Path | None = None) -> None:
-        """words: what compose.yaml takes from the environment; override: a second file laid over it."""
+        """words: the variables of compose.yaml; override: a second file laid over it."""
         self.name = name
         try:
             self._folder = home.image_folder(tag())
@@ -138,21 +138,21 @@ class Project:
         self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
 
     def build(self, service: str) -> None:
-        """Raises StepFailed. Not even a build that fails leaves a container behind."""
+        """Builds the image. Leaves no container behind, even on failure. Raises StepFailed."""
         self._compose("build", "--force-rm", service, step=f"building the image of the {service}", timeout_s=_BUILD_S)
 
     def create(self, *services: str) -> None:
-        """Make containers and networks; nothing runs yet. Raises StepFailed."""
+        """Makes containers and networks; nothing runs yet. Raises StepFailed."""
         self._compose(
             "up", "--no-start", "--no-build", "--no-deps", *services, step="making containers", timeout_s=_START_S
         )
 
     def remove(self) -> None:
-        """Remove what `create` has made so far. Raises StepFailed."""
+        """Removes what `create` has made so far. Raises StepFailed."""
         processes.run(["sh", "-c", removal(self.name)], step="removing containers", timeout_s=_START_S)
 
     def container(self, service: str) -> str:
-        """Id of the service's container. Raises StepFailed."""
+        """The id of the service's container. Raises StepFailed."""
         own = f"label={_LABEL}.project={self.name}"
         found = docker("ps", "--all", "--quiet", "--filter", own, "--filter", f"label={_LABEL}.service={service}")
         if not found:
@@ -160,7 +160,10 @@ class Project:
         return found
 
     def attach(self, container: str, network: str, address: str) -> None:
-        """See to it that a container is on a network: docker-compose puts it on a second one only when it starts it."""
+        """Attaches a container to a network, if need be.
+
+        docker-compose attaches the second network only when it starts the container.
+        """
         name = f"{self.name}_{network}"
         attached = docker(
             "inspect", "--format", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}", container
@@ -181,7 +184,7 @@ class Project:
                 folder=self._folder,  # compose takes variables from a file .env in the folder it is started in
             )
         except StepFailed as error:
-            # Before its reason compose tells all it did, and the argument list is long.
+            # Compose prints all its steps before the reason, and the argument list is long.
             reason = error.reason.strip().splitlines()[-1]
             raise StepFailed(step, reason.removeprefix(" ".join(command)).strip()) from error
 
@@ -189,8 +192,8 @@ class Project:
 def removal(project: str) -> str:
     """A shell script that removes all of a project, however far it got.
 
-    What the engine was asked for just before may appear a moment later, so it looks until nothing is left twice. An
-    engine that does not answer may come back; when it does not, a line of progress says what may be left.
+    The engine may still carry out an earlier request, so the script repeats until two checks in a row find nothing. It
+    waits for an engine that does not answer; if that does not come back, a line of progress says what may be left.
     """
     own = f"--filter label={_LABEL}.project={project}"
     return f"""#!/bin/sh

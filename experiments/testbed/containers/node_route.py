@@ -1,8 +1,8 @@
-"""Which way Node reads the clock in the origin's image: found out before an experiment, once.
+"""Finds out, once before an experiment, which way Node reads the clock in the origin's image.
 
-The image has no Python to put the filter of common/clock_route.py in place; the engine does it. This one answers with
-an error and does not kill, because for a moment the engine's own parts run under it. So that Node fails under it says
-something only if it succeeds without. Perl, which Debian's images come with, makes the system call itself.
+The image has no Python to install the filter of common/clock_route.py; the engine installs one. It answers with an
+error and does not kill, because for a moment the engine's own parts run under it. So Node failing under it means
+something only if Node succeeds without it. Perl, which Debian's images contain, makes the system call itself.
 """
 
 import platform
@@ -20,7 +20,7 @@ _FILTER = Path(__file__).with_name("refuse-clock.json")  # CLOCK_REALTIME and CL
 
 
 def node_route(image: str) -> Finding:
-    """Runs a container of the image, or two. That it cannot be found out stops nothing."""
+    """Runs a container of the image, or two. Without a result, the finding says why."""
     calls = CALLS.get(platform.machine())
     if calls is None:
         return Finding(route=None, reason=f"the system calls of {platform.machine()} are not known here")
@@ -36,7 +36,7 @@ def node_route(image: str) -> Finding:
 
 
 def judge(*, node: str, asked: str, alone: str) -> Finding:
-    """Exit codes: of Node under the filter, of the system call under the filter (1: refused), of Node without."""
+    """Judges exit codes: of Node under the filter, of the system call under it (1: refused), of Node without it."""
     if asked != "1":
         return Finding(route=None, reason="the engine's filter lets the system call pass, or there is no perl")
     if node == "0":

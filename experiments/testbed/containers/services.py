@@ -1,4 +1,4 @@
-"""What runs in the containers of a project: how it is started, asked, waited for."""
+"""Runs programs in the containers of a project: starts them, asks them, waits for them."""
 
 import contextlib
 import time
@@ -12,29 +12,29 @@ from experiments.host.processes import Process
 from experiments.testbed.containers import docker_engine
 
 READY_S = 30
-"""As long a service may take until it is ready."""
+"""Seconds a service may take until it is ready."""
 
 STEP_S = 60.0
-"""As long a command in a container may take."""
+"""Seconds a command in a container may take."""
 
 RETRY_S = 1.0
-_BLAME_S = 0.5  # who was the first may be seen last
+_BLAME_S = 0.5  # the first container to end may be seen last
 
 
 @dataclass(frozen=True)
 class Services:
-    """ids: of the containers, by service. at_work: those that are to run, in the order in which they began."""
+    """The services. ids: of the containers, by service. at_work: the processes that must run, in starting order."""
 
     ids: dict[str, str]
     at_work: list[Process] = field(default_factory=list)
 
     def attached(self, service: str, name: str, log: Path) -> Process:
-        """Start a container, and be attached to it: its output is the process's, and its end."""
+        """Starts a container attached: the process has its output, and ends when it does."""
         return Process(name, ["docker", "start", "--attach", self.ids[service]], log)
 
     @contextlib.contextmanager
     def start(self, service: str, name: str, log: Path) -> Iterator[Process]:
-        """The same of one without which nothing else is to go on."""
+        """Starts a container without which nothing else is to go on."""
         with self.attached(service, name, log) as process:
             self.at_work.append(process)
             try:
@@ -43,14 +43,14 @@ class Services:
                 self.at_work.remove(process)
 
     def check_alive(self) -> None:
-        """Raises StepFailed if a container has ended that is to run: of several, that which began first."""
+        """Raises StepFailed if a container that must run has ended: of several, for the one started first."""
         if not all(process.running for process in self.at_work):
             time.sleep(_BLAME_S)
             for process in self.at_work:
                 process.check_alive()
 
     def run(self, service: str, command: Sequence[str], timeout_s: float = STEP_S) -> str:
-        """A command's output. Raises StepFailed, also when a container ends meanwhile."""
+        """Runs a command; returns its output. Raises StepFailed, also when a container ends meanwhile."""
         return processes.run(
             docker_engine.exec_in(self.ids[service], command),
             step=f"the {service} place",
@@ -59,26 +59,26 @@ class Services:
         )
 
     def until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
-        """Run a command that waits for the service, and succeeds once it is ready; its output. Raises StepFailed.
+        """Runs a command that waits for the service until it succeeds; returns its output. Raises StepFailed.
 
-        A container that is said to run may still be too young to run anything in.
+        A container reported as running may still be too young to run a command.
         """
         end = time.monotonic() + READY_S
         while True:
             try:
                 return self.run(service, command)
             except StepFailed as error:
-                process.wait(RETRY_S)  # a container that has ended says why a moment later
+                process.wait(RETRY_S)  # a container that has ended gives its reason a moment later
                 self.check_alive()
                 if time.monotonic() > end:
                     raise StepFailed(process.name, error.reason, log or process.log) from error
 
     def process(self, name: str, service: str, command: Sequence[str], log: Path, stdout: int | None = None) -> Process:
-        """A command in a container that goes on."""
+        """Starts a long-lived command in a container."""
         return Process(name, docker_engine.exec_in(self.ids[service], command), log, stdout=stdout)
 
     def wait(self, service: str, check_alive: Callable[[], None], what: str) -> None:
-        """Until the container runs. Raises StepFailed; check_alive raises what explains why it does not."""
+        """Waits until the container runs. Raises StepFailed; check_alive raises the reason if it never will."""
         processes.wait_until(lambda: self._runs(service), STEP_S, check_alive, what)
 
     def _runs(self, service: str) -> bool:

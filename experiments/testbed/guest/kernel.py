@@ -1,10 +1,10 @@
-"""The guest kernel: User-Mode Linux, built once from a kernel source, kept outside the tree with a record of itself.
+"""The guest kernel: User-Mode Linux, built once from a kernel source, kept outside the tree with its record.
 
 Rules:
-1. A kernel is named for its version and its recipe: configuration, changes and how it is compiled. Another recipe is
+1. A kernel is named for its version and its recipe: configuration, changes and compilation. Another recipe gives
    another file.
-2. The record (NAME.json) is written before the kernel gets its name. Without its record a kernel is not there.
-3. A build that was interrupted leaves its tree, and the next one goes on there. A build that failed leaves nothing.
+2. The record (NAME.json) is written before the kernel gets its name. A kernel without its record does not count.
+3. An interrupted build leaves its tree, and the next one continues there. A failed build leaves nothing.
 """
 
 import ctypes
@@ -36,10 +36,10 @@ _PR_SET_SECCOMP, _MODE_FILTER = 22, 2  # <linux/prctl.h>
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a built kernel is.
+    """The record of a built kernel.
 
-    version: of the source, in full. changes: names of the changes that are in force. lacking: those that are needed and
-    do not fit the source; it costs time. stands_in: the pinned version could not be had when it was built.
+    version: the source's, in full. changes: names of the changes applied. lacking: names of needed changes that do not
+    fit the source; it costs time. stands_in: True if the pinned version could not be had at the build.
     """
 
     version: str
@@ -51,9 +51,9 @@ class Record:
 
 
 def path() -> Path:
-    """Where the wanted kernel is, or will be.
+    """The path of the wanted kernel, built or not.
 
-    Where the pinned version is not built, a kernel that was built to stand in for it serves. Raises ScenarioError.
+    If the pinned version is not built, a kernel that was built to stand in for it serves. Raises ScenarioError.
     """
     choice = chosen()
     file = _file(choice)
@@ -74,12 +74,12 @@ def record() -> Record | None:
 
 
 def name() -> str:
-    """The kernel's name, which tells its version and recipe, and the way by which programs enter it."""
+    """The kernel's name, which tells its version and recipe, and the way programs enter it."""
     return f"{path().name} by {entry()}"
 
 
 def version() -> Version | None:
-    """Version of the wanted kernel, None if it is not built."""
+    """The version of the wanted kernel, None if it is not built."""
     found = record()
     if found is None:
         return None
@@ -96,7 +96,7 @@ def offers(option: str) -> bool:
 
 
 def entry() -> str:
-    """The way by which programs enter the guest kernel on this machine: `seccomp`, or the slower `ptrace`."""
+    """The way programs enter the guest kernel on this machine: `seccomp`, or the slower `ptrace`."""
     return "ptrace" if why_ptrace() else "seccomp"
 
 
@@ -109,7 +109,7 @@ def why_ptrace() -> str | None:
 
 
 def words() -> list[str]:
-    """The words of the kernel's command line that are about the way into it."""
+    """The words of the kernel's command line that choose the way into it."""
     here = version()
     if here is None or here < _SECCOMP_SINCE:
         return []
@@ -117,9 +117,9 @@ def words() -> list[str]:
 
 
 def build(tell: Callable[[str, float, float | None], None]) -> Path:
-    """Build the kernel unless it is there; tell(step, fraction done, seconds left). Raises LabError.
+    """Builds the kernel unless it exists; calls tell(step, fraction done, seconds left). Raises LabError.
 
-    seconds left: None where nothing is known.
+    seconds left: None if unknown.
     """
     choice = chosen()
     if _is_built(target := _file(choice)):
@@ -220,13 +220,13 @@ def _configuration(file: Path) -> frozenset[str]:
 
 @cache
 def _seccomp_refusal() -> str | None:
-    """The host's answer to whether a filter of system calls can be had, asked without setting one."""
+    """The reason why the host offers no system call filters, found without setting one; None if it does."""
     libc = ctypes.CDLL(None, use_errno=True)
     trap = ctypes.c_uint32(_RET_TRAP)
     if libc.syscall(_NR_SECCOMP, _GET_ACTION_AVAIL, 0, ctypes.byref(trap)) != 0:
         return f"this system refuses seccomp(2): {errno.errorcode.get(ctypes.get_errno(), 'no reason given')}"
     libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None)
-    if ctypes.get_errno() != errno.EFAULT:  # it would have read the filter: it takes filters
+    if ctypes.get_errno() != errno.EFAULT:  # reading the filter failed: so filters are accepted
         return f"this system refuses filters of system calls: {errno.errorcode.get(ctypes.get_errno(), 'no reason')}"
     return None
 

@@ -1,8 +1,8 @@
-"""The build of a guest kernel: a tree that is unpacked, changed and configured, then compiled.
+"""Builds a guest kernel: unpacks a tree, changes and configures it, then compiles.
 
 Rules:
 1. A tree gets its name once it is configured. Until then it is a wreck, which the next build removes.
-2. A tree with its name is compiled on from where it was left, by make(1) itself.
+2. A named tree continues to compile where it stopped, by make(1) itself.
 3. Progress counts compiled files. make(1) says beforehand which ones are left.
 """
 
@@ -41,7 +41,7 @@ _TO_COMPILE = re.compile(rb"echo '  (?:CC|AS) ")
 _OPTION = re.compile(r"^(CONFIG_\S+)(?:\s+# (since|until) (\d+)\.(\d+))?$", re.MULTILINE)
 _PIECE_BYTES = 2**20
 _POLL_S = 1.0
-# How far along the whole is when a step begins; compiling takes the rest.
+# The fraction of the whole at which a step begins; compiling takes the rest.
 _UNPACKING, _CONFIGURING, _COMPILING = 0.0, 0.05, 0.08
 
 # Patterns of files that no guest kernel is compiled from; of these folders only the Kconfig files are read.
@@ -50,7 +50,7 @@ _NOT_COMPILED = Path(__file__).with_name("not-compiled.txt")
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """A kernel fresh from its tree. version: the source's own, in full."""
+    """A newly built kernel in its tree. version: the source's own, in full."""
 
     kernel: Path
     version: str
@@ -58,7 +58,7 @@ class Built:
     lacking: Sequence[str]
 
     def discard(self) -> None:
-        """Remove the tree."""
+        """Removes the tree."""
         _discard(self.kernel.parent)
 
 
@@ -69,9 +69,9 @@ def make(
     changes: Sequence[Change],
     tell: Callable[[str, float, float | None], None],
 ) -> Built:
-    """Build a kernel from a tarball, or go on where a build of that name was interrupted. Raises StepFailed.
+    """Builds a kernel from a tarball, or continues an interrupted build of that name. Raises StepFailed.
 
-    Nobody else may build at the same time. tell: step, fraction done, seconds left.
+    No other build may run at the same time. tell: step, fraction done, seconds left.
     """
     folder = cache_folder() / "build"
     folder.mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ def make(
 
 
 def options(version: Version) -> list[str]:
-    """The lines of the configuration that a kernel of that version has."""
+    """The configuration lines for a kernel of that version."""
     found = []
     for option, bound, major, minor in _OPTION.findall(CONFIG.read_text()):
         named = (int(major or 0), int(minor or 0))
@@ -110,7 +110,7 @@ def options(version: Version) -> list[str]:
 
 
 def check_tools(log: Path) -> None:
-    """See to it that there is what a kernel is compiled with, before anything is fetched. Raises StepFailed."""
+    """Checks for the build tools before anything is fetched. Raises StepFailed."""
     if lacking := [name for name in _TOOLS if shutil.which(name) is None]:
         raise StepFailed(_STEP, f"not installed: {' '.join(lacking)}; install: {' '.join(_PACKAGES)}")
     with log.open("wb") as output:
@@ -127,7 +127,7 @@ def compiler() -> str:
 
 
 class _Building:
-    """The steps of one build, each with its output in the log."""
+    """The steps of a build, each with its output in the log."""
 
     def __init__(self, output: int, log: Path, tell: Callable[[str, float, float | None], None]) -> None:
         self._output = output
@@ -143,7 +143,7 @@ class _Building:
         partial.rename(tree)
 
     def _unpack(self, tarball: Path, folder: Path) -> None:
-        """Unpack what may be needed. tar reads from a pipe, so that what it has read tells how far it is."""
+        """Unpacks what may be needed. tar reads from a pipe, so the bytes it has read give the progress."""
         command = ["tar", "-x", f"--{_packed(tarball)}", "-C", str(folder), "--strip-components=1"]
         command += ["--exclude-from", str(_NOT_COMPILED)]
         size_bytes, read_bytes = tarball.stat().st_size, 0
@@ -177,7 +177,7 @@ class _Building:
             raise StepFailed(_STEP, f"this source does not offer {', '.join(missing)}", self._log)
 
     def compile(self, tree: Path) -> None:
-        """Compile what is left. The time left is what each file took so far, times the files that are left."""
+        """Compiles what is left. The time left is the average time per file so far, times the files left."""
         self._tell("looking what is to be compiled", _COMPILING, None)
         self.run([*_MAKE, "prepare"], tree)
         total = tree / ".priolab-files"
@@ -198,7 +198,7 @@ class _Building:
                 self._tell("compiling", _COMPILING + (1 - _COMPILING) * share, left_s)
 
     def _rehearsed(self, tree: Path) -> bytes:
-        """What make would do. It ends with an error where it needs what was not made; all files are named by then."""
+        """Make's dry run. It fails at the first file that was not made; by then it has named all files to compile."""
         done = subprocess.run(
             [*_MAKE, "--dry-run", "linux"],
             cwd=tree,
@@ -212,7 +212,7 @@ class _Building:
         return done.stdout
 
     def run(self, command: list[str], folder: Path) -> None:
-        """One step; its output goes to the log."""
+        """Runs a step; its output goes to the log."""
         with self._step(command, folder):
             pass
 
@@ -220,7 +220,7 @@ class _Building:
     def _step(
         self, command: list[str], folder: Path, stdin: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """A step at work: at the end it is waited for, and must have succeeded. Left by an exception, it is killed."""
+        """A context in which a step runs. At its end the step must succeed; left by an exception, it is killed."""
         with self._start(command, folder, stdin) as process:
             try:
                 yield process

@@ -1,10 +1,10 @@
-"""Linux sources for the guest kernel: which one is wanted, where it is, how it is fetched.
+"""Linux sources for the guest kernel: chooses, finds and fetches one.
 
 Rules:
 1. One version is pinned for all machines, so that all machines give the same figures.
-2. Where it cannot be had, the distribution's own source stands in, and the kernel's record says so.
-3. Nothing here needs root or changes the machine: a source is fetched with an apt configuration of its own, from the
-   servers that this machine's packages come from, and unpacked into the cache.
+2. If it cannot be had, the distribution's own source stands in, and the kernel's record says so.
+3. Nothing here needs root or changes the machine: a source is fetched with a private apt configuration, from the
+   servers of this machine's packages, and unpacked into the cache.
 """
 
 import os
@@ -23,7 +23,7 @@ from experiments.host.processes import die_with_parent, last_lines
 from experiments.testbed.guest.kernel_patches.edit import Version
 
 PINNED: Version = (7, 2)
-"""The version all machines use that can have it."""
+"""The version of all machines that can have it."""
 
 TRIED: tuple[Version, ...] = ((6, 1), (6, 12), PINNED)
 """Versions whose figures are compared (docs/agreement.md)."""
@@ -52,7 +52,7 @@ def words(version: Version) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Which source is wanted. tarball: its path, if the user named one. pinned: nobody named anything."""
+    """The wanted source. tarball: its path, if the user named one. pinned: True if the user named nothing."""
 
     version: Version
     tarball: Path | None = None
@@ -60,7 +60,7 @@ class Choice:
 
 
 def chosen() -> Choice:
-    """The wish in the environment, or the pinned version. Raises ScenarioError."""
+    """The user's choice in the environment, or the pinned version. Raises ScenarioError."""
     wish = os.environ.get(VARIABLE, "")
     if not wish:
         return Choice(version=PINNED, pinned=True)
@@ -75,7 +75,7 @@ def chosen() -> Choice:
 
 @contextmanager
 def wanted(version: Version | None) -> Iterator[None]:
-    """Name a version in the environment, as a user would, for as long as the context lasts; None changes nothing."""
+    """Names a version in the environment, as a user would, while the context lasts; None changes nothing."""
     before = os.environ.get(VARIABLE)
     if version is not None:
         os.environ[VARIABLE] = words(version)
@@ -95,7 +95,7 @@ def version_of(tarball: Path) -> Version | None:
 
 
 def present(version: Version) -> Path | None:
-    """A tarball of that version that is here already: fetched before, or the distribution's."""
+    """A tarball of that version that is already on this machine: fetched before, or the distribution's."""
     folders = (_kept(), _DISTRIBUTION)
     return next((path for folder in folders for path in _tarballs(folder) if version_of(path) == version), None)
 
@@ -106,7 +106,10 @@ def stand_in() -> Path | None:
 
 
 def find(choice: Choice, tell: Callable[[str, float], None]) -> Path:
-    """A tarball of what is wanted, fetched if need be. tell(step, fraction). Raises StepFailed, Unavailable."""
+    """Finds a tarball of the wanted source; fetches it if need be. Raises StepFailed, Unavailable.
+
+    tell: step, fraction.
+    """
     if choice.tarball is not None:
         return choice.tarball
     if (tarball := present(choice.version)) is not None:
@@ -144,7 +147,7 @@ def mirrors(folder: Path, archive: str = _ARCHIVE) -> list[str]:
 
 
 def _fetch(version: Version, tell: Callable[[str, float], None]) -> Path:
-    """Debian's package of that source, from the suite that has it, with a configuration of apt's of our own."""
+    """Fetches Debian's package of that source, from the suite that has it, with a private apt configuration."""
     what, package = f"fetching Linux {words(version)}", f"linux-source-{words(version)}"
     if version not in _SUITES:
         raise Unavailable(what, f"no suite is known that has {package}", _NAME_IT)
@@ -171,12 +174,12 @@ def _fetch(version: Version, tell: Callable[[str, float], None]) -> Path:
 
 
 def _upstream(archive: str) -> str:
-    """7.2.13 of linux-source-7.2_7.2.13-1_all.deb."""
+    """The upstream version: 7.2.13 of linux-source-7.2_7.2.13-1_all.deb."""
     return archive.split("_")[1].partition("-")[0]
 
 
 def _archives(suite: str) -> Iterator[tuple[str, str]]:
-    """URI and suite of what this machine knows to have packages of that suite; none without the archive itself."""
+    """URIs and suites on this machine's list that carry that suite; none without the archive itself."""
     archive = mirrors(_LISTS)[:1]
     yield from ((uri, suite) for uri in archive)
     if archive and suite != _WITHOUT_SECURITY:
@@ -184,7 +187,7 @@ def _archives(suite: str) -> Iterator[tuple[str, str]]:
 
 
 def _private_apt(root: Path, archives: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Write apt's configuration; the environment to start it with."""
+    """Writes apt's configuration; returns the environment to start apt with."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (root / folder).mkdir(parents=True)
     lists = (f"deb [signed-by={_KEYRING}] {uri} {suite} main\n" for uri, suite in archives)
@@ -251,6 +254,6 @@ def _download(package: str, folder: Path, environment: dict[str, str], what: str
 
 
 def _share(folder: Path, size_bytes: int) -> float:
-    """How much of the package is here, between 0 and 1."""
+    """The fraction of the package that is here, between 0 and 1."""
     here = sum(path.stat().st_size for path in folder.rglob("linux-source-*.deb") if path.is_file())
     return min(1.0, here / size_bytes) if size_bytes else 0.0

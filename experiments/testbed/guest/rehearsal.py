@@ -1,8 +1,8 @@
-"""What a guest does once before its first run, so that the first finds what all others find.
+"""Warms the guest's caches once, so that every run starts from the same state.
 
-The kernel makes some secrets when they are first needed, and some tables larger when they are first full; both take
-random numbers, which whoever comes second does not miss. So: places, a link with everything a link may have, a
-connection and a datagram over it and to the origin.
+The kernel makes some secrets when they are first needed, and enlarges some tables when they are first full; both draw
+random numbers, in the first run only. So a rehearsal makes places, a link with everything a link may have, a connection
+and a datagram over it and to the origin.
 """
 
 import os
@@ -24,9 +24,9 @@ _LINK = Link(rate_bit_s=10**9, delay_ns=10**6, jitter_ns=10**5, delay_up_ns=10**
 
 
 def keep_open(programs: Iterable[str]) -> None:
-    """Open programs, and the libraries they need, for as long as this process lives.
+    """Opens programs, and the libraries they need, for as long as this process lives.
 
-    A file of the host's that nobody has open is forgotten, and read again for the next run: 46 MB of Node's.
+    A file of the host's that no process has open is forgotten, and read again for the next run: 46 MB of Node's.
     """
     for program in programs:
         listed = subprocess.run(
@@ -37,7 +37,7 @@ def keep_open(programs: Iterable[str]) -> None:
 
 
 def rehearse() -> None:
-    """Leaves nothing. Raises StepFailed and OSError."""
+    """Makes places and uses them once. Leaves nothing. Raises StepFailed and OSError."""
     with (
         Namespaces(Shaper.NETEM, FrontTuner(NO_TUNER, "rehearsal")) as places,
         tempfile.TemporaryDirectory() as folder,

@@ -39,7 +39,7 @@ _BROWSER_MIB = 1024
 _MIB = 2**20
 # Copies of a response that may be in memory at once: origin, front's buffers, both send buffers, receive buffers.
 _COPIES = 8
-# Of each byte of a page's payload 4.6 are in a browser's net log: in a file in the guest's memory, as text, as values.
+# A browser's net log takes 4.6 bytes per byte of a page's payload: in a file in the guest's memory, as text, as values.
 _LOG_COPIES = 3 * 4.6
 
 
@@ -54,7 +54,7 @@ class Virtual:
     tolerance = calibration.VIRTUAL
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Needs x86-64, the guest kernel, and a place for the guest's memory that allows execution."""
+        """Requires x86-64, the guest kernel, and a folder for the guest's memory that allows execution."""
         what = f"FABRIC={self.name}"
         check_egress(scenario, shaper, no_netem)
         if platform.machine() != "x86_64" or platform.system() != "Linux":
@@ -67,15 +67,15 @@ class Virtual:
         self._memory_folder(scenario)
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """The guest kernel's, then the ferry."""
+        """The guest kernel's shaper, then the ferry."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def kernel(self) -> str:
-        """The guest's, by version, recipe, and the way into it."""
+        """The guest's kernel, by version, recipe, and the way into it."""
         return kernel.name()
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """As it was written when the guest's kernel was built, and the way into it."""
+        """The guest kernel's build record, and the way into it."""
         record = kernel.record()
         made = {} if record is None else asdict(record)
         return {"release": made.pop("version", None), "entry": kernel.entry(), **made}
@@ -85,7 +85,7 @@ class Virtual:
         return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:  # noqa: ARG002
-        """Compile the modules: what is not compiled beforehand every guest compiles again, as it cannot write."""
+        """Compiles the modules: each guest would compile them again, because it cannot write."""
         for package in _IN_THE_GUEST:
             compileall.compile_dir(_ROOT / package, quiet=2)
 
@@ -132,7 +132,7 @@ class Virtual:
         return Namespaces(Shaper.NETEM, tuner, forks_client=True)
 
     def _memory_folder(self, scenario: Scenario) -> Path:
-        """Where the guest's memory file can be: it is mapped executable. Raises Unavailable."""
+        """The folder for the guest's memory file, which is mapped executable. Raises Unavailable."""
         for folder, room_mib in _memory_rooms_mib():
             if room_mib > memory_mib(scenario):
                 return folder
@@ -141,7 +141,7 @@ class Virtual:
 
 
 def _memory_rooms_mib() -> Iterator[tuple[Path, int]]:
-    """Folders in which a guest's memory file can be, the preferred one first, and what is free in them."""
+    """Folders that can hold a guest's memory file, the preferred one first, with the free MiB in each."""
     for folder in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), cache_folder()):  # noqa: S108
         if folder.is_dir() and os.access(folder, os.W_OK):
             state = os.statvfs(folder)
@@ -150,12 +150,12 @@ def _memory_rooms_mib() -> Iterator[tuple[Path, int]]:
 
 
 def memory_room_mib(scenario: Scenario) -> int:
-    """What is free for guests' memory in the folder that takes one for that scenario; 0 if none does."""
+    """Free MiB for guests' memory in the folder that would hold that scenario's; 0 if none does."""
     return next((room_mib for _, room_mib in _memory_rooms_mib() if room_mib > memory_mib(scenario)), 0)
 
 
 def no_netem() -> str | None:
-    """Why the guest has no netem; None if it has."""
+    """The reason why the guest has no netem; None if it has."""
     if not kernel.is_built():
         return "needs the guest kernel"
     return _lack_of("NET_SCH_NETEM", "the guest kernel has no sch_netem")
@@ -168,7 +168,7 @@ def _no_ferry() -> str | None:
 
 
 def _lack_of(option: str, lack: str) -> str | None:
-    """The lack, if the guest kernel is without the option; None if it has it."""
+    """Returns `lack` if the guest kernel is without the option; None if it has it."""
     try:
         return None if kernel.offers(option) else lack
     except subprocess.TimeoutExpired as error:
@@ -176,7 +176,7 @@ def _lack_of(option: str, lack: str) -> str | None:
 
 
 def memory_mib(scenario: Scenario) -> int:
-    """What a guest is given for a run of that scenario; its processes would need no more outside."""
+    """MiB of memory for a guest with that scenario; its processes would need no more outside."""
     own_mib = _MEMORY_MIB + _COPIES * scenario.size_bytes // _MIB
     if scenario.client is not ClientKind.CHROMIUM:
         return own_mib

@@ -1,10 +1,11 @@
-"""A cgroup of the front's own, for a program in the kernel to work on.
+"""A cgroup of the front's own, for the tuner's program in the kernel.
 
 Rules:
-1. The hierarchy is mounted in a folder made for it. On the host the arm has a mount namespace to itself (netns.py), so
-   the mount goes when the arm goes, however it ends.
-2. The cgroup does not: it is named for the run, and whoever outlives the arm can remove it by that name (`removal`).
-3. What cannot be removed after a failure, because something still runs in it, does not take the failure's place.
+1. The hierarchy is mounted in a folder made for it. On the host the arm has its own mount namespace (netns.py), so the
+   mount goes with the arm, however it ends.
+2. The cgroup outlives the arm, so it is named for the run: whatever outlives the arm can remove it by that name
+   (`removal`).
+3. If a failed arm's cgroup cannot be removed, because something still runs in it, the first failure stays the reason.
 """
 
 import ctypes
@@ -25,13 +26,13 @@ _RETRY_S = 0.02
 
 
 def name_of(folder: RunFolder) -> str:
-    """The cgroup of a run."""
+    """The name of a run's cgroup."""
     return f"priolab-{folder.path.parent.name.removesuffix('.partial')}-{folder.path.name}"
 
 
 @contextmanager
 def own_group(name: str) -> Iterator[Path]:
-    """A new cgroup in the unified hierarchy; removed at the end, when nothing runs in it any more. Raises OSError."""
+    """Makes a cgroup in the unified hierarchy; removes it at the end, when nothing runs in it. Raises OSError."""
     with ExitStack() as stack:
         root = Path(tempfile.mkdtemp(prefix="cgroup-"))
         stack.push(_undoing(root.rmdir))
@@ -45,7 +46,7 @@ def own_group(name: str) -> Iterator[Path]:
 
 
 def _undoing(undo: Callable[[], None]) -> Callable[..., None]:
-    """For an exit stack: raises what goes wrong with it only where nothing else has."""
+    """Returns an exit callback that raises its own error only if nothing else has failed."""
 
     def leave(kind: type[BaseException] | None, *_: object) -> None:
         with suppress(OSError) if kind else nullcontext():
@@ -55,7 +56,7 @@ def _undoing(undo: Callable[[], None]) -> Callable[..., None]:
 
 
 def _remove(group: Path) -> None:
-    """What has just ended may be in it for a moment more."""
+    """Removes the cgroup; retries, because a process that has just ended may be in it for a moment more."""
     end = time.monotonic() + _BUSY_S
     while True:
         try:
@@ -71,6 +72,6 @@ def _remove(group: Path) -> None:
 
 
 def removal(name: str, scratch: Path) -> str:
-    """A shell script that removes the cgroup if it is still there, whoever made it having gone."""
+    """A shell script that removes the cgroup if it has outlived its maker."""
     remove = 'mount -t cgroup2 none "$1" 2>/dev/null && cd "$1" && { [ ! -d "$2" ] || rmdir "$2"; }'
     return f"#!/bin/sh\nexec unshare --mount sh -c {shlex.quote(remove)} - {shlex.join([str(scratch), name])}\n"

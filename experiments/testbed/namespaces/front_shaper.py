@@ -1,4 +1,4 @@
-"""SHAPER_AT=front: the link's bottleneck on the front's own wire, which a link should not be (netem/egress.py)."""
+"""SHAPER_AT=front: the link's bottleneck on the front's own wire, where a link should not be (netem/egress.py)."""
 
 import json
 import socket
@@ -56,7 +56,7 @@ def shaping(
 
 
 def make_room(far: socket.socket, link: Link) -> None:
-    """See to it that a calibration from that socket of the front's can fill the queue. Raises Unavailable."""
+    """Makes that socket of the front's large enough to fill the queue in a calibration. Raises Unavailable."""
     try:
         ends.make_room(far, link)
     except PermissionError:
@@ -66,13 +66,13 @@ def make_room(far: socket.socket, link: Link) -> None:
 
 
 def observed_at(counters: Mapping[str, Any]) -> ShaperAt:
-    """Where the bottleneck was, by the counters of the link: at the front if packets went through one there."""
+    """The place of the bottleneck, by the link's counters: at the front if packets passed one there."""
     gates = [qdisc for qdisc in counters.get("front", []) if qdisc["kind"] == "tbf" and qdisc["packets"]]
     return ShaperAt.FRONT if gates else ShaperAt.LINK
 
 
 def check_at(scenario: Scenario, counters: Mapping[str, Any]) -> None:
-    """See to it that the bottleneck was where it was asked to be, with the rate asked for. Raises InvalidRun."""
+    """Checks that the bottleneck was in its place, with the rate asked for. Raises InvalidRun."""
     if (found := observed_at(counters)) is not scenario.shaper_at:
         raise InvalidRun("the place of the bottleneck", str(scenario.shaper_at), str(found))
     if found is ShaperAt.FRONT:

@@ -1,4 +1,4 @@
-"""What SHAPER_AT=front takes, in every fabric whose places are namespaces."""
+"""The requirements of SHAPER_AT=front, in every fabric whose places are namespaces."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,10 @@ _WHAT = "SHAPER_AT=front"
 
 
 def check_egress(scenario: Scenario, shaper: Shaper | None, no_netem: Callable[[], str | None]) -> None:
-    """Needs the kernel's own qdiscs. no_netem: why there is no netem, None if there is. Raises Unavailable."""
+    """Checks the requirements: the kernel's own qdiscs. Raises Unavailable.
+
+    no_netem: returns the reason why there is no netem, None if there is.
+    """
     if scenario.shaper_at is not ShaperAt.FRONT:
         return
     if shaper is Shaper.FERRY:

@@ -1,6 +1,6 @@
-"""LOWAT=auto where the front is a process of this kernel: a cgroup for it before it starts, a tuner once it runs.
+"""LOWAT=auto for a front that is a process of this kernel: a cgroup before it starts, a tuner once it runs.
 
-The program in the kernel if it can be had, otherwise the process that looks, and the reason.
+Uses the program in the kernel if it can be had, otherwise the process that samples, and keeps the reason.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _BLAME_S = 0.5
 
 
 class FrontTuner:
-    """That of one front. group_name: of the cgroup it gets."""
+    """The tuner of one front. group_name: the name of the cgroup it gets."""
 
     def __init__(self, order: TunerOrder, group_name: str) -> None:
         self._order = order
@@ -45,7 +45,7 @@ class FrontTuner:
 
     @contextmanager
     def running(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
-        """At work, its journal in the folder. Raises Unavailable."""
+        """Runs the tuner, with its journal in the folder. Raises Unavailable."""
         aim = Aim(target_us=scenario.target_delay_ns // 1000)
         with writing(folder / NAME) as note, self._tuner(front, aim, note) as tuner:
 
@@ -77,5 +77,5 @@ class FrontTuner:
 
 
 def _fail(what: str) -> None:
-    """In a run the cgroup stays, and every decision is told."""
+    """Raises StepFailed: in a run the cgroup stays, and every decision is reported."""
     raise StepFailed("the tuner", what)

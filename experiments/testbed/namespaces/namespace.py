@@ -2,7 +2,7 @@
 
 Rules:
 1. A namespace has no name in the file system: it exists while this process holds its descriptor or a process lives in
-   it. When the lab ends, however it ends, the kernel takes namespaces, wires and qdiscs away.
+   it. When the lab ends, however it ends, the kernel removes namespaces, wires and qdiscs.
 2. Nothing outside the new namespaces is changed.
 3. Entering a place changes this thread only; sockets opened and processes started inside stay there.
 """
@@ -34,7 +34,7 @@ def _check(result: int, what: str) -> None:
 
 
 class Namespace:
-    """One network namespace. A context: at its end the namespace is let go."""
+    """A network namespace. A context: at its end the namespace is let go."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -58,12 +58,12 @@ class Namespace:
 
     @property
     def descriptor(self) -> int:
-        """Of the namespace."""
+        """The descriptor of the namespace."""
         return self._descriptor
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Within: this thread is in the place."""
+        """A context in which this thread is in the place."""
         home = os.open(_OWN, os.O_RDONLY)
         try:
             _check(_libc.setns(self._descriptor, _CLONE_NEWNET), f"entering the {self.name} place")
@@ -75,12 +75,12 @@ class Namespace:
             os.close(home)
 
     def run(self, command: Sequence[str], text_in: str | None = None) -> str:
-        """Run a short command in the place; its output. Raises StepFailed."""
+        """Runs a short command in the place; returns its output. Raises StepFailed."""
         with self.entered():
             return processes.run(command, step=f"the {self.name} place", text_in=text_in)
 
     def run_all(self, commands: Sequence[Sequence[str]]) -> None:
-        """Run commands; those of ip(8) and tc(8) that follow each other in one process. Raises StepFailed."""
+        """Runs commands; consecutive ones of ip(8) or tc(8) share a process. Raises StepFailed."""
         for program, group in groupby(commands, key=lambda command: command[0]):
             if program in _BATCHES:
                 self.run([program, "-batch", "-"], "".join(f"{' '.join(command[1:])}\n" for command in group))
@@ -89,7 +89,7 @@ class Namespace:
                     self.run(command)
 
     def tell(self, *messages: bytes) -> list[bytes]:
-        """Tell and ask the kernel over rtnetlink; the first answer to each, where there is one. Raises StepFailed."""
+        """Sends messages to the kernel over rtnetlink; returns the first answer to each, if any. Raises StepFailed."""
         with self.entered(), Conversation(socket.NETLINK_ROUTE) as conversation:
             try:
                 return [answer for message in messages for answer in conversation.ask(message)]
@@ -97,7 +97,7 @@ class Namespace:
                 raise StepFailed(f"the {self.name} place", f"rtnetlink: {error.strerror}") from error
 
     def device(self, name: str) -> int:
-        """Number of a device. Raises StepFailed."""
+        """The number of a device. Raises StepFailed."""
         with self.entered():
             try:
                 return socket.if_nametoindex(name)
@@ -114,12 +114,12 @@ class Namespace:
         stdout: int | None = None,
         cgroup: Path | None = None,
     ) -> Process:
-        """Start a long-lived program in the place; its context stops it. See Process."""
+        """Starts a long-lived program in the place; its context stops it. See Process."""
         with self.entered():
             return Process(name, command, log, environment=environment, stdout=stdout, cgroup=cgroup)
 
     def write_sysctl(self, name: str, value: str) -> None:
-        """Set a sysctl of the place. Raises StepFailed."""
+        """Sets a sysctl of the place. Raises StepFailed."""
         with self.entered():
             try:
                 _sysctl(name).write_text(value)
@@ -127,12 +127,12 @@ class Namespace:
                 raise StepFailed(f"setting {name}={value}", error.strerror or str(error)) from error
 
     def read_sysctl(self, name: str) -> str:
-        """Value of a sysctl of the place, words separated by single spaces."""
+        """The value of a sysctl of the place, words separated by single spaces."""
         with self.entered():
             return " ".join(_sysctl(name).read_text().split())
 
     def received(self, device: str) -> Received:
-        """What has come into a device of the place."""
+        """The counts of what a device of the place has received."""
         with self.entered():
             return received(read_counts(), device)
 

@@ -42,11 +42,11 @@ _LOWAT = "net.ipv4.tcp_notsent_lowat"
 _WMEM = "net.ipv4.tcp_wmem"
 _RMEM = "net.ipv4.tcp_rmem"
 _NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
-"""An interface's own IPv6 address counts only a second after it is up. A browser drops its requests when that changes:
-ERR_NETWORK_CHANGED."""
+"""Disables IPv6: an interface's own IPv6 address counts only a second after it is up. A browser drops its requests on
+such a change: ERR_NETWORK_CHANGED."""
 _CC = "net.ipv4.tcp_congestion_control"
-# Half of what the client ever advertised bounds the server's segments (tcp_bound_to_half_wnd), so its receive buffer
-# is fixed, and large enough to bound nothing.
+# Half of the largest window the client advertised bounds the server's segments (tcp_bound_to_half_wnd), so its receive
+# buffer is fixed, and large enough to bound nothing.
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
@@ -62,9 +62,9 @@ class Namespaces:
     as_root = os.geteuid() == 0
 
     def __init__(self, usual: Shaper | None, tuner: FrontTuner, *, forks_client: bool = False) -> None:
-        """usual: the shaper to take when none is asked for; None finds out what the kernel has.
+        """usual: the default shaper; None finds out what the kernel has.
 
-        forks_client: whether the lab's own client is a copy of this process, which spares it reading its modules.
+        forks_client: True if the lab's own client is a copy of this process, which need not read its modules again.
         """
         self._usual = usual
         self._forks_client = forks_client
@@ -76,7 +76,7 @@ class Namespaces:
             self._client, self._link, self._front, self._origin = (
                 stack.enter_context(Namespace(name)) for name in ("client", "link", "front", "origin")
             )
-            # Not in the run folder: a server started as root gives its files to its worker's user.
+            # Kept outside the run folder: a server started as root gives its files to its worker's user.
             self.front_state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-")))
             self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="link-")))
             self._wire_up()
@@ -87,19 +87,19 @@ class Namespaces:
         self._stack.close()
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """They share the file system."""
+        """The same folder: the places share the file system."""
         return folder
 
     def describe(self) -> Mapping[str, Any]:
-        """Nothing beyond the kernel they share with this process."""
+        """Nothing beyond the kernel that the places share with this process."""
         return {}
 
     def python_clock(self) -> Mapping[str, Any]:
-        """That of this process: the client has the same interpreter, and all places one kernel."""
+        """The clock of this process: the client has the same interpreter, and all places one kernel."""
         return clock_quality.describe()
 
     def node_route(self, tools: Tools) -> Finding:
-        """Found out with a Node of its own."""
+        """The route found with a Node of its own."""
         return _node_route(tools.programs["node"])
 
     def _wire_up(self) -> None:
@@ -114,7 +114,7 @@ class Namespaces:
         wire_origin(front, origin)
 
     def tune(self, scenario: Scenario) -> None:
-        """By sysctl and ip(8); congestion control only where the namespace may, see `start_front`."""
+        """Sets sysctls, and GSO by ip(8); congestion control only where the namespace may, see `start_front`."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
@@ -131,7 +131,7 @@ class Namespaces:
             front.run(["ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments)])
 
     def settings(self) -> dict[str, Any]:
-        """Read in the front's namespace."""
+        """Reads the settings in the front's namespace."""
         front = self._front
         return {
             "lowat": int(front.read_sysctl(_LOWAT)),
@@ -141,7 +141,7 @@ class Namespaces:
 
     @contextmanager
     def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
-        """Ready when it answers the front's place."""
+        """Starts the origin; ready when it answers the front's place."""
         address, port = self.addresses.origin, ORIGIN_PORT
         command = origin.command
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
@@ -154,7 +154,7 @@ class Namespaces:
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
-        """Ready when it answers a request; then the congestion control is set, if the sysctl could not be."""
+        """Starts the front; ready when it answers a request. Sets the congestion control if the sysctl could not."""
         name = f"the front ({front.settings.server.name})"
         self._front_log = front.settings.log
         with ExitStack() as stack:
@@ -178,7 +178,7 @@ class Namespaces:
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the router, or it and the front's own wire."""
+        """Shapes the router, or the router and the front's own wire."""
         self._bottleneck_at = at
         if at is ShaperAt.FRONT:
             return front_shaper.shaping(self._front, self._link, link, folder, interval_ns)
@@ -186,7 +186,7 @@ class Namespaces:
         return router.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Both ends are sockets of this process; the far one is served by a thread. Raises Unavailable."""
+        """Calibrates the link between two sockets of this process; a thread serves the far one. Raises Unavailable."""
         with self._client.entered():
             near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with self._front.entered():
@@ -200,7 +200,7 @@ class Namespaces:
             far.bind((self.addresses.front, 0))
             if self._bottleneck_at is ShaperAt.FRONT:
                 front_shaper.make_room(far, link)
-            # A daemon: should the last datagram be lost, it must not keep the lab from ending.
+            # A daemon thread: if the last datagram is lost, it must not keep the lab from ending.
             far_end = threading.Thread(target=respond, args=(far,), daemon=True)
             far_end.start()
             with NearEnd(near, far.getsockname(), link, over) as end:
@@ -209,7 +209,7 @@ class Namespaces:
         return result
 
     def exchange(self) -> None:
-        """One connection and one datagram from the client to the front, and from there to the origin."""
+        """Sends one connection and one datagram from the client to the front, and from there to the origin."""
         ways = ((self._client, self._front, self.addresses.front), (self._front, self._origin, self.addresses.origin))
         for near, far, address in ways:
             for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
@@ -226,7 +226,7 @@ class Namespaces:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
-        """In this process. A look may find that a server's worker died."""
+        """Samples in this process. A look may find that a server's worker died."""
         with self._front.entered():
             sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
 
@@ -234,7 +234,7 @@ class Namespaces:
             try:
                 return sampler.look(now_ns)
             except FrontLost as error:
-                # If all of it goes, its end is the reason; it may be seen a moment after its worker's.
+                # If the whole front is ending, that is the reason; it may be seen a moment after its worker's end.
                 front.wait(_BLAME_S)
                 front.check_alive()
                 raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
@@ -243,12 +243,12 @@ class Namespaces:
             yield look
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
-        """In the kernel on a cgroup of the front's, or in this process."""
+        """Tunes in the kernel, on a cgroup of the front's, or in this process."""
         return self._tuner.running(front, scenario, folder)
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
-        """On each end's wire to the link."""
+        """Captures on each end's wire to the link."""
         with ExitStack() as stack:
             taps = []
             for place, end in ((self._client, tap.ENDS["client"]), (self._front, tap.ENDS["front"])):
@@ -258,7 +258,7 @@ class Namespaces:
             yield taps
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
-        """In the client's namespace."""
+        """Starts the client in its namespace."""
         if self._forks_client and tuple(command[1:4]) == _FORKED:
             with self._client.entered():
                 return CopiedProcess("the client", partial(_become_client, command), log, stdout)
@@ -266,18 +266,18 @@ class Namespaces:
 
 
 def _become_client(command: Sequence[str]) -> int:
-    """What `python -m client ...` does."""
+    """Does the work of `python -m client ...`."""
     sys.argv = ["client", *command[4:]]
     return client.main()
 
 
 @cache
 def _node_route(node: str) -> Finding:
-    """In a guest with several runs it is asked before the first (`known_beforehand`)."""
+    """The clock route of that Node. In a guest with several runs it is found before the first (`known_beforehand`)."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 
 
 def known_beforehand(node: str) -> None:
-    """Find out what is the same in all places that this process, or a copy of it, will make."""
+    """Finds out what is equal in all places that this process, or a copy of it, will make."""
     clock_quality.describe()
     _node_route(node)

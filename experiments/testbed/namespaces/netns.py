@@ -27,9 +27,9 @@ _OTHER = "use another FABRIC"
 
 
 class Netns:
-    """The arm is the first process of a PID namespace: when it ends, so does everything it started.
+    """Runs the arm as the first process of a PID namespace: when it ends, so does everything it started.
 
-    An ordinary user's arm gets a user namespace besides, in which it may do with networks what root may.
+    An ordinary user's arm also gets a user namespace, which gives it root's rights over its networks.
     """
 
     name = "netns"
@@ -40,7 +40,7 @@ class Netns:
     tolerance = calibration.REAL
 
     def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Needs namespaces, as root or in a user namespace, and the tools; the ferry does without sch_netem."""
+        """Requires namespaces, as root or in a user namespace, and the tools; the ferry does without sch_netem."""
         what = f"FABRIC={self.name}"
         for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
             if find(tool) is None:
@@ -57,15 +57,15 @@ class Netns:
                 raise Unavailable(f"SHAPER={Shaper.FERRY}", "ethtool is not installed", "install ethtool")
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """The kernel's, then the ferry."""
+        """The kernel's shaper, then the ferry."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
 
     def kernel(self) -> str:
-        """That of this machine."""
+        """The kernel of this machine."""
         return platform.release()
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """Nobody but its builder knows more."""
+        """The release alone; no more is known of this machine's kernel."""
         return {"release": platform.release()}
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
@@ -73,10 +73,10 @@ class Netns:
         return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Nothing is shared."""
+        """Does nothing: runs share nothing."""
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """unshare(1) makes the PID namespace and mounts its /proc."""
+        """The arm's command; unshare(1) makes the PID namespace and mounts its /proc."""
         ((scenario, folder),) = runs
         if scenario.lowat == LOWAT_AUTO and os.geteuid() == 0:
             afterwards = scratch / "afterwards"
@@ -93,14 +93,14 @@ class Netns:
 def _entering() -> list[str]:
     """The command that runs another as the arm is run.
 
-    The network namespace is where the arm returns to from its places: an ordinary user may not return to the host's.
+    The arm returns from its places to this network namespace: an ordinary user may not return to the host's.
     """
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
     return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def no_netem() -> str | None:
-    """Why a netem qdisc cannot be had, tried in a network namespace of its own; None if it can."""
+    """The reason why a netem qdisc cannot be had, tried in a network namespace of its own; None if it can."""
     try:
         processes.run([*_entering(), "true"], step="trying namespaces")
     except StepFailed as error:

@@ -1,4 +1,4 @@
-"""The link's place as a network namespace that routes: who shapes it, and how the queue's journal is kept."""
+"""The link's place as a network namespace that routes: shapes the link and keeps the queue's journal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -29,7 +29,7 @@ class Router:
     """A namespace between two wires."""
 
     def __init__(self, place: Namespace, usual: Shaper | None, ask: Path) -> None:
-        """usual: the shaper to take when none is asked for; None finds out what the kernel has. ask: ferry's socket."""
+        """usual: the default shaper; None finds out what the kernel has. ask: ferry's socket."""
         self._place = place
         self._usual = usual
         self._ask = ask
@@ -38,7 +38,10 @@ class Router:
     def shaping(
         self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
-        """With the ferry, a process in the namespace shapes, and keeps the journal of its queue. Raises StepFailed."""
+        """Shapes the link. Raises StepFailed.
+
+        A ferry is a process in the namespace, and keeps its queue's journal itself.
+        """
         lack = None
         if shaper is None and self._usual is None and link.shaped:
             lack = self._lack_of_netem()
@@ -98,7 +101,7 @@ class Router:
 
 
 def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
-    """The same; what goes wrong is a StepFailed."""
+    """Wraps a function so that its errors become StepFailed."""
 
     def acted(given: _Given) -> _Got:
         try:
@@ -110,7 +113,7 @@ def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
 
 
 def _soonest(*looks: Look) -> Look:
-    """All of them as one."""
+    """Combines several looks into one."""
 
     def look(now_ns: int) -> int | None:
         times_ns = [each(now_ns) for each in looks]
@@ -120,4 +123,4 @@ def _soonest(*looks: Look) -> Look:
 
 
 def _nothing_to_check() -> None:
-    """The kernel's own shaper does not die."""
+    """Does nothing: the kernel's own shaper does not die."""

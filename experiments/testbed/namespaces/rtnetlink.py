@@ -1,6 +1,6 @@
-"""Devices, addresses, neighbours and routes, told to the kernel over rtnetlink(7): orders to send, as bytes.
+"""Devices, addresses, neighbours and routes: rtnetlink(7) messages to send to the kernel, as bytes.
 
-In a guest a run of ip(8) takes longer than all that it is told to do. pyroute2 makes the messages.
+In a guest starting ip(8) takes longer than its work. pyroute2 builds the messages.
 """
 
 import struct
@@ -26,7 +26,7 @@ _WORD = struct.Struct("=I")
 
 
 def veth(name: str, mac: str | None, peer: str, peer_mac: str | None, peer_namespace: int) -> bytes:
-    """A pair of devices, the far one in another network namespace (a descriptor of it)."""
+    """Makes a pair of devices, the far one in another network namespace (a descriptor of it)."""
     far = ifinfmsg.ifinfmsg()
     far["attrs"] = [["IFLA_IFNAME", peer], ["IFLA_NET_NS_FD", peer_namespace], *_address(peer_mac)]
     near = ifinfmsg.ifinfmsg()
@@ -37,7 +37,7 @@ def veth(name: str, mac: str | None, peer: str, peer_mac: str | None, peer_names
 
 
 def up(index: int) -> bytes:
-    """A device, by number, is to work."""
+    """Sets a device up, by number."""
     message = ifinfmsg.ifinfmsg()
     message["index"], message["flags"], message["change"] = index, _UP, _UP
     return order(RTM_NEWLINK, message, new=False)
@@ -51,13 +51,13 @@ def device(name: str) -> bytes:
 
 
 def gso_max_segs(answer: bytes) -> int:
-    """What an answer to `device` says of it."""
+    """The gso_max_segs in an answer to `device`."""
     (segments,) = _WORD.unpack(attributes(answer, _HEADER.size)[_GSO_MAX_SEGS])
     return int(segments)
 
 
 def address(index: int, own: str, prefix: int) -> bytes:
-    """An address for a device, and with it a route to its network."""
+    """Adds an address to a device, and with it a route to its network."""
     message = ifaddrmsg()
     message["family"], message["prefixlen"], message["index"] = _INET, prefix, index
     message["attrs"] = [["IFA_LOCAL", own], ["IFA_ADDRESS", own]]
@@ -65,7 +65,7 @@ def address(index: int, own: str, prefix: int) -> bytes:
 
 
 def neighbour(index: int, other: str, mac: str) -> bytes:
-    """Where an address is found, for good."""
+    """Adds a permanent neighbour entry for an address."""
     message = ndmsg()
     message["family"], message["ifindex"], message["state"] = _INET, index, _PERMANENT
     message["attrs"] = [["NDA_DST", other], ["NDA_LLADDR", mac]]
@@ -73,7 +73,7 @@ def neighbour(index: int, other: str, mac: str) -> bytes:
 
 
 def default_route(gateway: str) -> bytes:
-    """Everything that is not nearer goes there."""
+    """Adds a default route to the gateway."""
     message = rtmsg()
     message["family"], message["table"], message["proto"], message["type"] = _INET, _MAIN, _STATIC, _UNICAST
     message["attrs"] = [["RTA_GATEWAY", str(IPv4Address(gateway))]]

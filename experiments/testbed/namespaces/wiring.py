@@ -1,4 +1,4 @@
-"""The wires between places that are namespaces, as veth pairs, and what they need to route.
+"""The wires between places that are namespaces, as veth pairs, and the addresses and routes they need.
 
     client ==== link ==== front ---- origin
 
@@ -25,7 +25,7 @@ _MAC = "02:00:c6:12:00:0{}"  # locally administered
 
 
 def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
-    """Client, link and front, up; the front's default route leads to the link. Raises StepFailed."""
+    """Wires client, link and front, all set up; the front's default route leads to the link. Raises StepFailed."""
     near, near_router, far, far_router = (_MAC.format(number) for number in range(4))
     link.tell(
         rtnetlink.veth(TO_CLIENT, near_router, WIRE, near, client.descriptor),
@@ -47,7 +47,7 @@ def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
 
 
 def wire_origin(front: Namespace, origin: Namespace) -> None:
-    """The origin, behind the front, on a network of their own. Raises StepFailed."""
+    """Wires the origin, behind the front, on a network of their own. Raises StepFailed."""
     front.tell(rtnetlink.veth(_TO_ORIGIN, None, WIRE, None, origin.descriptor))
     _attach(front, _TO_ORIGIN, _BEFORE_ORIGIN)
     _attach(origin, WIRE, ADDRESSES.origin, rtnetlink.default_route(_BEFORE_ORIGIN))

@@ -2,12 +2,12 @@
 
 Rules:
 1. sched_yield(2) moves the scheduler's clock by a tick, and no other clock. While time stands still the scheduler would
-   give the processor back to whoever yielded, and a thread that yields until another has got on (libuv does, when it
-   closes a handle) would wait for ever. From 6.15 on the kernel does so by itself, but takes the ticks back later; here
-   they stay, as what is still to be taken back would differ from run to run.
+   give the processor back to the yielding thread, and a thread that yields until another has progressed (libuv does,
+   when it closes a handle) would wait for ever. From 6.15 on the kernel does so by itself, but takes the ticks back
+   later. Here they stay, because the ticks still to be taken back would differ from run to run.
 2. A program that reads the clock moves it by 256 ns, or programs that wait in a loop would wait for ever. A program
-   reads it as often in every run. The kernel's own readings depend on what went before, so they move nothing.
-3. The clock counts nanoseconds, not 256 of them: what was left over would differ from run to run.
+   reads it equally often in every run. The kernel's own readings depend on earlier events, so they move nothing.
+3. The clock counts nanoseconds, not units of 256 ns: the remainder would differ from run to run.
 """
 
 from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect

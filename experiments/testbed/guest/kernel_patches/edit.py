@@ -1,10 +1,10 @@
 """A change of the kernel's source: replacements of lines, in the wording of each range of versions.
 
 Rules:
-1. A change says for which versions it is needed. Other versions are left alone: they do the like by themselves.
-2. Lines that are to be replaced stand once in their file. A wording is applied as a whole or not at all.
-3. A needed change that no wording fits is lacking. If it decides what a run comes to, or keeps the host safe, nothing
-   is built; otherwise runs cost more, and the kernel's record names what it lacks.
+1. A change says for which versions it is needed. Other versions are left alone: they need no change.
+2. The lines to replace occur once in their file. A wording is applied as a whole or not at all.
+3. A needed change that no wording fits is lacking. If it decides results, or keeps the host safe, nothing is built;
+   otherwise runs cost more, and the kernel's record names what it lacks.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Version = tuple[int, int]
 
 
 class Effect(StrEnum):
-    """What a change is made for."""
+    """The purpose of a change."""
 
     RESULT = "result"
     SAFETY = "safety"
@@ -26,7 +26,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Edit:
-    """One replacement of lines that stand once in a file."""
+    """A replacement of lines that occur once in a file."""
 
     file: str
     old: str
@@ -37,8 +37,8 @@ class Edit:
 class Change:
     """Replacements that only make sense together.
 
-    since: the first version it is needed for. before: the first one it is no longer needed for, None if there is none.
-    wordings: its replacements, as different versions have the lines.
+    since: the first version that needs it. before: the first version that no longer needs it, None if there is none.
+    wordings: its replacements, in the lines of different versions.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Change:
     wordings: tuple[tuple[Edit, ...], ...]
 
     def is_needed(self, version: Version) -> bool:
-        """True if a kernel of that version does not do the like by itself."""
+        """True if a kernel of that version needs the change."""
         return self.since <= version and (self.before is None or version < self.before)
 
     def apply(self, tree: Path) -> bool:
-        """Make it in a source tree; False, with nothing touched, if no wording fits."""
+        """Applies the change to a source tree; False, with nothing touched, if no wording fits."""
         for edits in self.wordings:
             texts = _edited(tree, edits)
             if texts is not None:
@@ -63,7 +63,7 @@ class Change:
 
 
 def _edited(tree: Path, edits: tuple[Edit, ...]) -> Mapping[str, str] | None:
-    """The files' new texts, None if a line is not there once."""
+    """The files' new texts; None if an old text does not occur exactly once."""
     texts: dict[str, str] = {}
     for edit in edits:
         file = tree / edit.file

@@ -1,16 +1,16 @@
 """The way from a program of the guest into its kernel and back by ptrace(2) of the host.
 
-Kernels from 6.16 on have a quicker way, seccomp(2), and ptrace(2) only where that is refused. They get none of these
-changes.
+Kernels from 6.16 on have a quicker way, seccomp(2), and use ptrace(2) only where that is refused. They get none of
+these changes.
 
 Rules:
-1. A program's floating-point registers stay in its host process, and are saved when someone else needs that process or
-   the registers: another task gets the processor, a signal is delivered, a system call copies or replaces them.
+1. A program's floating-point registers stay in its host process. They are saved when something else needs that process
+   or the registers: another task gets the processor, a signal is delivered, a system call copies or replaces them.
    `fp_pid` is the process they are in, 0 when they are saved. tests/server/experiments/test_guest_kernel.py computes
    through all of that.
-2. A thread shares the address space its maker has; nothing of it has to be mapped again.
-3. A program is killed with its kernel. ptrace(2) would let go of it, and it would run on, its system calls the host's.
-   Newer kernels ask for a signal when their parent ends (stub_exe.c).
+2. A thread shares its maker's address space; nothing of it has to be mapped again.
+3. A program is killed with its kernel. Otherwise ptrace(2) would let go of it, and it would run on, its system calls
+   the host's. Newer kernels ask for a signal when their parent ends (stub_exe.c).
 """
 
 from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
@@ -79,7 +79,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 
 
 def _left_in_place(put: str, get: str) -> tuple[Edit, ...]:
-    """Rule 1 in the wording of one range of versions. put, get: the lines that a failure of each is told by."""
+    """Returns rule 1 in the wording of a range of versions. put, get: the lines that report a failure of each."""
     copies_in, copies_out = (
         "		if (put_fp_registers(pid, regs->fp)) {\n",
         "		if (get_fp_registers(pid, regs->fp)) {\n",
@@ -114,7 +114,7 @@ CHANGES = (
             ),
         ),
     ),
-    # Copying those 11,008 bytes to and fro was a third of a system call.
+    # Copying those 11,008 bytes back and forth was a third of a system call.
     Change(
         name="floating-point registers stay in place",
         effect=Effect.SPEED,
@@ -132,7 +132,7 @@ CHANGES = (
             ),
         ),
     ),
-    # It is what makes subprocess' vfork(2) from a large process quick.
+    # With it, subprocess' vfork(2) from a large process is quick.
     Change(  # rule 2
         name="threads share what is mapped",
         effect=Effect.SPEED,

@@ -1,12 +1,12 @@
-"""Page faults: a run has 24,000, and each was three stops of a program, 30 µs.
+"""Page faults: a run has 24,000, and each used to stop a program three times, 30 µs.
 
 Rules:
-1. A fault brings in the sixteen pages around it, as the kernel itself does for files (`fault_around_bytes`): what is
-   there is mapped at once, and what a program writes to of its own is given to it before it asks.
-2. The host says where a program faulted, not whether it wrote. A page that is mapped as it should be, and still faults,
-   was written to; one that is not there yet, of memory that may be written to and is the program's own, is made as if
-   it had been. Anything else is a reading; if it was not, the fault comes again, and the page is there.
-3. That saves running the fault handler inside the program for the answer, and setting its floating-point registers
+1. A fault brings in the sixteen pages around it, as the kernel itself does for files (`fault_around_bytes`). Pages that
+   exist are mapped at once; pages of its own that a program writes to are given to it before it asks.
+2. The host says where a program faulted, not whether it wrote. If the page is mapped correctly and still faults, it was
+   a write. If the page is missing, and its memory is writable and the program's own, it is treated as a write. Anything
+   else is treated as a read; if that was wrong, the fault comes again, and the page is there.
+3. The fault handler need not run inside the program for the answer, and its floating-point registers need not be set
    back. Faults of other kinds than these two go the old way.
 """
 

@@ -1,4 +1,4 @@
-"""Everything random in a guest follows from what is written to /sys/module/random/parameters/seed, from then on.
+"""Everything random in a guest follows from the last value written to /sys/module/random/parameters/seed.
 
 Before, it follows from a constant. Nothing of the host's gets in.
 """
@@ -43,7 +43,7 @@ module_param_cb(seed, &priolab_seed_ops, NULL, 0200);
 """
     + _BEFORE_RESEEDING,
 )
-# Since 6.2 a reseeding is work that the kernel puts off to itself.
+# Since 6.2 reseeding is work that the kernel defers to itself.
 _NEVER_AGAIN = Edit(
     _RANDOM,
     "	u8 key[CHACHA_KEY_SIZE];\n\n	/* Immediately schedule the next reseeding",
@@ -75,7 +75,7 @@ CHANGES = (
             (_HOST_GIVES_NOTHING, _NEVER_AGAIN, _SETTABLE),
         ),
     ),
-    # Every five minutes of its own clock, whatever is going on, the kernel would draw one number per interface.
+    # Otherwise the kernel would draw one number per interface, every five minutes of its own clock.
     Change(
         name="neighbours draw no random numbers",
         effect=Effect.RESULT,
@@ -95,7 +95,7 @@ CHANGES = (
                 ),
             ),
         ),
-    ),  # When a table grows or shrinks depends on what ran before, and each time it would draw a number.
+    ),  # A table grows or shrinks depending on earlier runs, and would draw a number each time.
     Change(
         name="hash tables draw no random numbers",
         effect=Effect.RESULT,
