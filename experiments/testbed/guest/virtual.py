@@ -32,7 +32,7 @@ from netem import calibration
 from netem.shaper import Shaper
 
 _ROOT = ROOT
-_INIT = _ROOT / "experiments" / "run" / "guest_init.py"
+_START = _ROOT / "experiments" / "run" / "guest_start.py"
 _IN_THE_GUEST = ("analysis", "client", "common", "experiments", "netem", "proxy")
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024
@@ -105,7 +105,7 @@ class Virtual:
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
         folders = scratch / "runs"
         folders.write_text("".join(f"{folder.path}\n" for _, folder in runs))
-        run = f"{shlex.join([sys.executable, '-P', str(_INIT)])} 9<{shlex.quote(str(folders))}"  # in the root folder
+        run = f"{shlex.join([sys.executable, '-P', str(_START)])} 9<{shlex.quote(str(folders))}"  # in the root folder
         init.write_text("\n".join(["#!/bin/sh", *exports, f"exec {run}", ""]))
         init.chmod(0o755)
         return [

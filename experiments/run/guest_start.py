@@ -1,0 +1,74 @@
+"""The guest's first process, `python -P guest_start.py 9<LIST`: settles OpenSSL, then has guest_init carry out the runs.
+
+OpenSSL uses addresses of its own as random numbers. They are settled before any other code of the lab has a place in
+memory: so this file imports the standard library alone, is started by its path, and has no other argument. A change of
+this file changes event logs.
+"""
+
+import contextlib
+import ctypes
+import os
+import ssl
+import sys
+import time
+import traceback
+from pathlib import Path
+
+_POWER_OFF = 0x4321_FEDC  # <linux/reboot.h>
+_SEED = Path("/sys/module/random/parameters/seed")
+_DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result: int, what: str) -> None:
+    """Raises OSError for the result of a system call that failed."""
+    if result != 0:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def mount(kind: str, target: str, options: str = "") -> None:
+    """Mounts a file system that needs no device. Raises OSError."""
+    check(libc.mount(b"none", target.encode(), kind.encode(), 0, options.encode()), f"mounting {kind} on {target}")
+
+
+def begin_anew(seed: int) -> bool:
+    """Sets the time of day, and the seed of all random numbers. True if the kernel takes a seed.
+
+    A guest kernel made from another source may lack it (kernel_patches/).
+    """
+    time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
+    if _SEED.exists():
+        _SEED.write_text(str(seed))
+        return True
+    return False
+
+
+def _settle_openssl() -> None:
+    """Begins a handshake, which puts both random number generators, public and private, at their final addresses."""
+    connection = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(
+        ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="settled"
+    )
+    with contextlib.suppress(ssl.SSLWantReadError):
+        connection.do_handshake()
+
+
+def _main() -> None:
+    """Never returns: the guest ends with it."""
+    try:
+        mount("proc", "/proc")
+        mount("sysfs", "/sys")
+        begin_anew(0)
+        _settle_openssl()
+        from experiments.run.guest_init import carry_out_runs
+
+        carry_out_runs()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os.sync()
+        libc.reboot(_POWER_OFF)
+
+
+if __name__ == "__main__":
+    _main()
