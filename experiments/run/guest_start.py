@@ -1,4 +1,4 @@
-"""The guest's first process, `python -P guest_start.py 9<LIST`: settles OpenSSL, then has guest_init carry out the runs.
+"""The guest's first process, `python -P guest_start.py 9<LIST`: settles OpenSSL, then guest_init carries out the runs.
 
 OpenSSL uses addresses of its own as random numbers. They are settled before any other code of the lab has a place in
 memory: so this file imports the standard library alone, is started by its path, and has no other argument. A change of
