@@ -99,7 +99,7 @@ def run_arm(
         if front.settings.server.over_tcp:
             observed |= live_socket_state(sockets, processes)
             check_live_socket(scenario, observed)
-            check_carried(came, folder, scenario.client, sockets)
+            check_carried(came, folder, scenario, sockets)
             check_connection(read_json(folder.client / "socket.json")["port"], processes, payload_span(folder))
             observed |= {"record_bytes": _largest_record(folder.client / "socket.json")}
             check_record(scenario, observed)
