@@ -47,6 +47,7 @@ def _check_egress(scenario: Scenario, given: Given) -> None:
         ("RATE", scenario.link.rate_bit_s is not None, "a rate, which is what is put there,"),
         ("QUEUE", scenario.link.queue_packets >= 2, "two packets at least"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+        ("JITTER", not scenario.link.jitter_ns, "0ms, as the rate could not be measured behind it,"),
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"{allowed} with SHAPER_AT=front")

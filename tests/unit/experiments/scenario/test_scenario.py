@@ -218,8 +218,10 @@ def test_not_every_server_has_a_record_size() -> None:
     assert scenario_from({"SERVER": "h2o", "RECORD": "stock"}).record_bytes is None
 
 
-@pytest.mark.parametrize(("name", "value"), [("RATE", "unlimited"), ("QUEUE", "1"), ("RATE_STEPS", "1mbit@2s")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("RATE", "unlimited"), ("QUEUE", "1"), ("RATE_STEPS", "1mbit@2s"), ("JITTER", "5ms")]
+)
 def test_what_the_fronts_own_egress_cannot_be(name: str, value: str) -> None:
-    """A bottleneck there needs a rate that stays, and a queue."""
+    """A bottleneck there needs a rate that stays and can be measured, and a queue."""
     with pytest.raises(ScenarioError, match=f"^{name}={value} is not allowed; .* with SHAPER_AT=front"):
         scenario_from({"SHAPER_AT": "front", name: value})
