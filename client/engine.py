@@ -7,8 +7,8 @@ Rules:
 
 from typing import Protocol
 
-from client.events import Event
 from client.records import Record
+from common.formats.events import Event
 
 
 class Engine(Protocol):

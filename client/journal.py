@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from client.events import Event
 from client.limits import Limits
 from common.cost import Cost
+from common.formats.events import Event
 
 
 class Journal:

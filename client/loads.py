@@ -8,11 +8,11 @@ Rules:
 
 from collections.abc import Iterable, Sequence
 
-from client.events import Event, Kind
 from client.pieces import DataHeader, DataPiece
 from client.plan import Plan, Request
 from client.records import Record
 from client.valve import Opening
+from common.formats.events import Event, Kind
 
 
 class LoadFailed(Exception):

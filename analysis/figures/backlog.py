@@ -12,8 +12,8 @@ from typing import TypeVar
 from analysis.loads.bookkeeping import FEWEST_LOOKS
 from analysis.loads.metrics import PageLoad
 from analysis.records.journals import SocketSample
-from analysis.records.packets import unframed
 from analysis.records.runs import Layers
+from common.packets import unframed
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from analysis.records.files import write, write_all
+from common.formats.files import write, write_all
 
 _PNG_SCALE = 1.25
 _VEGA_LITE = alt.SCHEMA_VERSION.lstrip("v").rpartition(".")[0]

@@ -14,9 +14,9 @@ from analysis.loads.metrics import IMAGE, PATHS, SCRIPT, PageLoad
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
 from analysis.records.journals import Arrival, QueueSample, SocketSample, latest
-from analysis.records.packets import PACKET_BYTES, framed
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
+from common.packets import PACKET_BYTES, framed
 
 FEWEST_LOOKS = 10
 """In a load; with fewer, as with SAMPLE=none, there is no ledger, and nothing to draw."""

@@ -20,10 +20,10 @@ from typing import Any
 
 from analysis.loads.metrics import IMAGE, PAGE, PATHS, SCRIPT, PageLoad, page_loads
 from analysis.records.journals import Arrival, OriginRequest, QueueSample, latest
-from analysis.records.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, framed
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from analysis.records.shape import AUTO, PROBE
+from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, framed
 
 _MS = 10**6
 _LATE = 5

@@ -20,9 +20,9 @@ from typing import Any
 from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad
 from analysis.loads.oracle import page_crossed_ns
 from analysis.records.journals import latest
-from analysis.records.packets import PACKET_BYTES
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
+from common.packets import PACKET_BYTES
 
 FIRST = "first"
 """The resource that comes first; nothing is before it on the link."""

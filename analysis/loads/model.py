@@ -36,8 +36,8 @@ from math import ceil
 from typing import Any, Self
 
 from analysis.loads.oracle import bound
-from analysis.records.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 from analysis.records.shape import AUTO
+from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
 _IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / RECORD_BYTES  # of one TLS record and its two frames

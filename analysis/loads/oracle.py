@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from analysis.loads.metrics import PageLoad
-from analysis.records.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
 from analysis.records.rate import Rate
+from common.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
 
 _FIRST_BYTE = 1
 _RECORD_BYTES = 5 + 1 + 16  # header, content type, tag (RFC 8446, 5.2)

@@ -12,8 +12,8 @@ but where the link is shaped on the front's own egress.
 from dataclasses import dataclass
 
 from analysis.records.journals import QueueSample, SocketSample
-from analysis.records.packets import unframed
 from analysis.records.runs import Layers
+from common.packets import unframed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 
-from analysis.records.files import MOST_JOURNAL_BYTES, NO_MEMORY, content, from_json, printable
+from common.formats.files import MOST_JOURNAL_BYTES, NO_MEMORY, content, from_json, printable
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.records import files, shape
+from analysis.records import shape
 from analysis.records.journals import (
     Arrival,
     ClientEvent,
@@ -17,6 +17,7 @@ from analysis.records.journals import (
     read_lines,
 )
 from analysis.records.plan import Plan, plan_from
+from common.formats import files
 
 RUN_FORMAT = 2
 """What is written today; older ones are read as well. 2: finer samples of the socket, positions in the TCP stream."""

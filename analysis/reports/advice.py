@@ -6,9 +6,9 @@ A closed set of rules; each looks at what was asked and what was observed in the
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from analysis.records.packets import PACKET_BYTES
 from analysis.records.rate import Rate
 from analysis.records.shape import AUTO, PROBE
+from common.packets import PACKET_BYTES
 
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat

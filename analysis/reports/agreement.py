@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.records.packets import RECORD_BYTES
 from analysis.records.rate import Rate
+from common.packets import RECORD_BYTES
 
 FRACTION = 0.03
 """Figures may differ by this part of the largest of them, or by one TLS record's time at the link's lowest rate,

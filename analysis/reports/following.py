@@ -22,10 +22,10 @@ from itertools import pairwise
 
 from analysis.loads.metrics import measured_load
 from analysis.records.journals import FolderError, LowatDecision, SocketSample, latest, read_lines
-from analysis.records.packets import PACKET_BUFFER_BYTES, unframed
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
 from analysis.records.shape import AUTO
+from common.packets import PACKET_BUFFER_BYTES, unframed
 
 ROUND_TRIPS = 2
 BAND = 0.25

@@ -18,10 +18,10 @@ from itertools import pairwise
 from typing import Any, Self
 
 from analysis.loads.verdict import Verdict
-from analysis.records.packets import RECORD_BYTES
 from analysis.records.runs import Run
 from analysis.reports.summary import measured
 from analysis.reproduction.loads import LoadSeen
+from common.packets import RECORD_BYTES
 
 _DELAYED_FROM = 0.05
 

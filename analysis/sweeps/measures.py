@@ -23,10 +23,10 @@ from typing import Any
 from analysis.loads.ledger import Layer
 from analysis.loads.metrics import IMAGE, SCRIPT
 from analysis.records.journals import FolderError, ProcessSample, read_lines
-from analysis.records.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
 from analysis.reports.summary import measured
+from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 IN_NO_TIME = "image and script came in no time, which has no goodput"
 

@@ -19,7 +19,6 @@ from client.chromium.asked import Asked, Saying, asked
 from client.chromium.connections import SENT, Connection, connections, headers_of, measured
 from client.chromium.netlog import END, Entry, Netlog, NetlogError
 from client.chromium.tls13 import Direction, Secrets, client_random
-from client.events import Event, Kind
 from client.http2.engine import said
 from client.http2.walker import Begun, Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
@@ -28,6 +27,7 @@ from client.plan import Plan
 from client.priorities import IMAGE, SCRIPT
 from client.records import Record
 from client.signals import Position
+from common.formats.events import Event, Kind
 
 
 @dataclass(frozen=True, kw_only=True)

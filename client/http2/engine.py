@@ -12,13 +12,13 @@ from h2.events import Event as H2Event
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
-from client.events import Event, Kind
 from client.http2.frames import FrameScanner, FrameTooLarge, priority_update
 from client.loads import LoadFailed, Loads
 from client.plan import Plan, Request
 from client.records import Record
 from client.signals import Position
 from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
+from common.formats.events import Event, Kind
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can

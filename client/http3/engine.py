@@ -21,9 +21,9 @@ from aioquic.quic.events import (
     StreamReset,
 )
 
-from client.events import Event, Kind
 from client.loads import LoadFailed, Loads
 from client.plan import Plan, Request
+from common.formats.events import Event, Kind
 
 _NS = 10**9
 

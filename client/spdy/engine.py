@@ -13,7 +13,6 @@ Rules:
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from client.events import Event
 from client.loads import LoadFailed, Loads
 from client.pieces import DataHeader, DataPiece
 from client.plan import Plan, Request
@@ -24,6 +23,7 @@ from client.spdy.blocks import BlockReader, BlockWriter
 from client.spdy.frames import Breach, FrameReader, Setting
 from client.spdy.windows import SESSION_BYTES, Window
 from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
+from common.formats.events import Event
 
 _LENGTH_DIGITS = 12
 _RESETS = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from analysis.exports.formats import FORMATS, File, lacking
 from analysis.exports.recording import album
-from analysis.records.files import write_all
 from analysis.records.journals import FolderError
 from analysis.records.runs import load_experiment
+from common.formats.files import write_all
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.host.home import pip_install
 

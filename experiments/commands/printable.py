@@ -2,7 +2,7 @@
 
 from rich.markup import escape
 
-from analysis.records import files
+from common.formats import files
 
 
 def printable(text: str) -> str:

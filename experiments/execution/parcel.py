@@ -12,7 +12,7 @@ import zlib
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from analysis.records.files import NO_MEMORY
+from common.formats.files import NO_MEMORY
 
 _LEVEL = 6
 """gzip's level: a run folder of 657 kB becomes 69 kB in 12 ms; 1 makes 83 kB in 6 ms, 9 makes 67 kB in 31 ms."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from analysis.records.files import MOST_TOML_BYTES, content, parsed
+from common.formats.files import MOST_TOML_BYTES, content, parsed
 
 _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path("experiments/sweep/catalogue")}
 _WITHOUT_PACKAGES = {"compose"}

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-from analysis.records import files
+from common.formats import files
 from experiments.errors import StepFailed
 
 RUN_FORMAT = 2

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.loads.ledger import Layer
-from analysis.records.files import MOST_TOML_BYTES, content, parsed
+from common.formats.files import MOST_TOML_BYTES, content, parsed
 from experiments.errors import ScenarioError
 from experiments.scenario.knobs import KNOBS, scenario_from
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.records.packets import RECORD_BYTES
 from analysis.records.runs import load_experiment
 from analysis.reports.agreement import FRACTION, compare, markdown
 from analysis.reports.summary import summarize
+from common.packets import RECORD_BYTES
 from experiments.commands.console import Report
 from experiments.commands.doctor import Way, ways
 from experiments.errors import Unavailable

@@ -15,10 +15,10 @@ from itertools import chain
 from statistics import mean
 from typing import Any
 
-from analysis.records.packets import PACKET_BUFFER_BYTES
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import AUTO, Network
 from analysis.sweeps.steered import LATER
+from common.packets import PACKET_BUFFER_BYTES
 from experiments.scenario.knobs import KNOBS
 
 _MOMENT = "JS_DELAY"

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis.records.files import MOST_TOML_BYTES, content, parsed
+from common.formats.files import MOST_TOML_BYTES, content, parsed
 from experiments.errors import GridError, ScenarioError
 from experiments.execution.invocation import unknown_knob
 from experiments.scenario.knobs import KNOBS

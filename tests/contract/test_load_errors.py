@@ -9,9 +9,9 @@ import pytest
 from analysis.records.journals import FolderError
 from analysis.records.runs import RUN_FORMAT, load_evidence, load_experiment, load_run
 from client.dialects import PLAIN
-from client.events import Event, Kind
 from client.plan import maps_plan
 from client.priorities import Priorities
+from common.formats.events import Event, Kind
 from experiments.results import run_folder
 from tests.unit import builders
 

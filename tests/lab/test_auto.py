@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from analysis.records.packets import PACKET_BUFFER_BYTES, unframed
+from common.packets import PACKET_BUFFER_BYTES, unframed
 from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest", "bpf_compiler")

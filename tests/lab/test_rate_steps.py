@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from analysis.loads.metrics import measured_load
-from analysis.records.packets import framed
 from analysis.records.runs import Run, load_run
+from common.packets import framed
 from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -11,9 +11,9 @@ from analysis.loads.metrics import measured_load
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
 from analysis.records.journals import Arrival, QueueSample, SocketSample
-from analysis.records.packets import unframed
 from analysis.records.runs import Evidence, Layers, Run, load_experiment
 from analysis.reports.film import Film, NoFilm, film, film_of
+from common.packets import unframed
 
 _GOLDEN = Path(__file__).parents[3] / "golden"
 _MS = 10**6

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from analysis.records.journals import SocketSample
-from analysis.records.packets import PACKET_BUFFER_BYTES, unframed
 from analysis.records.rate import Rate
 from analysis.reports.following import Seen, Setting, Step, round_trips, steps
+from common.packets import PACKET_BUFFER_BYTES, unframed
 
 MS = 10**6
 FAST_BIT_S, SLOW_BIT_S = 100_000_000, 10_000_000

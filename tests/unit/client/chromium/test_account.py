@@ -24,9 +24,9 @@ from client.chromium.tls13 import (
     client_random,
     read_secrets,
 )
-from client.events import Event, Kind
 from client.http2.frames import priority_update
 from client.plan import Plan, read_plan
+from common.formats.events import Event, Kind
 from proxy.certificates import issue
 
 _FOLDER = Path(__file__).parent / "recorded"

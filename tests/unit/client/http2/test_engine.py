@@ -8,10 +8,10 @@ from h2.events import PriorityUpdated, RemoteSettingsChanged, UnknownFrameReceiv
 from h2.settings import SettingCodes
 
 from client.dialects import parse
-from client.events import Event, Kind
 from client.http2.engine import NO_RFC7540_PRIORITIES
 from client.plan import Steps
 from client.priorities import Priorities
+from common.formats.events import Event, Kind
 from tests.unit.client.pair import IMAGE, OK, PAGE, SCRIPT, Pair
 
 

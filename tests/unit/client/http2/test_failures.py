@@ -8,8 +8,8 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.events import Event, Kind
 from client.loads import LoadFailed
+from common.formats.events import Event, Kind
 from tests.unit.client.pair import IMAGE, PAGE, SCRIPT, Pair
 
 

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from client.dialects import PLAIN
-from client.events import Event, Kind
 from client.http3.engine import Http3Engine
 from client.loads import LoadFailed
 from client.plan import Protocol, maps_plan
 from client.priorities import Priorities
+from common.formats.events import Event, Kind
 from proxy.certificates import Certificates, issue
 
 _CLIENT = ("198.18.0.3", 40_000)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.records import files, shape
+from analysis.records import shape
 from analysis.records.journals import Arrival, FolderError, read_lines
 from analysis.records.runs import load_document, load_experiment, load_plan
+from common.formats import files
 from experiments.errors import ScenarioError
 from experiments.host.setup_request import Asked, Part, asked_by
 from experiments.results.run_folder import read_json, write_document
