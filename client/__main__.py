@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from client.loads import LoadFailed
-from client.plan import Plan, Protocol, read_plan
 from client.session import run_over_tls
 from client.transport import TransportFailed
+from common.formats.plan import Plan, Protocol, read_plan
 
 
 def run(plan: Plan, ca_file: Path, out: Path) -> None:

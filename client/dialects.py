@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from client.priorities import PAGE, Priorities, http2_weight
-from client.signals import Change, Group, Position, Signals
+from common.formats.plan import Change, Group, Position, Signals
 
 _Said = TypeVar("_Said")
 

@@ -2,8 +2,8 @@
 
 from client.engine import Engine
 from client.http2.engine import Http2Engine
-from client.plan import Plan, Protocol
 from client.spdy.engine import SpdyEngine
+from common.formats.plan import Plan, Protocol
 
 
 def engine_for(plan: Plan) -> Engine:

@@ -9,7 +9,7 @@ from typing import Any, Self, TextIO
 
 from client.limits import Limits
 from common.cost import Cost
-from common.formats.events import Event
+from common.formats.events import Arrival, Event
 
 
 class Journal:
@@ -41,7 +41,7 @@ class Journal:
 
     def arrived(self, t_ns: int, tcp_bytes: int) -> None:
         """So many bytes of the TCP stream had arrived by then. Raises LoadFailed beyond a limit."""
-        self._arrivals.write(f'{{"t_ns": {t_ns}, "tcp_bytes": {tcp_bytes}}}\n')
+        self._arrivals.write(Arrival(t_ns=t_ns, tcp_bytes=tcp_bytes).to_json() + "\n")
         size_bytes, self._tcp_bytes = tcp_bytes - self._tcp_bytes, tcp_bytes
         if self.limits:
             self.limits.read(size_bytes)

@@ -9,8 +9,8 @@ Rules:
 from collections.abc import Sequence
 
 from client.loads import LoadFailed
-from client.plan import Plan, Protocol
 from common.formats.events import Event, Kind
+from common.formats.plan import Plan, Protocol
 
 MOST_RESOURCE_BYTES = 2**27
 """Of payload, for each request: twice the largest resource of the lab's origin."""

@@ -9,10 +9,10 @@ Rules:
 from collections.abc import Iterable, Sequence
 
 from client.pieces import DataHeader, DataPiece
-from client.plan import Plan, Request
 from client.records import Record
 from client.valve import Opening
 from common.formats.events import Event, Kind
+from common.formats.plan import Plan, Request
 
 
 class LoadFailed(Exception):

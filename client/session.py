@@ -6,10 +6,10 @@ from pathlib import Path
 from client.engine import Engine
 from client.engines import engine_for
 from client.journal import Journal
-from client.plan import Plan
 from client.telling import connecting_deadline, told
 from client.transport import Deadline, Transport, tls_context
 from common.formats.events import Event, Kind
+from common.formats.plan import Plan
 
 _LINGER_S = 0.25
 """How long the connection stays after the last load, so that even the shortest can be looked at from the front."""

@@ -8,8 +8,8 @@ from typing import Protocol
 from client.journal import Journal
 from client.limits import Limits
 from client.loads import LoadFailed
-from client.plan import Plan
 from client.transport import Deadline, TransportFailed
+from common.formats.plan import Plan
 
 _CONNECT_NS = 60 * 10**9
 """At least so long may connecting take; where a page load may take longer, because the link is slow, this may too."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.exports.formats import FORMATS
-from analysis.records.journals import FolderError
 from analysis.records.runs import load_experiment
 from analysis.reports.summary import summarize
+from common.formats.reading import FolderError
 from experiments.commands import knee, probe, tune
 from experiments.commands import setup as setting_up
 from experiments.commands.console import Report

@@ -7,10 +7,9 @@ Rules:
 2. What the bottleneck drops is `dropped`; what loss takes in the delay line is not.
 """
 
-import json
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -18,23 +17,13 @@ from pyroute2.netlink import NETLINK_ROUTE
 from pyroute2.netlink.rtnl import RTM_GETQDISC
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
+from common.formats.samples import QueueContents, queue_line
 from common.netlink import Conversation, attributes, layout, question
 from netem import tc
 
 _STATS = 3  # TCA_STATS, <linux/rtnetlink.h>
 _HEADER, _ = layout(tcmsg.fields)
 _TC_STATS, _TC_STATS_NAMES = layout(tcmsg.stats.fields)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """What one direction holds. packets, bytes: in the bottleneck; delay_line_*: on their way to it."""
-
-    packets: int = 0
-    bytes: int = 0
-    delay_line_packets: int = 0
-    delay_line_bytes: int = 0
-    dropped: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +71,7 @@ class QueueJournal:
         self._places = places
         self._interval_ns = interval_ns
         self._next_ns = 0
-        self._last = dict.fromkeys(self._stages, Line())
+        self._last = dict.fromkeys(self._stages, QueueContents())
         self._lines = journal.open("w", buffering=1)
 
     def __enter__(self) -> Self:
@@ -106,13 +95,13 @@ class QueueJournal:
             line = _line(found, stages)
             if line != self._last[direction]:
                 self._last[direction] = line
-                self._lines.write(json.dumps({"t_ns": now_ns, "direction": direction} | asdict(line)) + "\n")
+                self._lines.write(queue_line(now_ns, direction, line) + "\n")
         return self._next_ns
 
 
-def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> Line:
+def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> QueueContents:
     bottleneck = [_own(found, stages, stage) for stage in stages.bottleneck]
-    line = Line(
+    line = QueueContents(
         packets=sum(part.packets for part in bottleneck),
         bytes=sum(part.bytes for part in bottleneck),
         dropped=bottleneck[0].dropped if bottleneck else 0,

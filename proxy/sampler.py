@@ -7,54 +7,21 @@ Rules:
 4. Without an interval the socket is looked at once and no more: enough to see that it is what was asked for.
 """
 
-import json
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from common.cost import Cost
+from common.formats.samples import ProcessSample
 from proxy.live_socket import LiveSocket
 from proxy.socket_diag import SocketDiag
-from proxy.usage import Usage, usage
+from proxy.usage import usage
 
 _PROCESS_INTERVAL_NS = 10**8
 _SELDOM_NS = 2 * 10**9
 _SOCKET_LOOKS = 10  # per look at the process, which costs more
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProcessSample:
-    """The process that serves the client, and its socket's own TCP_NOTSENT_LOWAT: 0 where the sysctl rules.
-
-    peer_port: the client's own, of the connection that is looked at; None if none is established. cost: of the sampler
-    itself, looks and time so far.
-    """
-
-    t_ns: int
-    pid: int
-    peer_port: int | None
-    lowat_bytes: int
-    usage: Usage
-    cost: Cost
-
-    def to_json(self) -> str:
-        """One line of process.jsonl."""
-        own = {"t_ns": self.t_ns, "pid": self.pid, "peer_port": self.peer_port, "lowat_bytes": self.lowat_bytes}
-        return json.dumps(own | asdict(self.usage) | {"sampler": asdict(self.cost)})
-
-    @classmethod
-    def from_document(cls, document: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
-        own = {name: document.pop(name) for name in ("t_ns", "pid", "peer_port", "lowat_bytes")}
-        cost = Cost(**document.pop("sampler"))
-        return cls(usage=Usage(**document), cost=cost, **own)
-
-
-def read_process_samples(journal: Path) -> list[ProcessSample]:
-    """The samples in a process.jsonl."""
-    return [ProcessSample.from_document(json.loads(line)) for line in journal.read_text().splitlines()]
 
 
 class FrontLost(Exception):
@@ -120,7 +87,7 @@ class Sampler:
         lowat_bytes, pid = self._live.lowat_bytes(port), self._live.holder
         if lowat_bytes is not None and pid is not None:
             sample = ProcessSample(
-                t_ns=now_ns, pid=pid, peer_port=port, lowat_bytes=lowat_bytes, usage=usage(pid), cost=self._cost
+                t_ns=now_ns, pid=pid, peer_port=port, lowat_bytes=lowat_bytes, **asdict(usage(pid)), sampler=self._cost
             )
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:

@@ -3,17 +3,15 @@
 No descriptor is borrowed and nobody else's process is looked into; the server does not notice.
 """
 
-import json
 import socket
 import struct
 import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Self
 
 from pyroute2.netlink import NETLINK_SOCK_DIAG
 from pyroute2.netlink.diag import SOCK_DIAG_BY_FAMILY, SS_ESTABLISHED, inet_diag_msg, inet_diag_req
 
+from common.formats.samples import SocketSample
 from common.netlink import Conversation, attributes, layout, question
 
 _INFO, _CONGESTION, _MEMORY = 2, 4, 7  # INET_DIAG_*, <linux/inet_diag.h>
@@ -25,47 +23,6 @@ _PORT_AND_PEER = struct.Struct(">4xH2x16x4s")
 _MEMORY_WORDS = struct.Struct("=9I")  # SK_MEMINFO_*, <linux/sock_diag.h>
 _TCP_INFO, _TCP_INFO_NAMES = layout(inet_diag_msg.tcp_info.fields)
 _TCP_INFO_AT = {name: index for index, name in enumerate(_TCP_INFO_NAMES)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class SocketSample:
-    """One look; names are those of ss(8) and struct tcp_info, with the unit.
-
-    notsent_bytes: handed to the kernel, not yet sent. unacked_segments: sent, not yet acknowledged. bytes_sent counts
-    retransmissions too, and bytes_retrans those alone; bytes_acked is how far the client's kernel has everything.
-    busy_us: time with anything to send; of it rwnd_limited_us held back by the client's window and sndbuf_limited_us by
-    the send buffer. sndbuf_bytes and wmem_queued_bytes are skmem's tb and w, overhead included.
-    """
-
-    t_ns: int
-    notsent_bytes: int
-    unacked_segments: int
-    cwnd_segments: int
-    ssthresh_segments: int
-    mss_bytes: int
-    rtt_us: int
-    min_rtt_us: int
-    delivery_rate_bytes_s: int
-    pacing_rate_bytes_s: int
-    busy_us: int
-    rwnd_limited_us: int
-    sndbuf_limited_us: int
-    bytes_sent: int
-    bytes_retrans: int
-    bytes_acked: int
-    lost_segments: int
-    sndbuf_bytes: int
-    wmem_queued_bytes: int
-    congestion_control: str
-
-    def to_json(self) -> str:
-        """One line of sockets.jsonl."""
-        return json.dumps(asdict(self))
-
-
-def read_samples(journal: Path) -> list[SocketSample]:
-    """The samples in a sockets.jsonl."""
-    return [SocketSample(**json.loads(line)) for line in journal.read_text().splitlines()]
 
 
 class SocketDiag:

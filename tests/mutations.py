@@ -129,10 +129,6 @@ def _experiment(folder: Path) -> None:
     _sign(folder / "given" / "experiment.json", fingerprint_here(request, tools))
 
 
-def _older(folder: Path) -> None:
-    shutil.copytree(_TESTS / "golden" / "format-1", folder / "given")
-
-
 def _sweep(folder: Path) -> None:
     """A finished one that will do for one that is asked for with REUSE=yes; its arms as today's are called."""
     shutil.copytree(_TESTS / "golden-sweep", folder / "given")
@@ -187,8 +183,7 @@ def _parcel(folder: Path) -> None:
 
 _AGAIN = ("run", *_RUN, "REUSE=yes", "RESULTS=here")
 _KINDS: Mapping[str, Kind] = {
-    "an experiment": Kind(make=_experiment, commands=(*_LOOKS, _AGAIN, ("[demo]",), ("[notebook]",)), share=40),
-    "one of format 1": Kind(make=_older, commands=_LOOKS, share=10),
+    "an experiment": Kind(make=_experiment, commands=(*_LOOKS, _AGAIN, ("[demo]",), ("[notebook]",)), share=50),
     "a sweep": Kind(
         make=_sweep,
         commands=(_LOOKS[0], *_KNEES, ("sweep", *_SWEEP, "REUSE=yes", "RESULTS=here"), ("[notebook of a sweep]",)),
@@ -511,8 +506,8 @@ def _no_constant(name: str) -> float:
 def _notebook() -> int:
     """What the notebooks make of a folder."""
     from analysis.notebooks import lab
-    from analysis.records.journals import FolderError
     from analysis.records.runs import load_experiment
+    from common.formats.reading import FolderError
 
     try:
         print(len(lab.arms(load_experiment(Path("here/given")))))
@@ -523,9 +518,9 @@ def _notebook() -> int:
 
 
 def _notebook_of_a_sweep() -> int:
-    from analysis.records.journals import FolderError
     from analysis.sweeps.folder import load_sweep
     from analysis.sweeps.networks import networks
+    from common.formats.reading import FolderError
 
     try:
         print(len(networks(load_sweep(Path("here/given")))))

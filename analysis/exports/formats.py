@@ -1,7 +1,7 @@
 """The formats that results can be written in, and the files each makes of them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,14 +19,10 @@ class File:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """writes: what, in a few words. files: raises ImportError without `library`, a module that is not always there.
-
-    samples: it shows what was sampled between origin and client, and has less to show of folders that hold none.
-    """
+    """writes: what, in a few words. files: raises ImportError without `library`, a module that is not always there."""
 
     writes: str
     files: Callable[[Album], list[File]]
-    samples: bool = True
     library: str | None = None
 
 
@@ -55,14 +51,9 @@ def _json(name: str, document: Mapping[str, Any]) -> File:
 
 
 FORMATS: dict[str, Format] = {
-    "har": Format(writes="HAR 1.2, a file per run, with chunks and priorities", files=_har, samples=False),
+    "har": Format(writes="HAR 1.2, a file per run, with chunks and priorities", files=_har),
     "perfetto": Format(writes="a Chrome trace of all runs, for Perfetto", files=_perfetto),
     "qlog": Format(writes="qlog of all runs: client, server, link", files=_qlog),
     "csv": Format(writes="a table each of loads, events and samples", files=_csv),
     "parquet": Format(writes="the same tables, typed", files=_parquet, library="pyarrow"),
 }
-
-
-def lacking(album: Album) -> Iterable[str]:
-    """Names of runs whose folders hold no samples of socket and queue."""
-    return [recording.name for recording in album.recordings if recording.layers is None]

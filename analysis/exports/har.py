@@ -16,7 +16,7 @@ from typing import Any
 from analysis.exports.recording import Album, Recording
 from analysis.exports.streams import Stream
 from analysis.loads.metrics import PageLoad
-from analysis.records.plan import PROTOCOLS
+from common.formats.plan import NAMES
 
 _HTTPS_PORT = 443
 _TYPES = {
@@ -68,6 +68,7 @@ def _page(album: Album, recording: Recording, load: PageLoad) -> dict[str, Any]:
 
 def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -> dict[str, Any]:
     kind, mime_type = _TYPES.get(stream.name, ("other", "application/octet-stream"))
+    field = stream.request.signals.field
     timings = {
         "blocked": -1,
         "dns": -1,
@@ -84,9 +85,9 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
         "request": {
             "method": "GET",
             "url": _url(recording, stream),
-            "httpVersion": PROTOCOLS[recording.plan.protocol],
+            "httpVersion": NAMES[recording.plan.protocol],
             "cookies": [],
-            "headers": [{"name": "priority", "value": stream.request.field}] if stream.request.field else [],
+            "headers": [{"name": "priority", "value": field}] if field else [],
             "queryString": [],
             "headersSize": -1,
             "bodySize": 0,
@@ -94,7 +95,7 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
         "response": {
             "status": stream.status,
             "statusText": "",
-            "httpVersion": PROTOCOLS[recording.plan.protocol],
+            "httpVersion": NAMES[recording.plan.protocol],
             "cookies": [],
             "headers": [],
             "content": {"size": stream.size_bytes, "mimeType": mime_type},
@@ -116,15 +117,15 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
 
 def _priority(recording: Recording, stream: Stream) -> dict[str, Any]:
     """Nothing where no place in the tree was asked for: no value of these fields would say so."""
-    request = stream.request
-    if request.weight is None:
+    position = stream.request.signals.position
+    if position is None:
         return {}
-    named = {"_priority": _PRIORITIES[request.weight]} if request.weight in _PRIORITIES else {}
+    named = {"_priority": _PRIORITIES[position.weight]} if position.weight in _PRIORITIES else {}
     return {
         **named,
-        "_http2_stream_weight": request.weight,
+        "_http2_stream_weight": position.weight,
         "_http2_stream_dependency": recording.parent(stream),
-        "_http2_stream_exclusive": int(request.exclusive),
+        "_http2_stream_exclusive": int(position.exclusive),
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from analysis.exports.recording import Album, Recording
 from analysis.exports.streams import Stream
-from analysis.records.journals import OriginRequest, QueueSample, SocketSample
+from common.formats.samples import OriginRequest, QueueSample, SocketSample
 
 _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
@@ -75,9 +75,10 @@ class _Process:
 
     def _stream(self, stream: Stream) -> Iterator[_Event]:
         # HTTP/3 counts its streams from 0.
-        track, weight = self._marks_track + 1 + stream.stream_id, stream.request.weight
-        words = ([] if weight is None else [f"weight {weight}"]) + ([field] if (field := stream.request.field) else [])
-        words += [] if stream.request.level is None else [f"level {stream.request.level}"]
+        track, signals = self._marks_track + 1 + stream.stream_id, stream.request.signals
+        weight = signals.position.weight if signals.position else None
+        words = ([] if weight is None else [f"weight {weight}"]) + ([signals.field] if signals.field else [])
+        words += [] if signals.level is None else [f"level {signals.level}"]
         asked = ", ".join(words) or "no priority"
         yield from self._track(track, f"client: load {stream.load} {stream.name} (stream {stream.stream_id}, {asked})")
         first_ns, last_ns = stream.first_byte_ns, stream.last_byte_ns

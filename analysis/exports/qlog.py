@@ -19,15 +19,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from analysis.exports.recording import Album, Recording
-from analysis.records.journals import ClientEvent, QueueSample, SocketSample
-from analysis.records.plan import HTTP2, PROTOCOLS, SPDY
+from common.formats.events import Event
+from common.formats.plan import NAMES, Protocol
+from common.formats.samples import QueueSample, SocketSample
 
 SCHEMA = "https://priolab.invalid/112026/priolab"
 """Of the lab's events. Nobody owns that domain, and nothing can be fetched from it: the draft asks for a name only."""
 
 _FILE_SCHEMA = "urn:ietf:params:qlog:file:contained"
 _SIMULATION = "urn:ietf:params:qlog:events:simulation"
-_FRAME_HEADER_BYTES = {HTTP2: 9, SPDY: 8}
+_FRAME_HEADER_BYTES = {Protocol.HTTP2: 9, Protocol.SPDY: 8}
 
 _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
@@ -46,7 +47,7 @@ def document(album: Album) -> dict[str, Any]:
 
 def _spoken(album: Album) -> str:
     protocols = dict.fromkeys(recording.plan.protocol for recording in album.recordings)
-    return " and ".join(PROTOCOLS[protocol] for protocol in protocols)
+    return " and ".join(NAMES[protocol] for protocol in protocols)
 
 
 def _traces(album: Album, recording: Recording) -> Iterator[dict[str, Any]]:
@@ -110,7 +111,7 @@ def _client(recording: Recording) -> Iterator[_Event]:
             yield _marker(recording, event.t_ns, event.kind, about)
 
 
-def _moved(event: ClientEvent, offset: int) -> dict[str, Any]:
+def _moved(event: Event, offset: int) -> dict[str, Any]:
     data = {
         "stream_id": event.stream_id,
         "offset": offset,
@@ -121,23 +122,24 @@ def _moved(event: ClientEvent, offset: int) -> dict[str, Any]:
     return data | ({} if event.tcp_bytes is None else {"tcp_offset": event.tcp_bytes})
 
 
-def _request_frame(recording: Recording, event: ClientEvent) -> dict[str, Any]:
+def _request_frame(recording: Recording, event: Event) -> dict[str, Any]:
     request = recording.plan.request(event.resource)
-    host = ":host" if recording.plan.protocol == SPDY else ":authority"
+    host = ":host" if recording.plan.protocol is Protocol.SPDY else ":authority"
     fields = {":method": "GET", ":scheme": "https", host: recording.plan.server_name}
     if request is None:
         return {"frame_type": "headers", "headers": _fields(fields)}
-    fields |= {":path": request.path} | ({"priority": request.field} if request.field else {})
+    signals = request.signals
+    fields |= {":path": request.path} | ({"priority": signals.field} if signals.field else {})
     frame = {"frame_type": "headers", "headers": _fields(fields)}
-    said = {"weight": request.weight, "level": request.level}
+    said = {"weight": signals.position and signals.position.weight, "level": signals.level}
     return frame | {name: value for name, value in said.items() if value is not None}
 
 
-def _response_frame(_: Recording, event: ClientEvent) -> dict[str, Any]:
+def _response_frame(_: Recording, event: Event) -> dict[str, Any]:
     return {"frame_type": "headers", "headers": _fields({":status": event.detail or ""})}
 
 
-def _data_frame(recording: Recording, event: ClientEvent) -> dict[str, Any]:
+def _data_frame(recording: Recording, event: Event) -> dict[str, Any]:
     size_bytes = event.size_bytes or 0
     raw = {"length": _FRAME_HEADER_BYTES[recording.plan.protocol] + size_bytes, "payload_length": size_bytes}
     return {"frame_type": "data", "raw": raw}
@@ -147,7 +149,7 @@ def _fields(fields: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in fields.items()]
 
 
-_FRAMES: dict[str, tuple[str, Callable[[Recording, ClientEvent], dict[str, Any]]]] = {
+_FRAMES: dict[str, tuple[str, Callable[[Recording, Event], dict[str, Any]]]] = {
     "request-sent": ("frame_created", _request_frame),
     "headers": ("frame_parsed", _response_frame),
     "data-header": ("frame_parsed", _data_frame),

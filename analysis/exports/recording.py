@@ -11,24 +11,26 @@ from typing import Any
 
 from analysis.exports.streams import Stream, streams
 from analysis.loads.metrics import PageLoad, loads_of_good_run
-from analysis.records.journals import ClientEvent, FolderError, OriginRequest, QueueSample, SocketSample
-from analysis.records.plan import Plan
 from analysis.records.runs import Experiment, Layers, Run
+from common.formats.events import Event
+from common.formats.plan import Plan
+from common.formats.reading import FolderError
+from common.formats.samples import OriginRequest, QueueSample, SocketSample
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """One run. loads: the measured one last. layers: None if its folder is of a format that has too little of them."""
+    """One run. loads: the measured one last."""
 
     name: str
     arm: str
     document: Mapping[str, Any]
     plan: Plan
-    events: tuple[ClientEvent, ...]
+    events: tuple[Event, ...]
     requests: tuple[OriginRequest, ...]
     loads: tuple[PageLoad, ...]
     streams: tuple[Stream, ...]
-    layers: Layers | None
+    layers: Layers
 
     @property
     def scenario(self) -> Mapping[str, Any]:
@@ -57,20 +59,22 @@ class Recording:
 
     def parent(self, stream: Stream) -> int:
         """The stream that it was to depend on, 0 for the root."""
-        name = stream.request.depends_on
+        position = stream.request.signals.position
+        name = position.depends_on if position else None
+        groups = {group.name: group.stream_id for group in self.plan.groups}
         of_load = {other.name: other.stream_id for other in self.streams if other.load == stream.load}
-        return 0 if name is None else self.plan.groups.get(name) or of_load.get(name, 0)
+        return 0 if name is None else groups.get(name) or of_load.get(name, 0)
 
     @cached_property
     def sockets(self) -> tuple[SocketSample, ...]:
         """Samples from the client's first event to its last."""
-        samples = self.layers.sockets if self.layers else ()
+        samples = self.layers.sockets
         return tuple(sample for sample in samples if self.zero_ns <= sample.t_ns <= self.end_ns)
 
     @cached_property
     def queue(self) -> tuple[QueueSample, ...]:
         """Samples until the client's last event, from the one before its first: lines tell of changes only."""
-        samples = [sample for sample in (self.layers.queue if self.layers else ()) if sample.t_ns <= self.end_ns]
+        samples = [sample for sample in self.layers.queue if sample.t_ns <= self.end_ns]
         earlier = sum(sample.t_ns <= self.zero_ns for sample in samples)
         return tuple(samples[max(0, earlier - 1) :])
 

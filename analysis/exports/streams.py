@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from analysis.records.journals import ClientEvent, FolderError
-from analysis.records.plan import Plan, PlannedRequest
+from common.formats.events import Event
+from common.formats.plan import Plan, Request
+from common.formats.reading import FolderError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """DATA payload that became readable at once. started_ns: the first byte of its TLS records came; since format 2."""
+    """DATA payload that became readable at once. started_ns: the first byte of its TLS records came; None over QUIC."""
 
     started_ns: int | None
     t_ns: int
@@ -23,7 +24,7 @@ class Stream:
 
     load: int
     stream_id: int
-    request: PlannedRequest
+    request: Request
     status: int
     requested_ns: int
     headers_ns: int
@@ -51,12 +52,12 @@ class Stream:
         return sum(chunk.size_bytes for chunk in self.chunks)
 
 
-def streams(events: Iterable[ClientEvent], plan: Plan, source: str) -> tuple[Stream, ...]:
+def streams(events: Iterable[Event], plan: Plan, source: str) -> tuple[Stream, ...]:
     """Every stream that has ended, in the order of the requests. Raises FolderError if one lacks what it must have had.
 
     source: the file of the events, for errors.
     """
-    by_stream: dict[int, list[ClientEvent]] = {}
+    by_stream: dict[int, list[Event]] = {}
     for event in events:
         if event.stream_id is not None:
             by_stream.setdefault(event.stream_id, []).append(event)
@@ -67,8 +68,8 @@ def streams(events: Iterable[ClientEvent], plan: Plan, source: str) -> tuple[Str
     )
 
 
-def _stream(stream_id: int, events: Sequence[ClientEvent], plan: Plan, source: str) -> Stream:
-    def first(kind: str) -> ClientEvent:
+def _stream(stream_id: int, events: Sequence[Event], plan: Plan, source: str) -> Stream:
+    def first(kind: str) -> Event:
         for event in events:
             if event.kind == kind:
                 return event
@@ -94,7 +95,7 @@ def _stream(stream_id: int, events: Sequence[ClientEvent], plan: Plan, source: s
     )
 
 
-def _chunks(pieces: Iterable[ClientEvent]) -> tuple[Chunk, ...]:
+def _chunks(pieces: Iterable[Event]) -> tuple[Chunk, ...]:
     chunks = []
     for t_ns, together in groupby(pieces, key=lambda piece: piece.t_ns):
         size_bytes, started_ns = 0, []

@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args, get_type_hints
 
 from analysis.exports.recording import Album, Recording
-from analysis.records.journals import Arrival, ClientEvent, FolderError, QueueSample, SocketSample
 from analysis.records.shape import AUTO
+from common.formats.events import Arrival, Event
+from common.formats.reading import FolderError
+from common.formats.samples import QueueSample, SocketSample
 
 # In a table of its own, `bytes` says neither of what nor where.
 _RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}
@@ -72,9 +74,9 @@ def tables(album: Album) -> list[Table]:
     """loads, events and, where anything was sampled, arrivals, sockets and queue."""
     made = [
         Table(name="loads", columns=_ABOUT | _LOAD | _SCENARIO, rows=_loads(album.recordings)),
-        _table("events", ClientEvent, [(each, each.events) for each in album.recordings]),
+        _table("events", Event, [(each, each.events) for each in album.recordings]),
     ]
-    layers = [(each, each.layers) for each in album.recordings if each.layers]
+    layers = [(each, each.layers) for each in album.recordings]
     if layers:
         made += [
             _table("arrivals", Arrival, [(each, layer.arrivals) for each, layer in layers]),
@@ -127,8 +129,7 @@ def _table(name: str, kind: type, parts: Iterable[tuple[Recording, Iterable[Any]
 def _plain(hint: Any) -> type:
     """The type of a field that may be None."""
     (plain,) = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
-    made: type = plain
-    return made
+    return str if issubclass(plain, str) else plain
 
 
 def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:

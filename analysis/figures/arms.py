@@ -19,7 +19,7 @@ CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A typical run, read once. layers is None if nothing, or too little, was sampled.
+    """A typical run, read once.
 
     server, client: its front, and who loaded its pages, where arms have several. called: its name, where LOWAT is not
     what makes it.
@@ -27,7 +27,7 @@ class Arm:
 
     run: Run
     evidence: Evidence
-    layers: Layers | None
+    layers: Layers
     load: PageLoad
     server: str | None = None
     called: str | None = None
@@ -55,8 +55,6 @@ class Arm:
 
     def ledger(self) -> Ledger | None:
         """None if there is too little to make one of."""
-        if self.layers is None:
-            return None
         try:
             return ledger(self.load, self.evidence, self.layers, self.run.scenario)
         except NoLedger:
@@ -78,7 +76,7 @@ def arms(experiment: Experiment) -> list[Arm]:
 
 
 def _client(run: Run) -> str:
-    return CLIENTS[run.scenario.get("client", "h2")]  # older folders are without
+    return CLIENTS[run.scenario["client"]]
 
 
 def arm_of(run: Run, *, server: str | None = None, client: str | None = None, called: str | None = None) -> Arm:
@@ -135,16 +133,16 @@ def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
     """What else is not as most pictures have it, in the knobs' own words."""
     if scenario["native"] != "off":
         yield f"NATIVE={scenario['native']}"
-    if scenario.get("buffering", "on") != "on":  # older folders are without
+    if scenario["buffering"] != "on":
         yield f"BUFFERING={scenario['buffering']}"
     for name, usual in (("plan", "maps"), ("first", "image"), ("shaper_at", "link")):
-        if scenario.get(name, usual) != usual:
+        if scenario[name] != usual:
             yield f"{name.upper()}={scenario[name]}"
     if scenario["priorities"] != "spdy":
         yield f"PRIORITY={scenario['priorities']}"
-    if scenario.get("dialect", "plain") != "plain":
+    if scenario["dialect"] != "plain":
         yield f"DIALECT={scenario['dialect']}"
-    if scenario.get("record_bytes") is not None:
+    if scenario["record_bytes"] is not None:
         yield f"RECORD={scenario['record_bytes']}"
     if scenario["gso_segments"] is not None:
         yield f"GSO={scenario['gso_segments']}"

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from analysis.loads.bookkeeping import FEWEST_LOOKS
 from analysis.loads.metrics import PageLoad
-from analysis.records.journals import SocketSample
 from analysis.records.runs import Layers
+from common.formats.samples import SocketSample
 from common.packets import unframed
 
 T = TypeVar("T")
@@ -28,10 +28,8 @@ class Look:
     queue_bytes: int
 
 
-def backlog(load: PageLoad, layers: Layers | None, until_s: float) -> list[Look]:
+def backlog(load: PageLoad, layers: Layers, until_s: float) -> list[Look]:
     """Every look from the page's request until then; empty if they are too few, or if none saw a byte."""
-    if layers is None:
-        return []
     looks = [_look(load, layers, sample) for sample in layers.sockets if 0 <= load.ms(sample.t_ns) / 1000 <= until_s]
     is_telling = any(look.unsent_bytes or look.in_flight_bytes for look in looks)
     return looks if is_telling and len(looks) >= FEWEST_LOOKS else []

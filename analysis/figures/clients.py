@@ -78,7 +78,7 @@ def _panel(group: Sequence[Arm], axis: Axis, *, is_last: bool) -> Chart:
 
 
 def _client(arm: Arm) -> str:
-    return CLIENTS[arm.run.scenario.get("client", "h2")]
+    return CLIENTS[arm.run.scenario["client"]]
 
 
 def _asked(arm: Arm) -> str:

@@ -15,7 +15,7 @@ _MARGIN_PX = 8
 
 def steps_made(observed: Mapping[str, Any], until_s: float) -> list[tuple[float, int]]:
     """(seconds after the measured load began, bits per second) of the steps that were made by then."""
-    steps = observed.get("rate_steps", [])  # older folders are without
+    steps = observed["rate_steps"]
     made = [((step["at_ns"] + step["late_ns"]) / 10**9, step["rate_bit_s"]) for step in steps if not step["reason"]]
     return [(at_s, rate_bit_s) for at_s, rate_bit_s in made if at_s <= until_s]
 

@@ -13,9 +13,11 @@ from analysis.loads.ledger import Layer, Ledger, Moment
 from analysis.loads.metrics import IMAGE, PATHS, SCRIPT, PageLoad
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
-from analysis.records.journals import Arrival, QueueSample, SocketSample, latest
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
+from analysis.records.samples import latest
+from common.formats.events import Arrival
+from common.formats.samples import QueueSample, SocketSample
 from common.packets import PACKET_BYTES, framed
 
 FEWEST_LOOKS = 10
@@ -38,7 +40,7 @@ class _Link:
 
     @classmethod
     def of(cls, scenario: Mapping[str, Any], began_ns: int) -> Self:
-        at = scenario.get("shaper_at", "link")  # older folders are without
+        at = scenario["shaper_at"]
         return cls(rate=Rate.of(scenario, began_ns), delay_ns=scenario["delay_ns"], queue_first=at == "front")
 
     def transmission_ns(self, frame_bytes: float, at_ns: int) -> int:
@@ -51,7 +53,7 @@ class _Link:
 
 def _short(waited_ns: int, scenario: Mapping[str, Any]) -> str:
     """A browser's times are cut off to whole milliseconds: what it had at once it may seem to have had before."""
-    by_browser = scenario.get("client", "h2") != "h2"  # older folders are without
+    by_browser = scenario["client"] != "h2"
     if by_browser and -_BROWSER_STEP_NS < waited_ns < 0:
         return "less than a millisecond"
     return f"{waited_ns / 10**6:.1f} ms"

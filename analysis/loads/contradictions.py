@@ -19,10 +19,12 @@ from itertools import pairwise
 from typing import Any
 
 from analysis.loads.metrics import IMAGE, PAGE, PATHS, SCRIPT, PageLoad, page_loads
-from analysis.records.journals import Arrival, OriginRequest, QueueSample, latest
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
+from analysis.records.samples import latest
 from analysis.records.shape import AUTO, PROBE
+from common.formats.events import Arrival
+from common.formats.samples import OriginRequest, QueueSample
 from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, framed
 
 _MS = 10**6
@@ -83,12 +85,12 @@ def contradictions(
     yield from _requests(loads, evidence.requests)
     yield from _causes(asked, scenario, allowance)
     yield from _origin(asked, scenario, allowance)
-    if scenario.get("client", "h2") == "h2":  # a browser takes its time, and makes connections to spare
+    if scenario["client"] == "h2":  # a browser takes its time, and makes connections to spare
         yield from _delays(asked, layers, scenario, allowance)
         yield from _transport(layers, scenario, allowance)
         yield from _held(layers, allowance)
     yield from _unsent(layers, scenario)
-    if loads and scenario.get("plan") != PROBE and scenario.get("shaper_at", "link") == "link":
+    if loads and scenario["plan"] != PROBE and scenario["shaper_at"] == "link":
         yield from _rate(loads[-1], layers, scenario, allowance)
 
 

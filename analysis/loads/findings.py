@@ -10,9 +10,9 @@ from analysis.loads.model import NoPrediction, Writes, script_first_byte_ms
 from analysis.loads.oracle import Bound, bound, inversion
 from analysis.loads.probe import judge_probe, probe_of
 from analysis.loads.verdict import judge
-from analysis.records.journals import FolderError
 from analysis.records.runs import Evidence, Layers
 from analysis.records.shape import PROBE
+from common.formats.reading import FolderError
 
 NOTHING: Mapping[str, Any] = MappingProxyType(
     {
@@ -40,7 +40,7 @@ def findings(
     if not loads:
         return NOTHING
     measured = loads[-1]
-    if scenario.get("plan") == PROBE:
+    if scenario["plan"] == PROBE:
         return _of_probe(loads, evidence)
     judgement = judge(measured, evidence.favoured, scenario["delay_ns"])
     accounts, reason = None, None
@@ -91,5 +91,5 @@ def bound_of(load: PageLoad, scenario: Mapping[str, Any]) -> Bound:
         page_bytes=load.page_bytes,
         script_delay_ns=scenario["script_delay_ns"],
         image_bytes=load.image.size_bytes,
-        rate_steps=scenario.get("rate_steps"),  # older folders are without
+        rate_steps=scenario["rate_steps"],
     )

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis.loads.metrics import PageLoad
-from analysis.records.journals import ClientEvent
 from analysis.records.runs import Evidence
+from common.formats.events import Event
 
 
 class Rung(StrEnum):
@@ -52,7 +52,7 @@ def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
     return [Reached(rung=rung, t_ns=t_ns) for rung, t_ns in times.items() if t_ns is not None]
 
 
-def _complete_ns(length_bytes: int, after: Sequence[ClientEvent]) -> int | None:
+def _complete_ns(length_bytes: int, after: Sequence[Event]) -> int | None:
     """When so much payload was there, or what follows the frame: padding counts in its length, and is not payload."""
     payload_bytes = 0
     for event in after:

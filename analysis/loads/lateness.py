@@ -19,9 +19,9 @@ from typing import Any
 
 from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad
 from analysis.loads.oracle import page_crossed_ns
-from analysis.records.journals import latest
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
+from analysis.records.samples import latest
 from common.packets import PACKET_BYTES
 
 FIRST = "first"

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from analysis.records.journals import ClientEvent, FolderError, OriginRequest
 from analysis.records.runs import Evidence
+from common.formats.events import Event
+from common.formats.reading import FolderError
+from common.formats.samples import OriginRequest
 
 PAGE, IMAGE, SCRIPT = "page", "image", "script"
 PATHS: Mapping[str, str] = MappingProxyType({PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"})
@@ -100,7 +102,7 @@ class PageLoad:
 
 def page_loads(evidence: Evidence) -> list[PageLoad]:
     """Every complete load, the measured one last. Raises FolderError if one that ended lacks what it must have had."""
-    by_load: dict[int, list[ClientEvent]] = {}
+    by_load: dict[int, list[Event]] = {}
     for event in evidence.events:
         by_load.setdefault(event.load, []).append(event)
     complete = [events for events in by_load.values() if any(event.kind == "load-finished" for event in events)]
@@ -127,7 +129,7 @@ def _time(piece: Piece) -> int:
 class _Load:
     """The events of one load."""
 
-    def __init__(self, events: list[ClientEvent], source: str) -> None:
+    def __init__(self, events: list[Event], source: str) -> None:
         self.events = events
         self.number = events[0].load
         self._source = source

@@ -106,15 +106,15 @@ def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
         ("LOSS", not scenario["loss"]),
         ("JITTER", not scenario["jitter_ns"]),
         ("a WINDOW smaller than the image", scenario["window_bytes"] >= scenario["size_bytes"]),
-        ("FIRST=script", scenario.get("first", "image") == "image"),
-        ("a DIALECT that is not plain", scenario.get("dialect", "plain") == "plain"),  # older folders are without
+        ("FIRST=script", scenario["first"] == "image"),
+        ("a DIALECT that is not plain", scenario["dialect"] == "plain"),
         ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),
         ("LOWAT=auto", scenario["lowat"] != AUTO),
-        ("BUFFERING=off", scenario.get("buffering", "on") == "on"),
-        ("RATE_STEPS", not scenario.get("rate_steps")),
-        ("SHAPER_AT=front", scenario.get("shaper_at", "link") == "link"),
-        ("RECORD", scenario.get("record_bytes") is None),
-        ("CLIENT=chromium", scenario.get("client", "h2") == "h2"),
+        ("BUFFERING=off", scenario["buffering"] == "on"),
+        ("RATE_STEPS", not scenario["rate_steps"]),
+        ("SHAPER_AT=front", scenario["shaper_at"] == "link"),
+        ("RECORD", scenario["record_bytes"] is None),
+        ("CLIENT=chromium", scenario["client"] == "h2"),
     ):
         if not covered:
             raise NoPrediction(f"{knob} is not covered")

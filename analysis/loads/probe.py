@@ -12,7 +12,7 @@ from typing import Any
 
 from analysis.loads.metrics import IMAGE, SCRIPT
 from analysis.loads.verdict import Judgement, Verdict
-from analysis.records.journals import ClientEvent
+from common.formats.events import Event
 
 ALONE = 0.98
 """A share from which on a stream is said to have had the window to itself: a step is about two hundredths of it all."""
@@ -49,7 +49,7 @@ class Probe:
         return cls(steps=document["steps"], served=served)
 
 
-def probe_of(events: Sequence[ClientEvent]) -> Probe | None:
+def probe_of(events: Sequence[Event]) -> Probe | None:
     """None if the window was never opened by steps."""
     steps, step_bytes, served = 0, None, list[tuple[str, int]]()
     for event in events:

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import accumulate
 
-from analysis.records.journals import ClientEvent
+from common.formats.events import Event
 
 
 class Payload:
@@ -19,7 +19,7 @@ class Payload:
     off than that, and none at all at a record's end.
     """
 
-    def __init__(self, events: Iterable[ClientEvent], load: int, resource: str) -> None:
+    def __init__(self, events: Iterable[Event], load: int, resource: str) -> None:
         """events: of the whole connection, in order."""
         ends: list[int] = []
         sizes: list[int] = []

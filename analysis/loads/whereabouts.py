@@ -11,8 +11,8 @@ but where the link is shaped on the front's own egress.
 
 from dataclasses import dataclass
 
-from analysis.records.journals import QueueSample, SocketSample
 from analysis.records.runs import Layers
+from common.formats.samples import QueueSample, SocketSample
 from common.packets import unframed
 
 

@@ -22,8 +22,8 @@ _EVER_NS = 2**63
 
 
 def steps_of(scenario: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """(nanoseconds after the measured load began, bits per second) of each step; folders before them have none."""
-    return [(int(at_ns), int(rate)) for rate, at_ns in _STEP.findall(scenario.get("rate_steps") or "")]
+    """(nanoseconds after the measured load began, bits per second) of each step."""
+    return [(int(at_ns), int(rate)) for rate, at_ns in _STEP.findall(scenario["rate_steps"] or "")]
 
 
 @dataclass(frozen=True, kw_only=True)

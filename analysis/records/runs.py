@@ -6,24 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from analysis.records import shape
-from analysis.records.journals import (
-    Arrival,
-    ClientEvent,
-    FolderError,
-    OriginRequest,
-    QueueSample,
-    SocketSample,
-    latest,
-    read_lines,
-)
-from analysis.records.plan import Plan, plan_from
-from common.formats import files
-
-RUN_FORMAT = 2
-"""What is written today; older ones are read as well. 2: finer samples of the socket, positions in the TCP stream."""
-
-_FORMATS = (1, RUN_FORMAT)
-_LAYERS_SINCE = 2
+from analysis.records.samples import latest
+from common.formats import RUN_FORMAT, files
+from common.formats.events import Arrival, Event
+from common.formats.plan import Plan
+from common.formats.reading import FolderError, read_document, read_journal
+from common.formats.samples import OriginRequest, QueueSample, SocketSample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +21,7 @@ class Evidence:
     source: the file of the events, for errors.
     """
 
-    events: tuple[ClientEvent, ...]
+    events: tuple[Event, ...]
     requests: tuple[OriginRequest, ...]
     favoured: str | None
     source: str = "events.jsonl"
@@ -97,9 +85,9 @@ class Run:
         """Its events, read anew."""
         return load_evidence(self.path)
 
-    def layers(self) -> Layers | None:
-        """What was sampled, read anew; None if the folder is of a format that has too little of it."""
-        return load_layers(self.path) if self.document["format"] >= _LAYERS_SINCE else None
+    def layers(self) -> Layers:
+        """Its samples, read anew."""
+        return load_layers(self.path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +133,7 @@ def load_environment(path: Path) -> Mapping[str, Any]:
 
 def load_plan(path: Path) -> Plan:
     """The plan of a run folder, finished or not. Raises FolderError."""
-    file = path / "client" / "plan.json"
-    return plan_from(_json(file), file)
+    return read_document(path / "client" / "plan.json", Plan)
 
 
 def load_evidence(path: Path) -> Evidence:
@@ -155,23 +142,23 @@ def load_evidence(path: Path) -> Evidence:
     events_file = path / "client" / "events.jsonl"
     return Evidence(
         source=str(events_file),
-        events=tuple(read_lines(events_file, ClientEvent)),
-        requests=tuple(read_lines(path / "origin" / "access.jsonl", OriginRequest)),
+        events=tuple(read_journal(events_file, Event)),
+        requests=tuple(read_journal(path / "origin" / "access.jsonl", OriginRequest)),
         favoured=plan.favoured,
     )
 
 
 def load_layers(path: Path) -> Layers:
-    """Samples of a run folder of the newest format, finished or not. Raises FolderError."""
-    lines = read_lines(path / "link" / "queue.jsonl", QueueSample)
+    """Samples of a run folder, finished or not. Raises FolderError."""
+    lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
     return Layers(
-        sockets=tuple(read_lines(path / "front" / "sockets.jsonl", SocketSample)),
+        sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),
         queue=tuple(line for line in lines if line.direction == "down"),
-        arrivals=tuple(read_lines(path / "client" / "arrivals.jsonl", Arrival)),
+        arrivals=tuple(read_journal(path / "client" / "arrivals.jsonl", Arrival)),
     )
 
 
-def load_document(file: Path, schema: Mapping[str, Any], formats: Sequence[int] = _FORMATS) -> Mapping[str, Any]:
+def load_document(file: Path, schema: Mapping[str, Any], formats: Sequence[int] = (RUN_FORMAT,)) -> Mapping[str, Any]:
     """A JSON document that has a format and a schema (analysis.records.shape). Raises FolderError."""
     document = _json(file)
     found = document.get("format") if isinstance(document, dict) else None

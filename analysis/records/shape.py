@@ -1,6 +1,6 @@
 """What experiment.json and run.json must look like to be read: JSON Schemas of the keys that are relied on.
 
-More keys may be there. Those of newer formats only are not asked for; whoever uses them looks whether they are there.
+More keys may be there.
 """
 
 from collections.abc import Mapping
@@ -63,8 +63,7 @@ _SCENARIO = _object(
         "queue_packets": _WHOLE,
         "loss": _NUMBER,
         "jitter_ns": _WHOLE,
-    },
-    optional={
+        "buffering": _TEXT,
         "client": {"enum": ["h2", "chromium"]},
         "plan": _TEXT,
         "first": _TEXT,
@@ -72,7 +71,7 @@ _SCENARIO = _object(
         "record_bytes": _MAYBE_WHOLE,
         "shaper_at": _TEXT,
         "rate_steps": {"type": ["string", "null"], "pattern": STEPS_PATTERN},
-    },
+    }
 )
 
 _STEP = _object({"at_ns": _WHOLE, "rate_bit_s": _MAYBE_WHOLE, "late_ns": _MAYBE_WHOLE, "reason": _MAYBE_TEXT})
@@ -82,8 +81,13 @@ _OBSERVED = _object(
         "sndbuf_most_bytes": _MAYBE_WHOLE,
         "notsent_most_bytes": _MAYBE_WHOLE,
         "socket_lowat": {"type": "array", "items": _WHOLE},
-    },
-    optional={"clock_resolution_ns": _MAYBE_WHOLE, "rate_steps": {"type": "array", "items": _STEP}},
+        "clock_resolution_ns": _MAYBE_WHOLE,
+        "rate_steps": {"type": "array", "items": _STEP},
+        "shaper": _MAYBE_TEXT,
+        "shaper_reason": _MAYBE_TEXT,
+        "tuner": _MAYBE_TEXT,
+        "tuner_reason": _MAYBE_TEXT,
+    }
 )
 
 _ORACLE = _object({"script_first_byte_ms": _NUMBER, "inversion_ms": _NUMBER, "inversion_bytes": _NUMBER})

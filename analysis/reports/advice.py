@@ -128,7 +128,7 @@ def _small_window(scenario: Document, observed: Document) -> str | None:
 def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
     del observed
     rate = Rate.of(scenario)
-    if rate is None or scenario.get("shaper_at", "link") != "link":
+    if rate is None or scenario["shaper_at"] != "link":
         return None  # on the front's own egress hardly anything queues
     queue_s = scenario["queue_packets"] * PACKET_BYTES * 8 / rate.slowest_bit_s
     if queue_s < _LONG_QUEUE_S:
@@ -142,7 +142,7 @@ def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
 
 def _own_egress(scenario: Document, observed: Document) -> str | None:
     del observed
-    if scenario.get("shaper_at", "link") != "front":  # older folders are without
+    if scenario["shaper_at"] != "front":
         return None
     return (
         "SHAPER_AT=front: the bottleneck is on the front's own egress, where TCP Small Queues leave in the socket what "
@@ -162,7 +162,7 @@ def _own_mechanism(scenario: Document, observed: Document) -> str | None:
 
 def _fallback(scenario: Document, observed: Document) -> str | None:
     del scenario
-    if observed.get("tuner") != "userland" or observed["tuner_reason"] == "as asked":  # not in older folders
+    if observed["tuner"] != "userland" or observed["tuner_reason"] == "as asked":
         return None
     return (
         f"LOWAT=auto was done by a process beside the front, and not in the kernel: {observed['tuner_reason']}. "
@@ -172,7 +172,7 @@ def _fallback(scenario: Document, observed: Document) -> str | None:
 
 def _ferry_instead(scenario: Document, observed: Document) -> str | None:
     del scenario
-    if not (reason := observed.get("shaper_reason")):  # not in older folders
+    if not (reason := observed["shaper_reason"]):
         return None
     return f"SHAPER=auto took the ferry instead of the kernel's netem: {reason}. SHAPER=ferry asks for it."
 
@@ -191,7 +191,7 @@ def _random(scenario: Document, observed: Document) -> str | None:
 
 def _coarse_clock(scenario: Document, observed: Document) -> str | None:
     del scenario
-    step_ns = observed.get("clock_resolution_ns")  # not in older folders
+    step_ns = observed["clock_resolution_ns"]
     if step_ns is None or step_ns <= _COARSE_NS:
         return None
     return (
@@ -201,7 +201,7 @@ def _coarse_clock(scenario: Document, observed: Document) -> str | None:
 
 
 def _unread_dialect(scenario: Document, run: Document) -> str | None:
-    dialect, ledger = scenario.get("dialect", "plain"), run.get("ledger")
+    dialect, ledger = scenario["dialect"], run.get("ledger")
     if dialect == "plain" or scenario["lowat"] is None or scenario["priorities"] != "spdy":
         return None
     if not ledger or ledger["largest"] != "front_committed" or run["verdict"] != "inverted":
@@ -213,7 +213,7 @@ def _unread_dialect(scenario: Document, run: Document) -> str | None:
 
 
 def _not_buffered(scenario: Document, run: Document) -> str | None:
-    if scenario.get("buffering", "on") == "on" or scenario["priorities"] != "spdy" or not run["loads"]:
+    if scenario["buffering"] == "on" or scenario["priorities"] != "spdy" or not run["loads"]:
         return None
     if not run.get("front", {}).get("strict"):
         return None  # sharing is what it does anyway
@@ -244,7 +244,7 @@ def _fresh_connection(scenario: Document, run: Document) -> str | None:
     lowat, account = _fixed(scenario), run.get("ledger")
     if lowat is None or scenario["sndbuf_bytes"] is not None or scenario["reloads"] or not _can_bind(scenario):
         return None
-    at_available = account.get("image_bytes_at_available") if account else None  # not in older folders
+    at_available = account["image_bytes_at_available"] if account else None
     # Where LOWAT is the limit, the kernel asks for more as soon as half of it is left (tcp_stream_memory_free).
     if not at_available or not at_available["pending"] or 2 * at_available["unsent"] >= lowat:
         return None

@@ -14,8 +14,9 @@ from typing import Any
 from analysis.loads.bookkeeping import FEWEST_LOOKS
 from analysis.loads.metrics import IMAGE, PATHS, SCRIPT, PageLoad, measured_load
 from analysis.loads.whereabouts import Whereabouts, whereabouts
-from analysis.records.journals import ClientEvent, SocketSample
 from analysis.records.runs import Evidence, Layers, Run
+from common.formats.events import Event
+from common.formats.samples import SocketSample
 
 _US = 1000
 _MS = 10**6
@@ -89,11 +90,7 @@ class Film:
 
 def film_of(run: Run) -> Film:
     """Of a run that is ok. Raises NoFilm, and FolderError for a folder that is damaged."""
-    layers = run.layers()
-    if layers is None:
-        raise NoFilm("the folder is of a format without what stood between front and client")
-    # Older folders are without.
-    return film(run.evidence(), layers, queue_first=run.scenario.get("shaper_at", "link") == "front")
+    return film(run.evidence(), run.layers(), queue_first=run.scenario["shaper_at"] == "front")
 
 
 def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
@@ -142,7 +139,7 @@ def _ms(load: PageLoad, t_ns: int) -> float:
     return (t_ns - load.started_ns) // _US * _US / _MS
 
 
-def _tape(events: Sequence[ClientEvent], number: int, base: int) -> Tape:
+def _tape(events: Sequence[Event], number: int, base: int) -> Tape:
     ends: list[int] = []
     sizes: dict[str, list[int]] = {IMAGE: [], SCRIPT: []}
     for event in events:

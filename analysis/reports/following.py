@@ -21,10 +21,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from analysis.loads.metrics import measured_load
-from analysis.records.journals import FolderError, LowatDecision, SocketSample, latest, read_lines
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
+from analysis.records.samples import latest
 from analysis.records.shape import AUTO
+from common.formats.decisions import Decision
+from common.formats.reading import FolderError, read_journal
+from common.formats.samples import SocketSample
 from common.packets import PACKET_BUFFER_BYTES, unframed
 
 ROUND_TRIPS = 2
@@ -156,7 +159,7 @@ def follow(run: Run, target_ns: int) -> Seen:
     """What was seen of a run's measured load. Raises FolderError if there is not enough in its folder."""
     layers, load = run.layers(), measured_load(run.evidence())
     rate = Rate.of(run.scenario, load.started_ns)
-    if layers is None or rate is None or not layers.sockets:
+    if rate is None or not layers.sockets:
         raise FolderError(f"{run.path}: no looks at the socket, or no rate")
     most_bytes = max(look.handed_bytes for look in layers.sockets)
     return Seen(
@@ -172,5 +175,5 @@ def _settings(run: Run) -> list[Setting]:
     lowat = run.scenario["lowat"]
     if lowat != AUTO:
         return [Setting(t_ns=0, lowat_bytes=lowat)]
-    decisions = read_lines(run.path / "front" / "lowat.jsonl", LowatDecision)
+    decisions = read_journal(run.path / "front" / "lowat.jsonl", Decision)
     return [Setting(t_ns=each.t_ns, lowat_bytes=each.new_bytes) for each in decisions if each.outcome == "set"]

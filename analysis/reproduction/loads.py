@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from analysis.loads.metrics import page_loads
 from analysis.loads.verdict import Verdict, judge
-from analysis.records.journals import SocketSample
 from analysis.records.runs import Run
+from common.formats.samples import SocketSample
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis.records import shape
-from analysis.records.journals import FolderError
 from analysis.records.runs import Run, load_document, load_run
 from analysis.sweeps.measures import IN_NO_TIME, busy_ms
+from common.formats.reading import FolderError
 
 SWEEP_FORMATS = (1,)
 _LOWAT = "LOWAT"

@@ -22,10 +22,11 @@ from typing import Any
 
 from analysis.loads.ledger import Layer
 from analysis.loads.metrics import IMAGE, SCRIPT
-from analysis.records.journals import FolderError, ProcessSample, read_lines
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
 from analysis.reports.summary import measured
+from common.formats.reading import FolderError, read_journal
+from common.formats.samples import ProcessSample
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 IN_NO_TIME = "image and script came in no time, which has no goodput"
@@ -75,7 +76,7 @@ def grains(run: Run) -> Mapping[Measure, float]:
     """
     rate_bit_s = _slowest_bit_s(run)
     packets_ms = _RECORD_PACKETS * PACKET_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
-    grain_ms = max(packets_ms, (run.observed.get("clock_resolution_ns") or 0) / 10**6)
+    grain_ms = max(packets_ms, (run.observed["clock_resolution_ns"] or 0) / 10**6)
     times = dict.fromkeys((Measure.FIRST_BYTE, Measure.SEND_QUEUE, Measure.COMPLETE), grain_ms)
     return {**times, Measure.GOODPUT: _goodput_bit_s(run) * grain_ms / busy_ms(run)}
 
@@ -113,7 +114,7 @@ def _goodput_bit_s(run: Run) -> float:
 
 def _costs(run: Run) -> dict[Measure, float | None]:
     file = run.path / "front" / "process.jsonl"
-    samples = read_lines(file, ProcessSample) if file.exists() else []
+    samples = read_journal(file, ProcessSample) if file.exists() else []
     if samples:
         samples = [sample for sample in samples if sample.pid == samples[-1].pid]
     payload_mb = 2 * run.scenario["size_bytes"] * len(run.document["loads"]) / _MB

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.records.journals import FolderError
 from analysis.records.runs import Run
 from analysis.sweeps import words
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.measures import Measure, measures
 from analysis.sweeps.networks import NONE
 from analysis.sweeps.spread import Spread
+from common.formats.reading import FolderError
 
 PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
 

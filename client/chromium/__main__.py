@@ -23,7 +23,7 @@ from client.chromium.record import document
 from client.chromium.tls13 import Unreadable, read_secrets
 from client.journal import Journal
 from client.loads import LoadFailed
-from client.plan import Plan, read_plan
+from common.formats.plan import Plan, read_plan
 
 _ENDED_BY_SIGNAL = 128
 

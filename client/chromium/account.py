@@ -23,11 +23,10 @@ from client.http2.engine import said
 from client.http2.walker import Begun, Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
 from client.pieces import DataPiece
-from client.plan import Plan
 from client.priorities import IMAGE, SCRIPT
 from client.records import Record
-from client.signals import Position
 from common.formats.events import Event, Kind
+from common.formats.plan import Plan, Position
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.sync_api import CDPSession, Error, Page, sync_playwright
 
 from client.loads import LoadFailed
-from client.plan import Plan
+from common.formats.plan import Plan
 
 NETLOG = "netlog.json"
 _LINGER_S = 0.25

@@ -10,7 +10,7 @@ from client.chromium.account import Account, SentRequest
 from client.chromium.asked import Asked, Saying
 from client.chromium.browser import Shown, may_sandbox
 from client.chromium.netlog import RESOLUTION_NS, Netlog
-from client.plan import Plan
+from common.formats.plan import Plan
 
 FORMAT = 1
 _NO_RFC7540_PRIORITIES = "id:9 "

@@ -14,11 +14,10 @@ from h2.settings import SettingCodes, Settings
 
 from client.http2.frames import FrameScanner, FrameTooLarge, priority_update
 from client.loads import LoadFailed, Loads
-from client.plan import Plan, Request
 from client.records import Record
-from client.signals import Position
 from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 from common.formats.events import Event, Kind
+from common.formats.plan import Plan, Position, Request
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can

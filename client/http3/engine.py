@@ -22,8 +22,8 @@ from aioquic.quic.events import (
 )
 
 from client.loads import LoadFailed, Loads
-from client.plan import Plan, Request
 from common.formats.events import Event, Kind
+from common.formats.plan import Plan, Request
 
 _NS = 10**9
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from client.http3.engine import Http3Engine
 from client.journal import Journal
-from client.plan import Plan
 from client.telling import connecting_deadline, told
 from client.transport import Deadline, TransportFailed
 from common import arrival
+from common.formats.plan import Plan
 
 _OLDEST_STAMP_NS = 10**6
 _DATAGRAM_BYTES = 65_535

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from client.loads import LoadFailed, Loads
 from client.pieces import DataHeader, DataPiece
-from client.plan import Plan, Request
 from client.priorities import NO_ORDER_LEVEL
 from client.records import Record
 from client.spdy import frames
@@ -24,6 +23,7 @@ from client.spdy.frames import Breach, FrameReader, Setting
 from client.spdy.windows import SESSION_BYTES, Window
 from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 from common.formats.events import Event
+from common.formats.plan import Plan, Request
 
 _LENGTH_DIGITS = 12
 _RESETS = {

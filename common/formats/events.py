@@ -1,4 +1,4 @@
-"""Events: what the client saw, one timestamped thing each."""
+"""Records of the client: events.jsonl and arrivals.jsonl, one JSON object per line."""
 
 import json
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What happened."""
+    """The kind of an event."""
 
     CONNECTED = "connected"
     """TCP is established."""
@@ -20,11 +20,11 @@ class Kind(StrEnum):
     HEADERS = "headers"
     """The response's HEADERS, or SPDY's SYN_REPLY, are complete. Not a first byte: servers let them overtake DATA."""
     DATA_HEADER = "data-header"
-    """What stands in front of a DATA frame's payload has arrived; size_bytes is the frame's length field."""
+    """The header of a DATA frame has arrived; size_bytes is the frame's length field."""
     DATA = "data"
-    """A piece of DATA payload has arrived, padding excluded, be its frame complete or not."""
+    """A piece of DATA payload has arrived, padding excluded, whether or not its frame is complete."""
     WINDOW_OPENED = "window-opened"
-    """By size_bytes, of that stream or, without one, of the connection; by a probe alone."""
+    """A probe enlarged the window of that stream, or without one of the connection, by size_bytes."""
     ENDED = "ended"
     RESET = "reset"
     GOAWAY = "goaway"
@@ -32,10 +32,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One event. t_ns: CLOCK_MONOTONIC; load counts from 1, 0 before the first.
+    """A line of client/events.jsonl. t_ns: CLOCK_MONOTONIC; load counts from 1, 0 before the first.
 
-    Of HEADERS and DATA: tcp_bytes, bytes of the TCP stream up to the end of the TLS record that held it; record_ns,
-    when the first byte of that record arrived.
+    HEADERS and DATA have, over TCP, tcp_bytes: the bytes of the TCP stream up to the end of the TLS record that held
+    them; and record_ns: when the first byte of that record arrived.
     """
 
     t_ns: int
@@ -49,10 +49,22 @@ class Event:
     record_ns: int | None = None
 
     def to_json(self) -> str:
-        """One line of events.jsonl, keys without a value left out."""
+        """Returns the line, without its end; keys without a value are left out."""
         pairs = {"t_ns": self.t_ns, "kind": self.kind.value, "load": self.load} | {
             name: value
             for name in ("stream_id", "resource", "size_bytes", "detail", "tcp_bytes", "record_ns")
             if (value := getattr(self, name)) is not None
         }
         return json.dumps(pairs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """A line of client/arrivals.jsonl: the bytes of the TCP stream that had arrived by an instant."""
+
+    t_ns: int
+    tcp_bytes: int
+
+    def to_json(self) -> str:
+        """Returns the line, without its end."""
+        return f'{{"t_ns": {self.t_ns}, "tcp_bytes": {self.tcp_bytes}}}'

@@ -20,9 +20,10 @@ from rich.table import Table
 
 from client.dialects import PLAIN
 from client.http2.engine import Http2Engine
-from client.plan import Plan, maps_plan
+from client.plan import maps_plan
 from client.priorities import Priorities
 from common import clock_quality
+from common.formats.plan import Plan
 from experiments.errors import StepFailed
 from experiments.host.origin_process import CLOCK, ONE_THREAD
 from experiments.host.processes import run

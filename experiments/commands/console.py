@@ -92,13 +92,13 @@ class Report:
         rate = "unlimited" if scenario["rate_bit_s"] is None else units.format_rate(scenario["rate_bit_s"])
         down, up = (units.format_time(scenario[name]) for name in ("delay_ns", "delay_up_ns"))
         queue = scenario["queue_packets"]
-        if text := scenario.get("rate_steps"):  # older folders are without
+        if text := scenario["rate_steps"]:
             steps = words.WORDS["RATE_STEPS"].parse(text)
             rate += "".join(
                 f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
                 for step in steps
             )
-        place = " on the front's own egress" if scenario.get("shaper_at", "link") == "front" else ""
+        place = " on the front's own egress" if scenario["shaper_at"] == "front" else ""
         self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}")
 
     @contextmanager

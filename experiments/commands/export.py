@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from analysis.exports.formats import FORMATS, File, lacking
+from analysis.exports.formats import FORMATS, File
 from analysis.exports.recording import album
-from analysis.records.journals import FolderError
 from analysis.records.runs import load_experiment
 from common.formats.files import write_all
+from common.formats.reading import FolderError
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.host.home import pip_install
 
@@ -48,10 +48,6 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
     paths = _places(files, own if out is None else out)
     _write(files, paths)
     notes = [f"left out: {name}" for name in recorded.left_out]
-    if chosen.samples:
-        notes += [
-            f"{name}: its folder is of format 1, without samples of socket and queue" for name in lacking(recorded)
-        ]
     return Exported(paths=tuple(paths), notes=tuple(notes))
 
 

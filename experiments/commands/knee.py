@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.records.journals import FolderError
 from analysis.sweeps import table
 from analysis.sweeps.folder import Sweep, load_sweep
 from analysis.sweeps.summary import summarize
+from common.formats.reading import FolderError
 from experiments.commands.console import Report
 from experiments.errors import StepFailed
 from experiments.results.run_folder import write_document

@@ -33,13 +33,15 @@ from urllib.parse import quote, urlsplit
 
 from analysis.loads.probe import Probe, probe_of
 from analysis.matrix.cells import OwnOrder, own_order, reading
-from analysis.records.journals import ClientEvent, read_lines
 from client import dialects
 from client.dialects import Dialect
-from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Steps, maps_plan
+from client.plan import PROBE_LEAST_BYTES, STEPS, maps_plan
 from client.priorities import IMAGE, SCRIPT, First, Priorities
 from client.transport import Deadline, TransportFailed
 from client.valve import MOST_STEPS
+from common.formats.events import Event
+from common.formats.plan import Plan, Steps
+from common.formats.reading import read_journal
 from experiments.commands.console import Report
 from experiments.errors import ScenarioError, StepFailed, TimedOut
 from experiments.execution import keeper
@@ -325,7 +327,7 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
             client.check_success()
         except StepFailed as error:  # its log goes with the folder
             raise StepFailed(_STEP, _in_its_words(error.reason, target)) from None
-    events = read_lines(folder / "events.jsonl", ClientEvent)
+    events = read_journal(folder / "events.jsonl", Event)
     for resource, path in zip(_NAMES, target.paths, strict=True):
         own = [event for event in events if event.resource == resource]
         size = sum(event.size_bytes or 0 for event in own if event.kind == "data")

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from common.formats.decisions import Decision
 from experiments.commands.console import Report
 from experiments.commands.tuner_log import Lines, TunerLog, complain, teller
 from experiments.errors import ScenarioError, StepFailed, Unavailable
@@ -21,7 +22,6 @@ from proxy.tuner import compiler
 from proxy.tuner.caution import Caution
 from proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
 from proxy.tuner.in_kernel import InKernel
-from proxy.tuner.journal import Decision
 from proxy.tuner.law import CEILING_BYTES, FLOOR_BYTES, TARGET_NS, Aim
 from proxy.tuner.namespaces import Sysctls
 from proxy.tuner.tuner import CannotTune, Note, Say, Tuner

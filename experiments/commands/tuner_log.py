@@ -13,8 +13,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
+from common.formats.decisions import DRY_RUN, SET, Decision
 from experiments.commands.console import Report
-from proxy.tuner.journal import DRY_RUN, SET, Decision
 from proxy.tuner.law import differs
 from proxy.tuner.tuner import Say
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from analysis.loads.ledger import sentence
-from analysis.records.journals import FolderError
 from analysis.records.runs import load_experiment
 from analysis.reports.film import NoFilm, film_of
 from analysis.reports.summary import summarize
+from common.formats.reading import FolderError
 
 _KEPT = 64
 """Documents in memory, of a few hundred KB each."""

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from client.plan import PlanKind, Protocol
+from client.plan import PlanKind
+from common.formats.plan import Protocol
 from experiments.host.programs import lack_of
 from experiments.scenario.knobs import KNOBS, scenario_from
 from experiments.scenario.named import LAYERS, Entry, catalogue

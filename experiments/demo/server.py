@@ -33,7 +33,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from analysis.records.journals import FolderError
+from common.formats.reading import FolderError
 from experiments.demo.arm_view import Shown, document
 from experiments.demo.choices import offers
 from experiments.demo.command import HOST

@@ -11,8 +11,9 @@ from typing import Any
 
 from analysis.loads.contradictions import Allowance, Contradiction, contradictions, outside
 from analysis.loads.findings import NOTHING, findings
-from analysis.records.journals import FolderError
 from analysis.records.runs import load_evidence, load_layers
+from common.formats import RUN_FORMAT
+from common.formats.reading import FolderError
 from experiments.errors import InvalidRun, LabError, StepFailed
 from experiments.execution.instruments import instruments
 from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
@@ -21,7 +22,7 @@ from experiments.host.processes import tail
 from experiments.host.programs import BROWSER, DRIVER
 from experiments.host.tools import Tools
 from experiments.results.order import Order
-from experiments.results.run_folder import RUN_FORMAT, RunFolder, read_json, write_json
+from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run import capture
 from experiments.run.page_loads import SERVER_NAME
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_document

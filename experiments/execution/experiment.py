@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from common.formats import RUN_FORMAT
 from experiments.errors import StepFailed
 from experiments.execution.conclusion import Run
 from experiments.execution.fingerprint import fingerprint_here, newest
@@ -16,7 +17,7 @@ from experiments.execution.local import Local, bearable
 from experiments.execution.request import Request
 from experiments.host.home import ROOT, is_clone
 from experiments.host.processes import program_environment
-from experiments.results.run_folder import RUN_FORMAT, PartialFolder, RunFolder, write_json
+from experiments.results.run_folder import PartialFolder, RunFolder, write_json
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.fabric import Fabric
 

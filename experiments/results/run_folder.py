@@ -18,7 +18,6 @@ from typing import Any, Self
 from common.formats import files
 from experiments.errors import StepFailed
 
-RUN_FORMAT = 2
 PARTIAL = ".partial"
 _LOCK = ".lock"
 _LOCK_SOON_S = 10.0

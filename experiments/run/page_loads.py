@@ -5,8 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from client.plan import STEPS, Plan, PlanKind, Protocol, maps_plan
+from client.plan import STEPS, PlanKind, maps_plan
 from client.priorities import Priorities
+from common.formats.plan import Plan, Protocol
+from common.formats.reading import read_journal
+from common.formats.samples import ProcessSample
 from experiments.errors import InvalidRun
 from experiments.host.processes import Process
 from experiments.host.tools import Tools
@@ -19,7 +22,6 @@ from experiments.testbed.places import CLIENT_PORT, FRONT_PORT, ActiveLink, Acti
 from netem.calibration import Tolerance
 from netem.carried import Received
 from netem.shaper import Shaper
-from proxy.sampler import read_process_samples
 from proxy.server import catalogue
 
 SERVER_NAME = "maps.test"
@@ -97,7 +99,8 @@ def load_pages(
     span, came = Span(began_ns=began_ns, ended_ns=ended_ns), link.carried().since(before)
     if not over_tcp:
         return span, came
-    last_ns = max((sample.t_ns for sample in read_process_samples(folder.front / "process.jsonl")), default=ended_ns)
+    samples = read_journal(folder.front / "process.jsonl", ProcessSample)
+    last_ns = max((sample.t_ns for sample in samples), default=ended_ns)
     if ended_ns - last_ns > _UNSEEN_NS:
         raise InvalidRun(
             "time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", ended_ns - last_ns

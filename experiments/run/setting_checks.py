@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from common.formats.decisions import SET, Decision
+from common.formats.samples import ProcessSample, SocketSample
 from experiments.errors import QUIETER, InvalidRun
 from experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario
 from netem import kept
 from netem.calibration import Tolerance
-from proxy.sampler import ProcessSample
-from proxy.socket_diag import SocketSample
-from proxy.tuner.journal import SET, Decision
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 _NEVER_NS = 2**63

@@ -6,6 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from common.formats.decisions import Decision
+from common.formats.reading import read_journal
+from common.formats.samples import ProcessSample, SocketSample
 from experiments.errors import InvalidRun
 from experiments.host.npm import modules_of
 from experiments.host.processes import Process
@@ -37,10 +40,8 @@ from netem.calibration import Tolerance
 from netem.shaper import Shaper
 from proxy.certificates import certificates_in
 from proxy.front import Front, FrontSettings
-from proxy.sampler import read_process_samples
 from proxy.server import catalogue
-from proxy.socket_diag import read_samples
-from proxy.tuner.journal import NAME, read_decisions
+from proxy.tuner.journal import NAME
 
 
 def run_arm(
@@ -94,8 +95,8 @@ def run_arm(
         if scenario.client is ClientKind.CHROMIUM:
             observed |= observed_browser(folder, environment.resolution_ns)
             check_browser(observed["browser"], scenario.priorities.favoured)
-        sockets = read_samples(folder.front / "sockets.jsonl")
-        processes = read_process_samples(folder.front / "process.jsonl")
+        sockets = read_journal(folder.front / "sockets.jsonl", SocketSample)
+        processes = read_journal(folder.front / "process.jsonl", ProcessSample)
         if front.settings.server.over_tcp:
             observed |= live_socket_state(sockets, processes)
             check_live_socket(scenario, observed)
@@ -106,7 +107,7 @@ def run_arm(
         else:
             observed |= NO_SOCKET
         if scenario.lowat == LOWAT_AUTO:
-            check_tuned(scenario, processes, read_decisions(folder.front / NAME), places.addresses.client)
+            check_tuned(scenario, processes, read_journal(folder.front / NAME, Decision), places.addresses.client)
 
         tell("counters")
         counters = link.counters()

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from analysis.loads.bookkeeping import FEWEST_LOOKS
+from common.formats.samples import SocketSample
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder, last_line, read_json
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from netem.carried import Received
-from proxy.socket_diag import SocketSample
 
 _MARGIN_BYTES = 16 * 1024
 """Room for what is sent again after the last sample of the socket, and for TCP options that few packets have."""

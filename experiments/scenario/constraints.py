@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from client import dialects
-from client.plan import PROBE_LEAST_BYTES, PlanKind, Protocol
+from client.plan import PROBE_LEAST_BYTES, PlanKind
 from client.priorities import First, Priorities
+from common.formats.plan import Protocol
 from experiments.errors import ScenarioError
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
 from proxy.server import Server, Switch, catalogue

@@ -18,7 +18,8 @@ from analysis.matrix import page, text
 from analysis.matrix.cells import Cell, Matrix, Pair, Unasked, crossing, reading
 from analysis.records.runs import Experiment, Run, load_environment
 from client import dialects
-from client.plan import PROBE_LEAST_BYTES, Protocol
+from client.plan import PROBE_LEAST_BYTES
+from common.formats.plan import Protocol
 from experiments.commands.console import Report
 from experiments.errors import ScenarioError, Unavailable
 from experiments.execution.experiment import Progress

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analysis.records.journals import FolderError
+from common.formats.reading import FolderError
 from experiments.commands.console import Report
 from experiments.errors import LabError, Unavailable
 from experiments.execution.conclusion import Ending, Run

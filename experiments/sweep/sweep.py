@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.formats import RUN_FORMAT
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
@@ -20,7 +21,6 @@ from experiments.execution.local import bearable
 from experiments.execution.request import Manner, Request
 from experiments.host.plural import counted
 from experiments.host.tools import Tools
-from experiments.results.run_folder import RUN_FORMAT
 from experiments.run.fabrics import FABRICS, choose
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import Scenario, as_document

@@ -19,20 +19,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Self
 
+from common.formats.samples import QueueContents
 from netem.link import Link
 
 MOST_PACKETS = 200_000
 """A direction never holds more (some 350 MB); beyond it packets are refused, which no Link asks for."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Queue:
-    """What a direction holds at one moment. packets and bytes: in the bottleneck; delay_line_*: on their way to it."""
-
-    packets: int
-    bytes: int
-    delay_line_packets: int
-    delay_line_bytes: int
 
 
 @dataclass(kw_only=True)
@@ -145,14 +136,15 @@ class Direction:
         entry_ns, packet = self._delay_line[0]
         return entry_ns + self._transmission_ns(len(packet), entry_ns)
 
-    def queue(self, now_ns: int) -> Queue:
+    def queue(self, now_ns: int) -> QueueContents:
         """What the direction holds."""
         self._advance(now_ns)
-        return Queue(
+        return QueueContents(
             packets=len(self._bottleneck),
             bytes=self._bottleneck_bytes,
             delay_line_packets=len(self._delay_line),
             delay_line_bytes=self._delay_line_bytes,
+            dropped=self.counters.dropped,
         )
 
     def _transmission_ns(self, size: int, begin_ns: int) -> int:

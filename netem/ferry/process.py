@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TextIO
 
+from common.formats.samples import queue_line
 from netem import control
 from netem.changes import RateChanges, beside
 from netem.control import BEGIN
@@ -79,7 +80,7 @@ class Order:
 def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, int]]:
     """What a running ferry has done, by direction; its journal is complete up to then. Raises OSError.
 
-    `Counters` and `Queue` in netem/ferry/direction.py say what most figures count; the queue is the one of this moment.
+    `Counters` in netem/ferry/direction.py and `QueueContents` say what most figures count; the queue is that of now.
     kernel_drops: packets lost between the kernel and the ferry, which should be 0. lateness_*_ns: how long after its
     departure in the model a packet was written; p50 and p99 in whole microseconds, -1 before the first.
     """
@@ -130,7 +131,7 @@ class _Lane:
         self._lateness = Lateness()
         self._interval_ns = interval_ns
         self._next_line_ns = _NEVER_NS if interval_ns is None else 0
-        self._line = asdict(model.queue(0)) | {"dropped": 0}
+        self._line = model.queue(0)
 
     @property
     def wake_ns(self) -> int | None:
@@ -138,7 +139,7 @@ class _Lane:
         next_ns = self._model.next_ns
         if next_ns is not None:
             return min(next_ns, self._next_line_ns)
-        return self._next_line_ns if self._line["packets"] or self._line["delay_line_packets"] else None
+        return self._next_line_ns if self._line.packets or self._line.delay_line_packets else None
 
     def carry(self) -> int:
         """Take in what is there, write what is due; how many packets that were."""
@@ -157,9 +158,9 @@ class _Lane:
         """A line of the journal, if one is due and anything has changed."""
         if now_ns < self._next_line_ns:
             return
-        line = asdict(self._model.queue(now_ns)) | {"dropped": self._model.counters.dropped}
+        line = self._model.queue(now_ns)
         if line != self._line:
-            self._journal.write(json.dumps({"t_ns": now_ns, "direction": self._direction} | line) + "\n")
+            self._journal.write(queue_line(now_ns, self._direction, line) + "\n")
             self._line = line
         self._next_line_ns = now_ns + (self._interval_ns or _NEVER_NS)
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from proxy.tuner.law import Choice, Why, differs
+from common.formats.decisions import Why
+from proxy.tuner.law import Choice, differs
 
 if TYPE_CHECKING:  # the lab's tuners load no more than they need
     from proxy.tuner.namespaces import Sysctls

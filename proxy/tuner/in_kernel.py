@@ -18,10 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from common.formats.decisions import DRY_RUN, SET, Decision, Trigger, Why, refused
 from proxy.descriptors import borrow, sockets_of
 from proxy.tuner.caution import Caution
-from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
-from proxy.tuner.law import Aim, Why
+from proxy.tuner.law import Aim
 from proxy.tuner.libbpf import Loaded
 from proxy.tuner.option import put_back
 from proxy.tuner.tuner import CannotTune, Note, Say, TunerKind
@@ -34,10 +34,10 @@ _DECISION = struct.Struct("=4Q16s4s9Ii4x")
 _CONNECTION = struct.Struct("=36xII4x")  # own_bytes, lowat_bytes
 _FIRST = struct.pack("=I", 0)
 _EVENTS = {  # BPF_SOCK_OPS_*, <linux/bpf.h>
-    5: Event.ESTABLISHED,
-    8: Event.TIMEOUT,
-    9: Event.RETRANSMISSION,
-    12: Event.ROUND_TRIP,
+    5: Trigger.ESTABLISHED,
+    8: Trigger.TIMEOUT,
+    9: Trigger.RETRANSMISSION,
+    12: Trigger.ROUND_TRIP,
 }
 _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 

@@ -26,7 +26,8 @@ Arithmetic is that of 64 unsigned bits and saturates: what does not fit is the l
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
+
+from common.formats.decisions import Why
 
 PACKET_BUFFER_BYTES = 65536
 WINDOW_SAYS_NOTHING_SEGMENTS = 4
@@ -38,17 +39,6 @@ TARGET_NS = 50 * 10**6
 
 _MOST = 2**64 - 1
 _US_PER_S = 10**6
-
-
-class Why(StrEnum):
-    """What decided."""
-
-    UNKNOWN = "nothing known"
-    FLOOR = "floor"
-    RATE = "rate"
-    CEILING = "ceiling"
-    SYSCTL = "sysctl"
-    SERVER = "server's own limit"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
-from proxy.tuner.journal import Decision
+from common.formats.decisions import Decision
 
 Note = Callable[[Decision], None]
 """Is told each decision."""

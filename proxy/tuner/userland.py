@@ -24,10 +24,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from common.formats.decisions import DRY_RUN, SET, Decision, Trigger, refused
 from proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of, with_descendants
 from proxy.tuner import option
 from proxy.tuner.caution import Caution, Held, bound
-from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, refused
 from proxy.tuner.law import Aim, Choice, Seen, decide, differs, rate_of
 from proxy.tuner.tuner import CannotTune, Note, TunerKind
 
@@ -233,7 +233,7 @@ class Userland:
                 seen = _seen(borrowed, connection, now_ns)
             except OSError:
                 return False
-            self._apply(connection, borrowed, seen, Event.LOOK if connection.next_ns else Event.ESTABLISHED)
+            self._apply(connection, borrowed, seen, Trigger.LOOK if connection.next_ns else Trigger.ESTABLISHED)
         connection.next_ns = now_ns + min(max(_LEAST_NS, seen.rtt_us * 500), _MOST_NS)
         return True
 
@@ -254,7 +254,7 @@ class Userland:
         due_bytes = held.due(choice.lowat_bytes, sysctl_bytes, time.monotonic_ns(), self._caution.hold_ns)
         return replace(choice, lowat_bytes=due_bytes) if due_bytes else None
 
-    def _apply(self, connection: _Connection, borrowed: socket.socket, seen: Seen, event: Event) -> None:
+    def _apply(self, connection: _Connection, borrowed: socket.socket, seen: Seen, event: Trigger) -> None:
         choice = self._due(connection, borrowed, decide(seen, self._aim))
         if choice is None:
             return

@@ -10,7 +10,8 @@ import pytest
 
 import experiments
 import proxy
-from client.plan import PlanKind, Protocol
+from client.plan import PlanKind
+from common.formats.plan import Protocol
 from experiments.execution.invocation import RUN_KNOBS, RunKnob
 from experiments.execution.request import arms_for
 from experiments.scenario.knobs import KNOBS, Knob, scenario_from

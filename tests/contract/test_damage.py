@@ -13,9 +13,9 @@ from analysis.exports import recording
 from analysis.exports.formats import FORMATS, Format
 from analysis.figures.album import FIGURES
 from analysis.figures.arms import CLIENTS
-from analysis.records.journals import FolderError
 from analysis.records.runs import Experiment, load_experiment
 from analysis.reports.summary import summarize
+from common.formats.reading import FolderError
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "format-2"
 _JOURNALS = (

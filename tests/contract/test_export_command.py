@@ -85,7 +85,7 @@ def test_a_library_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch
     ("name", "content", "told"),
     [
         ("experiment.json", "{", "experiment.json: "),
-        ("control.1/client/plan.json", "{}", "plan.json: not a plan: "),
+        ("control.1/client/plan.json", "{}", "plan.json: Object missing required field "),
         ("control.1/client/events.jsonl", "{}\n", "events.jsonl:1: not an event: "),
         ("control.1/front/sockets.jsonl", "[]\n", "sockets.jsonl:1: not an event: "),
     ],
@@ -123,16 +123,6 @@ def test_a_run_that_must_not_be_believed(folder: Path) -> None:
     _change(folder / "lowat-16384.1" / "run.json", {"status": "failed"})
     with pytest.raises(StepFailed, match=r"no run is ok: control\.1 \(invalid\), lowat-16384\.1 \(failed\)$"):
         export(folder, "csv", None)
-
-
-def test_format_1_says_what_it_lacks(tmp_path: Path) -> None:
-    """Where samples would have been shown, it is said that there are none; a HAR shows none."""
-    old = _GOLDEN / "format-1"
-    for to, format_ in FORMATS.items():
-        notes = export(old, to, tmp_path / to).notes
-        expected = [f"{name}.1: its folder is of format 1" for name in ("control", "lowat-16384")]
-        assert [note.split(",")[0] for note in notes] == (expected if format_.samples else [])
-    assert _names(tmp_path / "csv") == ["events.csv", "loads.csv"]
 
 
 def test_nothing_is_left_where_nothing_can_be_written(folder: Path, tmp_path: Path) -> None:

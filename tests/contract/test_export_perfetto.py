@@ -78,14 +78,6 @@ def test_perfetto_reads_it(tmp_path: Path) -> None:
         }
 
 
-def test_format_1() -> None:
-    """Without samples there are no counters; the lanes of streams are there, and a chunk is an instant."""
-    events = perfetto.document(_album("format-1"))["traceEvents"]
-    assert {event["ph"] for event in events} == {"M", "X", "i"}
-    assert sum(event["name"] == "receiving" for event in events) == 4
-    assert sum((event["ph"], event["name"]) == ("i", "DATA") for event in events) == 10
-
-
 def test_perfetto_would_complain(tmp_path: Path) -> None:
     """The reader is none that takes everything: slices of one track that overlap are noticed."""
     slices = [{"ph": "X", "name": "", "pid": 1, "tid": 1, "ts": ts, "dur": 10} for ts in (0, 5)]

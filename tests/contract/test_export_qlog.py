@@ -37,12 +37,11 @@ def _document(golden: Album) -> Any:
     return json.loads(json.dumps(qlog.document(golden)))
 
 
-@pytest.mark.parametrize(("folder", "traces"), [("format-1", 4), ("format-2", 6)])
-def test_the_form(folder: str, traces: int, schema: Any) -> None:
+def test_the_form(schema: Any) -> None:
     """A valid file, with a trace for each run and vantage point that anything is known of."""
-    document = _document(_album(folder))
+    document = _document(_album("format-2"))
     schema.validate_cbor(cbor2.dumps(document))
-    assert len(document["traces"]) == traces
+    assert len(document["traces"]) == 6
 
 
 @pytest.mark.parametrize(

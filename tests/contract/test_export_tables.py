@@ -32,12 +32,6 @@ def test_every_table_is_tidy(golden: Album) -> None:
         assert {row["run"] for row in table.rows} == {"control.1", "lowat-16384.1"}
 
 
-def test_format_1_has_no_samples() -> None:
-    """What an old folder does not hold is left out, not written as an empty table."""
-    old = album(load_experiment(_GOLDEN / "format-1"))
-    assert [table.name for table in tables.tables(old)] == ["loads", "events"]
-
-
 def test_csv_is_read(golden: Album) -> None:
     """Every cell comes back as it was, None as an empty field."""
     for table in tables.tables(golden):

@@ -31,8 +31,13 @@ def sampled() -> Experiment:
 
 
 @pytest.fixture(scope="module")
-def coarse() -> Experiment:
-    return load_experiment(_GOLDEN / "format-1")
+def unsampled(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
+    """As SAMPLE=none leaves it."""
+    folder = tmp_path_factory.mktemp("unsampled") / "given"
+    shutil.copytree(_GOLDEN / "format-2", folder)
+    for journal in folder.glob("*/front/sockets.jsonl"):
+        journal.write_text("")
+    return load_experiment(folder)
 
 
 def panels(chart: Chart | None) -> list[list[tuple[_Row, list[_Row]]]]:
@@ -141,15 +146,15 @@ def test_the_socket_lane_is_what_was_seen(sampled: Experiment) -> None:
         assert ("LOWAT" in words(panel)) == (arm.lowat is not None)
 
 
-def test_without_samples_there_is_no_socket_lane(coarse: Experiment, sampled: Experiment) -> None:
-    """The panel of a folder of format 1 is the upper part of another's."""
-    old, new = panels(timeline.draw(coarse)), panels(timeline.draw(sampled))
+def test_without_samples_there_is_no_socket_lane(unsampled: Experiment, sampled: Experiment) -> None:
+    """The panel of a folder without samples is the upper part of another's."""
+    old, new = panels(timeline.draw(unsampled)), panels(timeline.draw(sampled))
     for before, after in zip(old, new, strict=True):
         assert "unsent" not in words(before)
         assert set(words(before)) < set(words(after))
         assert before[0][0]["encoding"]["y"]["scale"]["domain"][0] == 0
-    assert ledger_bar.draw(coarse) is None
-    assert ledger_area.draw(coarse) is None
+    assert ledger_bar.draw(unsampled) is None
+    assert ledger_area.draw(unsampled) is None
 
 
 def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
@@ -178,19 +183,18 @@ def test_the_areas_add_up_to_the_image(sampled: Experiment) -> None:
         assert numbers[-1]["place0"] == pytest.approx(arm.load.image.size_bytes / 1024, abs=0.01)
 
 
-def test_the_ladder_climbs(coarse: Experiment, sampled: Experiment) -> None:
-    """Each step begins where the one before ended; an old folder has no first packet."""
-    for experiment, rungs in ((sampled, 5), (coarse, 4)):
-        for arm, panel in zip(arms(experiment), panels(ladder.draw(experiment)), strict=True):
-            for name in ("script", "image"):
-                steps = [row for row in drawn(panel, "rect", "rung") if row["resource"] == name]
-                assert len(steps) == rungs
-                assert [step["start"] for step in steps] == [0.0, *(step["end"] for step in steps[:-1])]
-                times = {"script": arm.load.script, "image": arm.load.image}[name]
-                payload = next(step for step in steps if step["rung"] == "first byte of payload")
-                first_ms = float(arm.load.ms(times.first_byte_ns))
-                record_ms = first_ms - payload["end"]
-                assert f"at {record_ms / 1000:.2f} s" in " ".join(words(panel))
+def test_the_ladder_climbs(sampled: Experiment) -> None:
+    """Each step begins where the one before ended."""
+    for arm, panel in zip(arms(sampled), panels(ladder.draw(sampled)), strict=True):
+        for name in ("script", "image"):
+            steps = [row for row in drawn(panel, "rect", "rung") if row["resource"] == name]
+            assert len(steps) == 5
+            assert [step["start"] for step in steps] == [0.0, *(step["end"] for step in steps[:-1])]
+            times = {"script": arm.load.script, "image": arm.load.image}[name]
+            payload = next(step for step in steps if step["rung"] == "first byte of payload")
+            first_ms = float(arm.load.ms(times.first_byte_ns))
+            record_ms = first_ms - payload["end"]
+            assert f"at {record_ms / 1000:.2f} s" in " ".join(words(panel))
 
 
 def test_figures_of_nothing(tmp_path: Path) -> None:

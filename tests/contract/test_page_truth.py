@@ -11,9 +11,9 @@ import pytest
 from analysis.loads.metrics import PageLoad, measured_load
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
-from analysis.records.journals import SocketSample
 from analysis.records.runs import Run, load_experiment
 from analysis.reports.film import Film, film_of
+from common.formats.samples import SocketSample
 from experiments.demo.server import PAGE
 from experiments.host.programs import find
 from tests.conftest import needs

@@ -97,7 +97,7 @@ def bare(tmp_path: Path) -> Path:
         found = shutil.which(name)
         assert found, name
         (programs / name).symlink_to(found)
-    for folder in ("analysis", "experiments", "proxy"):
+    for folder in ("analysis", "common", "experiments", "proxy"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file in MADE_OF:
         shutil.copy(ROOT / file, tmp_path / file)

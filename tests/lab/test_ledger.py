@@ -6,8 +6,8 @@ import pytest
 
 from analysis.loads.bookkeeping import ledger
 from analysis.loads.metrics import page_loads
-from analysis.records.journals import QueueSample, SocketSample
 from analysis.records.runs import Run, load_run
+from common.formats.samples import QueueSample, SocketSample
 from common.packets import framed
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs

@@ -1,12 +1,16 @@
 """Small evidence made by hand: page loads, run.json documents, experiments."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from analysis.loads.metrics import PageLoad, Piece, ResourceTimes
-from analysis.records.journals import ClientEvent, OriginRequest
 from analysis.records.runs import Evidence, Experiment, Run
+from common.cost import Cost
+from common.formats import RUN_FORMAT
+from common.formats.events import Event, Kind
+from common.formats.samples import OriginRequest, ProcessSample, SocketSample
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import as_document
 
@@ -40,13 +44,11 @@ def page_load(image: Pieces, script: Pieces, *, available_ms: int = 200) -> Page
     )
 
 
-def load_events(
-    number: int, start_ms: int, image: Pieces, script: Pieces, *, finished: bool = True
-) -> list[ClientEvent]:
+def load_events(number: int, start_ms: int, image: Pieces, script: Pieces, *, finished: bool = True) -> list[Event]:
     """What the client writes down about one load; milliseconds count from its start."""
 
-    def event(t_ms: int, kind: str, name: str | None = None, size_bytes: int | None = None) -> ClientEvent:
-        return ClientEvent(t_ns=(start_ms + t_ms) * MS, kind=kind, load=number, resource=name, size_bytes=size_bytes)
+    def event(t_ms: int, kind: Kind | str, name: str | None = None, size_bytes: int | None = None) -> Event:
+        return Event(t_ns=(start_ms + t_ms) * MS, kind=Kind(kind), load=number, resource=name, size_bytes=size_bytes)
 
     events = [event(0, "load-started"), event(0, "request-sent", "page")]
     events += [event(50, "request-sent", "image"), event(50, "request-sent", "script")]
@@ -70,12 +72,25 @@ def script_request(received_ms: int, available_ms: int | None) -> OriginRequest:
 
 
 def evidence(
-    loads: Iterable[list[ClientEvent]], requests: Iterable[OriginRequest], *, favoured: str | None = "script"
+    loads: Iterable[list[Event]], requests: Iterable[OriginRequest], *, favoured: str | None = "script"
 ) -> Evidence:
     """Evidence of a connection with these loads."""
-    connected = [ClientEvent(t_ns=0, kind="connected", load=0), ClientEvent(t_ns=1, kind="secured", load=0)]
+    connected = [Event(t_ns=0, kind=Kind.CONNECTED, load=0), Event(t_ns=1, kind=Kind.SECURED, load=0)]
     events = connected + [event for load in loads for event in load]
     return Evidence(events=tuple(events), requests=tuple(requests), favoured=favoured)
+
+
+def socket_sample(**changes: int) -> SocketSample:
+    """A sample of a socket that has sent nothing yet, but for these fields."""
+    fields: dict[str, Any] = {field.name: 0 for field in dataclasses.fields(SocketSample)}
+    return SocketSample(**fields | {"mss_bytes": 1448, "congestion_control": "cubic"} | changes)
+
+
+def process_sample(t_ns: int, peer_port: int | None) -> ProcessSample:
+    """A sample of a process of which nothing was counted."""
+    fields: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(ProcessSample))
+    known = {"t_ns": t_ns, "pid": 1, "peer_port": peer_port, "lowat_bytes": 0, "sampler": Cost()}
+    return ProcessSample(**fields | known)
 
 
 def observed(**changes: Any) -> dict[str, Any]:
@@ -84,6 +99,12 @@ def observed(**changes: Any) -> dict[str, Any]:
         "sndbuf_most_bytes": 4 * 2**20,
         "notsent_most_bytes": 131_072,
         "socket_lowat": [0],
+        "clock_resolution_ns": None,
+        "shaper": None,
+        "shaper_reason": None,
+        "tuner": None,
+        "tuner_reason": None,
+        "rate_steps": [],
     } | changes
 
 
@@ -114,7 +135,7 @@ def run(
     return Run(
         path=Path(f"{arm}.1"),
         document={
-            "format": 1,
+            "format": RUN_FORMAT,
             "arm": arm,
             "status": status,
             "reason": None if good else f"the reason of {arm}",
@@ -130,5 +151,5 @@ def run(
 
 def experiment(*runs: Run) -> Experiment:
     """An experiment of these runs."""
-    document = {"format": 1, "experiment": "maps-20260101-000000-abcd", "fabric": "virtual", "runs": []}
+    document = {"format": RUN_FORMAT, "experiment": "maps-20260101-000000-abcd", "fabric": "virtual", "runs": []}
     return Experiment(path=Path("results/maps"), document=document, runs=runs)

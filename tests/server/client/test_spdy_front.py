@@ -14,10 +14,11 @@ import pytest
 from client.__main__ import run as run_client
 from client.dialects import PLAIN
 from client.loads import LoadFailed
-from client.plan import PROBE_LEAST_BYTES, STEPS, Plan, Protocol, maps_plan
+from client.plan import PROBE_LEAST_BYTES, STEPS, maps_plan
 from client.priorities import Priorities
 from client.spdy.engine import SpdyEngine
 from client.transport import TransportFailed
+from common.formats.plan import Plan, Protocol
 from experiments.host.processes import Process
 from proxy.front import Front, FrontSettings
 from proxy.readiness import ask

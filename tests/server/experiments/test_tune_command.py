@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.tuner.journal import read_decisions
+from common.formats.decisions import Decision
+from common.formats.reading import read_journal
 from tests.server.echo import lowat_of, serving, until
 
 _Tuner = subprocess.Popen[str]
@@ -67,15 +68,15 @@ def test_a_log_that_is_rotated(server: tuple[int, int], tmp_path: Path) -> None:
         _tuned(port)
         until(log.read_text)
         log.rename(old)
-        before = len(read_decisions(old))
+        before = len(read_journal(old, Decision))
         tuner.send_signal(signal.SIGHUP)
         until(log.exists)
         _tuned(port)
         until(log.read_text)
         code, out, said = _ended(tuner, signal.SIGTERM)
         assert (code, said) == (0, "")
-    assert len(read_decisions(old)) == before
-    assert len(out.splitlines()) == before + len(read_decisions(log)) + 1
+    assert len(read_journal(old, Decision)) == before
+    assert len(out.splitlines()) == before + len(read_journal(log, Decision)) + 1
 
 
 def test_without_a_terminal(server: tuple[int, int]) -> None:
@@ -111,7 +112,7 @@ def test_a_full_standard_output(server: tuple[int, int], tmp_path: Path) -> None
     with _tuning(pid, "--log", str(log), out=Path("/dev/full")) as tuner:
         for _ in range(2):
             _tuned(port)
-        until(lambda: len(read_decisions(log)) >= 2)
+        until(lambda: len(read_journal(log, Decision)) >= 2)
         line = "priolab: standard output cannot be written: No space left on device; tuning goes on\n"
         code, _, said = _ended(tuner, signal.SIGTERM)
         assert (code, said) == (0, line)

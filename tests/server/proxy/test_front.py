@@ -16,13 +16,14 @@ from client.__main__ import run as run_client
 from client.dialects import PLAIN
 from client.plan import maps_plan
 from client.priorities import Priorities
+from common.formats.reading import read_journal
+from common.formats.samples import ProcessSample, SocketSample
 from experiments.errors import StepFailed
 from experiments.host.processes import Process
 from proxy.certificates import issue
 from proxy.front import Front
 from proxy.readiness import NotReady, ask, wait_until_ready
-from proxy.sampler import Sampler, read_process_samples
-from proxy.socket_diag import read_samples
+from proxy.sampler import Sampler
 from tests.conftest import needs
 from tests.server.backend.test_origin import running_origin
 from tests.server.fronts import NAME, SIZE, free_port, running_front, settings_of
@@ -98,17 +99,17 @@ def test_the_live_socket_can_be_read(server: str, tmp_path: Path) -> None:
                 now_ns = time.monotonic_ns()
                 sampler.look(now_ns)
             assert _all_arrived(tmp_path, connection)
-    sample = read_samples(tmp_path / "sockets.jsonl")[-1]
+    sample = read_journal(tmp_path / "sockets.jsonl", SocketSample)[-1]
     assert sample.congestion_control in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
     assert sample.sndbuf_bytes > 0
     assert sample.mss_bytes > 500
     assert sample.notsent_bytes == 0
     assert sample.unacked_segments == 0
-    seen = read_process_samples(tmp_path / "process.jsonl")[0]
+    seen = read_journal(tmp_path / "process.jsonl", ProcessSample)[0]
     assert seen.lowat_bytes == 0
     assert seen.pid >= process.pid
-    assert seen.usage.voluntary_switches
-    assert (seen.cost.events, seen.cost.spent_ns > 0) == (1, True)
+    assert seen.voluntary_switches
+    assert (seen.sampler.events, seen.sampler.spent_ns > 0) == (1, True)
 
 
 def test_of_several_connections_the_busy_one_is_looked_at(tmp_path: Path) -> None:
@@ -129,11 +130,11 @@ def test_of_several_connections_the_busy_one_is_looked_at(tmp_path: Path) -> Non
         sampler.look(time.monotonic_ns() + 10**9)
         sampler.look(time.monotonic_ns() + 2 * 10**9)
         assert sampler.peer_port == ends[1].getsockname()[1]
-    assert read_samples(tmp_path / "sockets.jsonl")[-1].bytes_sent > SIZE
+    assert read_journal(tmp_path / "sockets.jsonl", SocketSample)[-1].bytes_sent > SIZE
 
 
 def _all_arrived(folder: Path, connection: socket.socket) -> bool:
-    sample = read_samples(folder / "sockets.jsonl")[-1]
+    sample = read_journal(folder / "sockets.jsonl", SocketSample)[-1]
     return sample.bytes_acked == sample.bytes_sent - sample.bytes_retrans == _received_bytes(connection)
 
 
@@ -154,8 +155,13 @@ def test_without_an_interval_the_socket_is_looked_at_once(server: str, tmp_path:
         ):
             for second in range(1, 6):
                 sampler.look(second * 10**9)
-    assert len(read_samples(tmp_path / "sockets.jsonl")) == 1
-    assert [sample.t_ns for sample in read_process_samples(tmp_path / "process.jsonl")] == [10**9, 2 * 10**9, 4 * 10**9]
+    assert len(read_journal(tmp_path / "sockets.jsonl", SocketSample)) == 1
+    samples = read_journal(tmp_path / "process.jsonl", ProcessSample)
+    assert [sample.t_ns for sample in samples] == [
+        10**9,
+        2 * 10**9,
+        4 * 10**9,
+    ]
 
 
 def test_the_certificate_is_verified(server: str, tmp_path: Path) -> None:

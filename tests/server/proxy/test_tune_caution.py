@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
+from common.formats.decisions import Decision, Why
 from experiments.host.cache import cache_folder
 from experiments.testbed.namespaces.cgroup import own_group
 from proxy.tuner import compiler, namespaces
 from proxy.tuner.caution import HOLD_NS, Caution
 from proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
 from proxy.tuner.in_kernel import InKernel
-from proxy.tuner.journal import Decision
-from proxy.tuner.law import Aim, Why
+from proxy.tuner.law import Aim
 from proxy.tuner.namespaces import Sysctls
 from proxy.tuner.tuner import CannotTune, Tuner
 from proxy.tuner.userland import Userland

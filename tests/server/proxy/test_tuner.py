@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from common.formats.decisions import DRY_RUN, SET, Decision, Trigger
+from common.formats.reading import read_journal
 from experiments.host.cache import cache_folder
 from experiments.testbed.namespaces.cgroup import own_group
 from proxy.tuner import compiler
 from proxy.tuner.in_kernel import InKernel
-from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, read_decisions
 from proxy.tuner.law import Aim, decide
 from proxy.tuner.law import Seen as Known
 from proxy.tuner.libbpf import Loaded
@@ -159,7 +160,7 @@ def test_from_beside(tmp_path: Path) -> None:
 
 def _check(told: list[Decision], client: socket.socket) -> None:
     """The decisions follow from the numbers in them, each from the one before, and name the client."""
-    assert (told[0].event, told[0].old_bytes) == (Event.ESTABLISHED, 0)
+    assert (told[0].event, told[0].old_bytes) == (Trigger.ESTABLISHED, 0)
     for before, after in pairwise(told):
         assert after.old_bytes == before.new_bytes
     for decision in told:
@@ -201,7 +202,7 @@ def test_when_it_dies(tmp_path: Path, tuner: str, request: pytest.FixtureRequest
         with socket.create_connection(("127.0.0.1", port)) as client:
             talk(client)
             assert lowat_of(client) == 0
-    assert {decision.port for decision in read_decisions(log)} == {port}
+    assert {decision.port for decision in read_journal(log, Decision)} == {port}
 
 
 def test_when_the_server_ends(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from common.formats.decisions import Decision, Trigger
 from proxy import descriptors
 from proxy.tuner import userland
-from proxy.tuner.journal import Decision, Event
 from proxy.tuner.law import CEILING_BYTES, Aim
 from proxy.tuner.tuner import CannotTune
 from proxy.tuner.userland import Userland
@@ -73,7 +73,7 @@ def scan(tuner: Userland) -> _Scan:
 
 
 def _peers(told: list[Decision]) -> list[int]:
-    return [decision.peer_port for decision in told if decision.event is Event.ESTABLISHED]
+    return [decision.peer_port for decision in told if decision.event is Trigger.ESTABLISHED]
 
 
 def test_each_connection_once(scan: _Scan, told: list[Decision], listener: socket.socket) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from client.dialects import PLAIN, TREES, Dialect, Part, Saying, levels, parse, saying
 from client.priorities import IMAGE, PAGE, SCRIPT, Priorities
-from client.signals import Change, Position, Signals
+from common.formats.plan import Change, Position, Signals
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]
 ALL = [

@@ -9,9 +9,10 @@ from client.dialects import PLAIN
 from client.journal import Journal
 from client.limits import FREE_BYTES, FREE_PIECES, MOST_RESOURCE_BYTES, Limits
 from client.loads import LoadFailed
-from client.plan import Plan, Protocol, maps_plan
+from client.plan import maps_plan
 from client.priorities import Priorities
 from common.formats.events import Event, Kind
+from common.formats.plan import Plan, Protocol
 
 _RECORD_LEAST = 512
 _LARGEST = 2 * 64 * 2**20

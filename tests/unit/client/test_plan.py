@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.dialects import PLAIN
-from client.plan import Plan, Protocol, Request, Steps, maps_plan, read_plan
+from client.plan import maps_plan
 from client.priorities import First, Priorities
-from client.signals import Change, Group, Position, Signals
+from common.formats.plan import Change, Group, Plan, Position, Protocol, Request, Signals, Steps, read_plan
 
 _maps = partial(
     maps_plan,

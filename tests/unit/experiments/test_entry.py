@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "module", ["argparse", "analysis.records.journals", "experiments.scenario.knobs", "experiments.sweep.command"]
+    "module", ["argparse", "common.formats.reading", "experiments.scenario.knobs", "experiments.sweep.command"]
 )
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_modules_are_imported(module: str, stop: signal.Signals) -> None:

@@ -11,11 +11,13 @@ from analysis.exports import har, perfetto, qlog, tables
 from analysis.exports.recording import Album, Recording
 from analysis.exports.streams import Chunk, streams
 from analysis.loads.metrics import page_loads
-from analysis.records.journals import ClientEvent, FolderError, QueueSample, SocketSample
-from analysis.records.plan import HTTP2, SPDY, Plan, PlannedRequest
 from analysis.records.runs import Layers
+from common.formats.events import Event, Kind
+from common.formats.plan import Plan, Position, Protocol, Request, Signals
+from common.formats.reading import FolderError
+from common.formats.samples import QueueSample, SocketSample
 from tests.unit import builders
-from tests.unit.builders import MS
+from tests.unit.builders import MS, socket_sample
 
 _STREAMS = {"image": 3, "script": 5}
 
@@ -24,21 +26,32 @@ def plan(*, weights: bool = True) -> Plan:
     """The Maps case, with priorities or without."""
     image, script = (147, 183) if weights else (None, None)
     return Plan(
-        protocol=HTTP2,
+        protocol=Protocol.HTTP2,
         address="198.18.1.2",
         port=8443,
         server_name="maps.test",
-        page=PlannedRequest(name="page", path="/", weight=256),
+        page=Request(name="page", path="/", signals=_weighing(256)),
         resources=(
-            PlannedRequest(name="image", path="/image.jpg", weight=image),
-            PlannedRequest(name="script", path="/script.js", weight=script),
+            Request(name="image", path="/image.jpg", signals=_weighing(image)),
+            Request(name="script", path="/script.js", signals=_weighing(script)),
         ),
         favoured="script" if weights else None,
-        groups={},
+        groups=(),
+        authority="maps.test",
+        no_rfc7540_priorities=False,
+        changes=(),
+        loads=1,
+        window_bytes=2**24,
+        steps=None,
+        load_deadline_ns=10**9,
     )
 
 
-def on_streams(events: Sequence[ClientEvent]) -> list[ClientEvent]:
+def _weighing(weight: int | None) -> Signals:
+    return Signals(position=None if weight is None else Position(weight=weight))
+
+
+def on_streams(events: Sequence[Event]) -> list[Event]:
     """The events with numbers of streams; those of the page left out."""
     made = []
     for event in events:
@@ -51,14 +64,20 @@ def on_streams(events: Sequence[ClientEvent]) -> list[ClientEvent]:
     return made
 
 
-def recording(start_ms: int, name: str = "control.1", *, layers: Layers | None = None, **changes: Any) -> Recording:
+def recording(
+    start_ms: int,
+    name: str = "control.1",
+    *,
+    layers: Layers | None = None,
+    **changes: Any,
+) -> Recording:
     """Two loads on a connection that was established at start_ms; the second lasts a second and begins 2 s later."""
     image, script = [(100, 60), (500, 40)], [(300, 10), (1000, 90)]
     loads = [on_streams(builders.load_events(number, start_ms + 2000 * number, image, script)) for number in (1, 2)]
     requests = [
         builders.script_request(start_ms + 2000 * number + 60, start_ms + 2000 * number + 200) for number in (1, 2)
     ]
-    connected = ClientEvent(t_ns=start_ms * MS, kind="connected", load=0)
+    connected = Event(t_ns=start_ms * MS, kind=Kind.CONNECTED, load=0)
     evidence = replace(builders.evidence(loads, requests), events=(connected, *(e for load in loads for e in load)))
     asked = changes.pop("plan", plan())
     return Recording(
@@ -70,7 +89,7 @@ def recording(start_ms: int, name: str = "control.1", *, layers: Layers | None =
         requests=evidence.requests,
         loads=tuple(page_loads(evidence)),
         streams=streams(evidence.events, asked, evidence.source),
-        layers=layers,
+        layers=layers or Layers(sockets=(), queue=(), arrivals=()),
     )
 
 
@@ -85,10 +104,10 @@ def album(*recordings: Recording) -> Album:
     )
 
 
-def data(t_ms: int, size_bytes: int, record_ms: int | None) -> ClientEvent:
-    return ClientEvent(
+def data(t_ms: int, size_bytes: int, record_ms: int | None) -> Event:
+    return Event(
         t_ns=t_ms * MS,
-        kind="data",
+        kind=Kind.DATA,
         load=1,
         stream_id=3,
         resource="image",
@@ -97,15 +116,15 @@ def data(t_ms: int, size_bytes: int, record_ms: int | None) -> ClientEvent:
     )
 
 
-def stream_of(*pieces: ClientEvent, headers_ms: int = 1) -> list[ClientEvent]:
+def stream_of(*pieces: Event, headers_ms: int = 1) -> list[Event]:
     """The events of one stream whose payload came like this."""
     about = {"load": 1, "stream_id": 3, "resource": "image"}
     last_ns = pieces[-1].t_ns if pieces else 0
     return [
-        ClientEvent(t_ns=0, kind="request-sent", **about),  # type: ignore[arg-type]
-        ClientEvent(t_ns=headers_ms * MS, kind="headers", detail="200", **about),  # type: ignore[arg-type]
+        Event(t_ns=0, kind="request-sent", **about),  # type: ignore[arg-type]
+        Event(t_ns=headers_ms * MS, kind="headers", detail="200", **about),  # type: ignore[arg-type]
         *pieces,
-        ClientEvent(t_ns=last_ns, kind="ended", **about),  # type: ignore[arg-type]
+        Event(t_ns=last_ns, kind="ended", **about),  # type: ignore[arg-type]
     ]
 
 
@@ -157,7 +176,7 @@ def test_slices_wait_their_turn() -> None:
 
 def look(t_ms: int, notsent_bytes: int) -> SocketSample:
     """A sample of the socket in which only this changes."""
-    return SocketSample(
+    return socket_sample(
         t_ns=t_ms * MS,
         notsent_bytes=notsent_bytes,
         unacked_segments=2,
@@ -237,7 +256,8 @@ def test_over_spdy() -> None:
     """Levels and not weights; the protocol, its names and its eight bytes in front of DATA are told as they are."""
     asked = plan(weights=False)
     image, script = asked.resources
-    asked = replace(asked, protocol=SPDY, resources=(replace(image, level=3), replace(script, level=2)))
+    resources = (replace(image, signals=Signals(level=3)), replace(script, signals=Signals(level=2)))
+    asked = replace(asked, protocol=Protocol.SPDY, resources=resources)
     made = recording(0, plan=asked)
     entries = har.document(album(), made)["log"]["entries"]
     assert {entry["response"]["httpVersion"] for entry in entries} == {"SPDY/3.1"}

@@ -5,15 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.figures.backlog import backlog, bends, columns, ticks
-from analysis.records.journals import Arrival, QueueSample, SocketSample
 from analysis.records.runs import Layers
-from tests.unit.builders import MS, page_load
+from common.formats.events import Arrival
+from common.formats.samples import QueueSample, SocketSample
+from tests.unit.builders import MS, page_load, socket_sample
 
 LOAD = page_load([(100, 1000), (400, 1000)], [(500, 1000), (900, 1000)])
 
 
 def sample(t_ms: int, *, unsent: int = 0, sent: int = 0, again: int = 0, acked: int = 0) -> SocketSample:
-    return SocketSample(
+    return socket_sample(
         t_ns=t_ms * MS,
         notsent_bytes=unsent,
         unacked_segments=0,
@@ -60,9 +61,8 @@ def test_looks_outside_of_the_picture_are_left_out() -> None:
 
 
 def test_one_look_is_no_lane() -> None:
-    """SAMPLE=none and folders of format 1 have none."""
+    """SAMPLE=none has none."""
     assert backlog(LOAD, layers(sample(10)), until_s=1) == []
-    assert backlog(LOAD, None, until_s=1) == []
 
 
 def test_columns_keep_peaks() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.figures import timeline
-from analysis.records.runs import Evidence, Experiment, Run
+from analysis.records.runs import Evidence, Experiment, Layers, Run
 from tests.unit.builders import Pieces, evidence, experiment, load_document, load_events, run, script_request
 
 IMAGE = [(700, 1000), (6000, 1000)]
@@ -22,6 +22,9 @@ class Seen(Run):
 
     def evidence(self) -> Evidence:
         return self.seen
+
+    def layers(self) -> Layers:
+        return Layers(sockets=(), queue=(), arrivals=())
 
 
 def seen(image: Pieces = IMAGE, script: Pieces = SCRIPT, available_ms: int = 500, **how: Any) -> Seen:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from analysis.loads.contradictions import Allowance, contradictions
-from analysis.records.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
 from analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
+from common.formats.events import Arrival, Event, Kind
+from common.formats.samples import OriginRequest, QueueSample
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import as_document
+from tests.unit.builders import socket_sample
 
 MS = 10**6
 GOLDEN = Path(__file__).parents[3] / "golden" / "format-2"
@@ -58,8 +60,8 @@ def honest(*, rate: float = 1.0, held_ms: int = 200, size: int = _SIZE) -> World
             free_ns = max(free_ns, handed_ns + delay_ns) + packet_ns
             arrivals.append(Arrival(t_ns=free_ns, tcp_bytes=min(until, arrivals[-1].tcp_bytes + _SEGMENT_BYTES)))
 
-    def event(t_ns: int, kind: str, resource: str | None = None, size_bytes: int | None = None) -> ClientEvent:
-        return ClientEvent(t_ns=t_ns, kind=kind, load=1, resource=resource, size_bytes=size_bytes)
+    def event(t_ns: int, kind: str, resource: str | None = None, size_bytes: int | None = None) -> Event:
+        return Event(t_ns=t_ns, kind=Kind(kind), load=1, resource=resource, size_bytes=size_bytes)
 
     pieces = []
     for before, arrival in pairwise(arrivals[1:]):
@@ -91,7 +93,7 @@ def _looks(arrivals: list[Arrival], handed: list[tuple[int, int]], delay_ns: int
         crossed = max((until for handed_ns, until in handed if handed_ns + delay_ns <= t_ns), default=_BEGAN_BYTES)
         came = max(arrival.tcp_bytes for arrival in arrivals if arrival.t_ns <= max(t_ns, arrivals[0].t_ns))
         sockets.append(
-            SocketSample(
+            socket_sample(
                 t_ns=t_ns,
                 notsent_bytes=0,
                 unacked_segments=0,

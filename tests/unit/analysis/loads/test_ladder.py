@@ -4,17 +4,17 @@ from typing import Any
 
 from analysis.loads.ladder import Rung, ladder
 from analysis.loads.metrics import SCRIPT, PageLoad
-from analysis.records.journals import ClientEvent
+from common.formats.events import Event, Kind
 from tests.unit.builders import MS, evidence, page_load
 
 LOAD: PageLoad = page_load([(100, 1000)], [(500, 1000)])
 
 
-def event(t_ms: int, kind: str, size_bytes: int | None = None, **more: Any) -> ClientEvent:
-    return ClientEvent(t_ns=t_ms * MS, kind=kind, load=1, resource=SCRIPT, size_bytes=size_bytes, **more)
+def event(t_ms: int, kind: str, size_bytes: int | None = None, **more: Any) -> Event:
+    return Event(t_ns=t_ms * MS, kind=Kind(kind), load=1, resource=SCRIPT, size_bytes=size_bytes, **more)
 
 
-def rungs(*events: ClientEvent) -> dict[Rung, int]:
+def rungs(*events: Event) -> dict[Rung, int]:
     return {reached.rung: reached.t_ns // MS for reached in ladder(LOAD, evidence([list(events)], []), SCRIPT)}
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from analysis.loads.lateness import FIRST, Late, lateness
 from analysis.loads.metrics import SCRIPT, measured_load
-from analysis.records.journals import QueueSample
 from analysis.records.runs import Evidence, Layers, load_evidence, load_layers
 from client.journal import Journal
+from common.formats.samples import QueueSample
 from experiments.errors import InvalidRun
 from experiments.execution.conclusion import Ending
 from experiments.execution.lateness import check_lateness, observed_lateness

@@ -7,21 +7,29 @@ import pytest
 from analysis.loads.bookkeeping import NoLedger, ledger
 from analysis.loads.ledger import Layer, Ledger, sentence
 from analysis.loads.metrics import page_loads
-from analysis.records.journals import Arrival, ClientEvent, OriginRequest, QueueSample, SocketSample
 from analysis.records.runs import Evidence, Layers
+from common.formats.events import Arrival, Event, Kind
+from common.formats.samples import OriginRequest, QueueSample, SocketSample
+from tests.unit.builders import socket_sample
 
 MS = 10**6
 PACKET_MS = 10
-SCENARIO = {"rate_bit_s": 1514 * 8 * 1000 // PACKET_MS, "delay_ns": 300 * MS}
+SCENARIO = {
+    "rate_bit_s": 1514 * 8 * 1000 // PACKET_MS,
+    "rate_steps": None,
+    "delay_ns": 300 * MS,
+    "shaper_at": "link",
+    "client": "h2",
+}
 AVAILABLE_MS, HANDED_MS, SENT_MS, RECORD_MS, FIRST_MS = 200, 505, 705, 1205, 1225
 IMAGE, SCRIPT = 1000, 180
 
 
-def event(t_ms: int, kind: str, resource: str | None = None) -> ClientEvent:
-    return ClientEvent(t_ns=t_ms * MS, kind=kind, load=1, resource=resource)
+def event(t_ms: int, kind: str, resource: str | None = None) -> Event:
+    return Event(t_ns=t_ms * MS, kind=Kind(kind), load=1, resource=resource)
 
 
-def data(t_ms: int, resource: str, size_bytes: int, tcp_bytes: int, record_ms: int) -> ClientEvent:
+def data(t_ms: int, resource: str, size_bytes: int, tcp_bytes: int, record_ms: int) -> Event:
     seen = event(t_ms, "data", resource)
     return replace(seen, size_bytes=size_bytes, tcp_bytes=tcp_bytes, record_ns=record_ms * MS)
 
@@ -45,11 +53,11 @@ def evidence() -> Evidence:
     return Evidence(events=tuple(events), requests=tuple(requests), favoured="script")
 
 
-def socket_sample(t_ms: int, *, resent: int = 0) -> SocketSample:
+def sampled(t_ms: int, *, resent: int = 0) -> SocketSample:
     """Until 505 ms the front has handed over 700; all at that moment. Until 705 ms 600 of it were sent; then all."""
     handed = 1300 if t_ms >= HANDED_MS else 700
     sent = 1300 if t_ms >= SENT_MS else 600
-    return SocketSample(
+    return socket_sample(
         t_ns=t_ms * MS,
         notsent_bytes=handed - sent,
         unacked_segments=1,
@@ -75,7 +83,7 @@ def layers(queue_packets: int = 47) -> Layers:
         delay_line_bytes=1514 + 209,  # 200 bytes of stream behind the script's beginning, headers in proportion
     )
     return Layers(
-        sockets=tuple(socket_sample(t_ms) for t_ms in range(0, 2001, 10)),
+        sockets=tuple(sampled(t_ms) for t_ms in range(0, 2001, 10)),
         queue=(replace(queue, t_ns=0, bytes=0, delay_line_bytes=0), queue),
         arrivals=(
             Arrival(t_ns=5 * MS, tcp_bytes=100),
@@ -123,7 +131,7 @@ def test_a_resent_packet_is_its_name() -> None:
     """What the link cannot explain, and more than a look, was waiting for it."""
     quiet = layers(queue_packets=0)
     sockets = tuple(
-        socket_sample(sample.t_ns // MS, resent=1448) if sample.t_ns > 800 * MS else sample for sample in quiet.sockets
+        sampled(sample.t_ns // MS, resent=1448) if sample.t_ns > 800 * MS else sample for sample in quiet.sockets
     )
     parts = made(replace(quiet, sockets=sockets)).parts
     assert parts[Layer.RECOVERY] == pytest.approx((RECORD_MS - SENT_MS - 310) * MS, abs=MS)

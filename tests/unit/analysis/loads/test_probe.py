@@ -3,12 +3,12 @@
 import pytest
 
 from analysis.loads.probe import Probe, judge_probe, probe_of
-from analysis.records.journals import ClientEvent
+from common.formats.events import Event, Kind
 
 
-def event(kind: str, resource: str | None = None, size_bytes: int | None = None) -> ClientEvent:
+def event(kind: str, resource: str | None = None, size_bytes: int | None = None) -> Event:
     stream_id = {"image": 3, "script": 5}.get(resource or "")
-    return ClientEvent(t_ns=0, kind=kind, load=1, resource=resource, stream_id=stream_id, size_bytes=size_bytes)
+    return Event(t_ns=0, kind=Kind(kind), load=1, resource=resource, stream_id=stream_id, size_bytes=size_bytes)
 
 
 STEP = event("window-opened", size_bytes=100)
@@ -44,7 +44,7 @@ def test_what_comes_after_the_steps_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("events", [[], [event("data", "image", 1)], [STEP]])
-def test_no_probe(events: list[ClientEvent]) -> None:
+def test_no_probe(events: list[Event]) -> None:
     """Without a step, or without a byte after it."""
     assert probe_of(events) is None
 

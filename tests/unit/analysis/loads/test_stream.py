@@ -3,11 +3,11 @@
 import pytest
 
 from analysis.loads.stream import Payload
-from analysis.records.journals import ClientEvent
+from common.formats.events import Event, Kind
 
 
-def data(resource: str, size_bytes: int, tcp_bytes: int | None, load: int = 1) -> ClientEvent:
-    return ClientEvent(t_ns=1, kind="data", load=load, resource=resource, size_bytes=size_bytes, tcp_bytes=tcp_bytes)
+def data(resource: str, size_bytes: int, tcp_bytes: int | None, load: int = 1) -> Event:
+    return Event(t_ns=1, kind=Kind.DATA, load=load, resource=resource, size_bytes=size_bytes, tcp_bytes=tcp_bytes)
 
 
 EVENTS = [

@@ -157,7 +157,9 @@ def came_of(knobs: dict[str, str], **changes: Any) -> list[str]:
 
 
 def waited(largest: str = "front_committed", **parts_ms: float) -> dict[str, Any]:
-    return {"largest": largest, "wait_ms": 4000.0, "parts_ms": {"tls_record": 100.0} | parts_ms}
+    none = {"unsent": 10**6, "pending": 0}
+    parts_ms = {"tls_record": 100.0} | parts_ms
+    return {"largest": largest, "wait_ms": 4000.0, "parts_ms": parts_ms, "image_bytes_at_available": none}
 
 
 def test_a_dialect_that_is_not_read() -> None:

@@ -15,7 +15,7 @@ def summary(
     arm = {
         "name": "cubic, control",
         "status": status,
-        "scenario": {"rate_bit_s": rate_bit_s},
+        "scenario": {"rate_bit_s": rate_bit_s, "rate_steps": None},
         "script": {"first_byte_ms": first_ms, "last_byte_ms": last_ms},
         "image": {"first_byte_ms": 700.0, "last_byte_ms": 6000.0},
     }

@@ -10,16 +10,18 @@ import pytest
 from analysis.loads.metrics import measured_load
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
-from analysis.records.journals import Arrival, QueueSample, SocketSample
 from analysis.records.runs import Evidence, Layers, Run, load_experiment
 from analysis.reports.film import Film, NoFilm, film, film_of
+from common.formats.events import Arrival
+from common.formats.samples import QueueSample
 from common.packets import unframed
+from tests.unit.builders import socket_sample
 
 _GOLDEN = Path(__file__).parents[3] / "golden"
 _MS = 10**6
 _MSS = 1448
 
-LOOK = SocketSample(
+LOOK = socket_sample(
     t_ns=100,
     notsent_bytes=30_000,
     unacked_segments=20,
@@ -136,13 +138,6 @@ def test_the_tape_has_all_payload(run: Run, made: Film) -> None:
             so_far += size
             assert payload.before(end + base) == so_far
     assert made.arrivals.end[-1] >= made.tape.end[-1]
-
-
-def test_a_run_of_the_first_format_has_none() -> None:
-    """It did not look at what stood between front and client."""
-    (run, *_) = load_experiment(_GOLDEN / "format-1").runs
-    with pytest.raises(NoFilm, match="of a format without"):
-        film_of(run)
 
 
 def test_what_is_missing_is_told(run: Run) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from analysis.records.journals import SocketSample
 from analysis.records.rate import Rate
 from analysis.reports.following import Seen, Setting, Step, round_trips, steps
+from common.formats.samples import SocketSample
 from common.packets import PACKET_BUFFER_BYTES, unframed
+from tests.unit.builders import socket_sample
 
 MS = 10**6
 FAST_BIT_S, SLOW_BIT_S = 100_000_000, 10_000_000
@@ -23,7 +24,7 @@ def right_bytes(rate_bit_s: int, part: float = 1.0) -> int:
 
 
 def look(t_ms: int, *, sent: int, acked: int, unsent: int = 0) -> SocketSample:
-    return SocketSample(
+    return socket_sample(
         t_ns=t_ms * MS,
         notsent_bytes=unsent,
         unacked_segments=0,

@@ -1,14 +1,15 @@
 """What is measured of a run of a sweep."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.records.journals import FolderError
 from analysis.records.runs import Run
 from analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
+from common.formats.reading import FolderError
 from tests.unit import builders
 
 SIZE_BYTES = 500_000
@@ -96,7 +97,8 @@ def test_on_an_unlimited_link_the_clock_counts() -> None:
 
 def costs(folder: Path, *samples: dict[str, Any]) -> dict[str, float | None]:
     (folder / "front").mkdir()
-    lines = [json.dumps({"t_ns": number, "pid": 7} | sample) for number, sample in enumerate(samples)]
+    plain = [asdict(builders.process_sample(number, None)) for number, _ in enumerate(samples)]
+    lines = [json.dumps(known | {"pid": 7} | sample) for known, sample in zip(plain, samples, strict=True)]
     (folder / "front" / "process.jsonl").write_text("\n".join(lines))
     one = run((1000.0, 5000.0), (400.0, 9000.0))
     found = measures(Run(path=folder, document=one.document))

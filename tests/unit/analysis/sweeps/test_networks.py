@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from analysis.records.journals import FolderError
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.knee import find
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Network, networks
+from common.formats.reading import FolderError
 from tests.unit.sweeps import knobs, write_run, write_sweep
 
 

@@ -25,8 +25,8 @@ from client.chromium.tls13 import (
     read_secrets,
 )
 from client.http2.frames import priority_update
-from client.plan import Plan, read_plan
 from common.formats.events import Event, Kind
+from common.formats.plan import Plan, read_plan
 from proxy.certificates import issue
 
 _FOLDER = Path(__file__).parent / "recorded"

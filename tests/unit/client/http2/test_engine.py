@@ -9,9 +9,9 @@ from h2.settings import SettingCodes
 
 from client.dialects import parse
 from client.http2.engine import NO_RFC7540_PRIORITIES
-from client.plan import Steps
 from client.priorities import Priorities
 from common.formats.events import Event, Kind
+from common.formats.plan import Steps
 from tests.unit.client.pair import IMAGE, OK, PAGE, SCRIPT, Pair
 
 

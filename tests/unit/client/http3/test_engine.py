@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from client.dialects import PLAIN
 from client.http3.engine import Http3Engine
 from client.loads import LoadFailed
-from client.plan import Protocol, maps_plan
+from client.plan import maps_plan
 from client.priorities import Priorities
 from common.formats.events import Event, Kind
+from common.formats.plan import Protocol
 from proxy.certificates import Certificates, issue
 
 _CLIENT = ("198.18.0.3", 40_000)

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import pytest
 
 from client.engines import engine_for
-from client.plan import Steps
 from client.priorities import Priorities
 from client.records import Record
 from client.spdy.engine import SpdyEngine
 from common.formats.events import Event, Kind
+from common.formats.plan import Steps
 from tests.unit.client.spdy.spdy_pair import (
     HEADERS,
     IMAGE,

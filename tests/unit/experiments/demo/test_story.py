@@ -2,14 +2,15 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from analysis.records.journals import FolderError
 from analysis.records.runs import load_experiment
 from analysis.reports.summary import summarize
 from client.plan import PlanKind
+from common.formats.reading import FolderError
 from experiments.demo import choices
 from experiments.demo.arm_view import Shown, document
 from experiments.demo.choices import LOWATS, offers
@@ -80,10 +81,12 @@ def test_what_is_shown_is_the_summary(arm: str) -> None:
     assert json.loads(json.dumps(shown)).keys() == shown.keys()
 
 
-def test_a_run_without_a_film() -> None:
+def test_a_run_without_a_film(tmp_path: Path) -> None:
     """Says why."""
-    shown = document(Shown(folder=_GOLDEN / "format-1", arm="control"))
-    assert (shown["film"], "of a format without" in shown["film_reason"]) == (None, True)
+    shutil.copytree(_GOLDEN / "format-2", tmp_path / "given")
+    (tmp_path / "given" / "control.1" / "front" / "sockets.jsonl").write_text("")
+    shown = document(Shown(folder=tmp_path / "given", arm="control"))
+    assert (shown["film"], "looked at 0 times" in shown["film_reason"]) == (None, True)
 
 
 def test_an_arm_that_there_is_not() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from common.cost import Cost
 from experiments.errors import InvalidRun, Unavailable
 from experiments.execution.conclusion import Run, lay_out, wall_limit_s
 from experiments.execution.request import Arm, Manner
@@ -20,8 +19,7 @@ from experiments.scenario.knobs import scenario_from
 from experiments.scenario.named import entry_of
 from experiments.testbed.containers.compose import Compose
 from experiments.testbed.guest.virtual import memory_mib
-from proxy.sampler import ProcessSample
-from proxy.usage import Usage
+from tests.unit.builders import process_sample
 
 _LOG_PER_PAYLOAD = 4.6
 _TOOLS = Tools(programs={"chromium": "/usr/bin/chromium"}, versions={})
@@ -161,10 +159,7 @@ def test_the_connection_looked_at_is_the_one_that_carried(
     seen: list[tuple[int, int | None]], others: str | None
 ) -> None:
     """From the first payload on; before that a spare one is as good."""
-    usage = Usage(cpu_ns=None, voluntary_switches=None, involuntary_switches=None, read_calls=None, write_calls=None)
-    samples = [
-        ProcessSample(t_ns=t_ns, pid=1, peer_port=port, lowat_bytes=0, usage=usage, cost=Cost()) for t_ns, port in seen
-    ]
+    samples = [process_sample(t_ns, port) for t_ns, port in seen]
     if others is None:
         check_connection(50_001, samples, range(12, 16))
     else:

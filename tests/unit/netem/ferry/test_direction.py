@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.formats.samples import QueueContents
 from netem.ferry import direction
-from netem.ferry.direction import Counters, Direction, Queue
+from netem.ferry.direction import Counters, Direction
 from netem.link import Link
 
 MS = 10**6
@@ -42,7 +43,7 @@ def test_delay() -> None:
     model = Direction(delay_ns=300 * MS)
     arrive(model, (0, FULL), (1, FULL))
     assert model.next_ns == 300 * MS
-    assert model.queue(300 * MS - 1) == Queue(packets=0, bytes=0, delay_line_packets=2, delay_line_bytes=3028)
+    assert model.queue(300 * MS - 1) == QueueContents(packets=0, bytes=0, delay_line_packets=2, delay_line_bytes=3028)
     assert departures(model, 300 * MS - 1) == []
     assert departures(model, 300 * MS) == [300 * MS]
     assert departures(model, 300 * MS + 1) == [300 * MS + 1]
@@ -74,9 +75,9 @@ def test_delay_and_rate_add_up() -> None:
     model = Direction(rate_bit_s=1_000_000, delay_ns=50 * MS)
     arrive(model, (0, FULL), (1 * MS, FULL))
     assert model.next_ns == 50 * MS + FULL_NS
-    assert model.queue(50 * MS - 1) == Queue(packets=0, bytes=0, delay_line_packets=2, delay_line_bytes=3028)
-    assert model.queue(50 * MS) == Queue(packets=1, bytes=1514, delay_line_packets=1, delay_line_bytes=1514)
-    assert model.queue(51 * MS) == Queue(packets=2, bytes=3028, delay_line_packets=0, delay_line_bytes=0)
+    assert model.queue(50 * MS - 1) == QueueContents(packets=0, bytes=0, delay_line_packets=2, delay_line_bytes=3028)
+    assert model.queue(50 * MS) == QueueContents(packets=1, bytes=1514, delay_line_packets=1, delay_line_bytes=1514)
+    assert model.queue(51 * MS) == QueueContents(packets=2, bytes=3028, delay_line_packets=0, delay_line_bytes=0)
     assert departures(model) == [50 * MS + FULL_NS, 50 * MS + 2 * FULL_NS]
 
 
@@ -103,7 +104,7 @@ def test_a_drop_happens_when_the_packet_enters() -> None:
     arrive(model, (0, FULL), (0, FULL))
     assert model.queue(9).delay_line_packets == 2
     assert model.counters.dropped == 0
-    assert model.queue(10) == Queue(packets=1, bytes=1514, delay_line_packets=0, delay_line_bytes=0)
+    assert model.queue(10) == QueueContents(packets=1, bytes=1514, dropped=1)
     assert model.counters.dropped == 1
 
 
@@ -185,7 +186,7 @@ def test_counters() -> None:
         longest_queue_packets=2,
         longest_queue_bytes=1574,
     )
-    assert model.queue(FULL_NS) == Queue(packets=1, bytes=60, delay_line_packets=0, delay_line_bytes=0)
+    assert model.queue(FULL_NS) == QueueContents(packets=1, bytes=60, dropped=1)
 
 
 def test_what_is_not_fetched_stays() -> None:
@@ -374,11 +375,12 @@ def test_agrees_with_the_book(
             continue
         known = fates[: model.counters.packets_in]
         waiting = [fate.size for fate in known if fate.waits_at(now_ns)]
-        assert model.queue(now_ns) == Queue(
+        assert model.queue(now_ns) == QueueContents(
             packets=len(waiting),
             bytes=sum(waiting),
             delay_line_packets=sum(fate.entry_ns > now_ns for fate in known),
             delay_line_bytes=sum(fate.size for fate in known if fate.entry_ns > now_ns),
+            dropped=model.counters.dropped,
         )
         left += [(departure_ns, len(packet)) for departure_ns, packet in model.due(now_ns)]
         upcoming = [fate.departure_ns for fate in known if fate.departure_ns is not None and fate.departure_ns > now_ns]

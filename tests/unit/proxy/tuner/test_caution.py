@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proxy.tuner
+from common.formats.decisions import Why
 from proxy.tuner.caution import Held, bound
-from proxy.tuner.law import Choice, Why
+from proxy.tuner.law import Choice
 from tests.tuner_numbers import CChoice, choice_of, u32
 
 FOLDER = Path(next(iter(proxy.tuner.__path__)))

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from common.cost import Cost
+from common.formats.decisions import DRY_RUN, SET, Decision, Trigger, Why, refused
+from common.formats.reading import read_journal
+from common.formats.samples import ProcessSample
 from experiments.errors import InvalidRun
 from experiments.run.setting_checks import check_tuned
 from experiments.scenario.knobs import scenario_from
-from proxy.sampler import ProcessSample
 from proxy.tuner.in_kernel import read_record
-from proxy.tuner.journal import DRY_RUN, SET, Decision, Event, read_decisions, refused, writing
-from proxy.tuner.law import Why
-from proxy.usage import Usage
+from proxy.tuner.journal import writing
+from tests.unit.builders import process_sample
 
 CLIENT = "198.18.0.2"
 AUTO = scenario_from({"LOWAT": "auto"})
@@ -23,7 +23,7 @@ DECISION = Decision(
     peer=CLIENT,
     peer_port=40_000,
     port=443,
-    event=Event.ESTABLISHED,
+    event=Trigger.ESTABLISHED,
     delivery_rate_bytes_s=0,
     rate_bytes_s=289_000,
     rtt_ns=50_000_000,
@@ -34,7 +34,7 @@ DECISION = Decision(
     why=Why.FLOOR,
     outcome=SET,
 )
-LATER = replace(DECISION, t_ns=5_000, event=Event.ROUND_TRIP, old_bytes=17_954, new_bytes=500_000, why=Why.RATE)
+LATER = replace(DECISION, t_ns=5_000, event=Trigger.ROUND_TRIP, old_bytes=17_954, new_bytes=500_000, why=Why.RATE)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -42,9 +42,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = tmp_path / "lowat.jsonl"
     with writing(file) as note:
         note(DECISION)
-        assert read_decisions(file) == [DECISION]
+        assert read_journal(file, Decision) == [DECISION]
         note(LATER)
-    assert read_decisions(file) == [DECISION, LATER]
+    assert read_journal(file, Decision) == [DECISION, LATER]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,7 @@ def test_a_record_of_the_kernels(family: int, address: bytes, peer: str, error: 
 
 
 def _sample(t_ns: int, lowat_bytes: int) -> ProcessSample:
-    used = Usage(cpu_ns=None, voluntary_switches=None, involuntary_switches=None, read_calls=None, write_calls=None)
-    return ProcessSample(t_ns=t_ns, pid=1, peer_port=443, lowat_bytes=lowat_bytes, usage=used, cost=Cost())
+    return replace(process_sample(t_ns, 443), lowat_bytes=lowat_bytes)
 
 
 @pytest.mark.parametrize(

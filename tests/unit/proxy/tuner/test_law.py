@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 import proxy.tuner
+from common.formats.decisions import Why
 from proxy.tuner import law
-from proxy.tuner.law import CEILING_BYTES, Aim, Seen, Why, decide, differs, rate_of
+from proxy.tuner.law import CEILING_BYTES, Aim, Seen, decide, differs, rate_of
 from tests.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen, u32, u64
 
 LAW_H = Path(next(iter(proxy.tuner.__path__))) / "law.h"
