@@ -44,7 +44,7 @@ _KINDS = (
     (r"keeper\.py", "the keeper"),
     (r"/linux-\d", "the guest's kernel"),
     (f"^{_IN_GUEST}$", "a program in the guest"),
-    (r"experiments\.arm", "the arm"),
+    (r"experiments\.run\.(process|guest)", "the arm"),
     (r"netem\.ferry", "the ferry"),
     (r"netem\b", "what measures or shapes the link"),
     (r"origin\.mjs", "the origin"),
