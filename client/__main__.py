@@ -14,10 +14,13 @@ from client.loads import LoadFailed
 from client.session import run_over_tls
 from client.transport import TransportFailed
 from common.formats.plan import Plan, Protocol, read_plan
+from common.sleeping import sleep_until
 
 
 def run(plan: Plan, ca_file: Path, out: Path) -> None:
     """All loads of the plan. Raises LoadFailed or TransportFailed."""
+    if plan.begins_ns is not None:
+        sleep_until(plan.begins_ns)
     if plan.protocol is Protocol.HTTP3:
         from client.http3.session import run_over_quic  # a third of a second of imports
 

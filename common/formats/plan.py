@@ -107,6 +107,7 @@ class Plan:
     steps: of a probe, which keeps both closed until all streams have begun; None for page loads as browsers make them.
     load_deadline_ns: a load that takes longer has failed.
     source_port: the client's own, None for whichever the kernel chooses.
+    begins_ns: the instant at which the client connects, CLOCK_MONOTONIC; None for at once.
     """
 
     protocol: Protocol
@@ -125,6 +126,7 @@ class Plan:
     steps: Steps | None
     load_deadline_ns: int
     source_port: int | None = None
+    begins_ns: int | None = None
     format: Literal[2] = PLAN_FORMAT
 
     def request(self, name: str | None) -> Request | None:

@@ -10,6 +10,7 @@ from client.priorities import Priorities
 from common.formats.plan import Plan, Protocol
 from common.formats.reading import read_journal
 from common.formats.samples import ProcessSample
+from common.sleeping import sleep_until
 from experiments.errors import InvalidRun
 from experiments.host.processes import Process
 from experiments.host.tools import Tools
@@ -36,7 +37,9 @@ class Conditions:
     """Execution options of an arm. shaper: None lets the place decide; seed: for the link's randomness.
 
     sample_ns: the interval at which the front's socket and the link's queue are sampled; None for once.
-    capture: True to record packets.
+    capture: True to record packets. aligned: True for loads that begin at a whole second of the
+    clock. In a guest the clock moves when a program reads it; so loads do not begin at other times because programs
+    have read it more or less often while they started.
     """
 
     shaper: Shaper | None
@@ -45,6 +48,12 @@ class Conditions:
     sample_ns: int | None
     load_deadline_ns: int
     capture: bool
+    aligned: bool = False
+
+
+_SECOND_NS = 10**9
+_LOOKS_BEFORE_NS = 10**7
+"""Instruments begin so long before the client connects."""
 
 
 def load_pages(
@@ -59,6 +68,8 @@ def load_pages(
     """Returns the span of the measured load, and what the link carried from the front during all loads."""
     link, tuner = at_work
     plan = _plan(places, scenario, conditions)
+    if conditions.aligned:
+        plan = replace(plan, begins_ns=(time.monotonic_ns() // _SECOND_NS + 2) * _SECOND_NS)
     plan_file = folder.client / "plan.json"
     plan_file.write_text(plan.to_json())
     command = client_command(scenario, places.seen(folder), places.python, tools)
@@ -86,6 +97,8 @@ def load_pages(
     ):
         tune = no_look if tuner is None else tuner.look
         listening.started()
+        if plan.begins_ns is not None:
+            sleep_until(plan.begins_ns - _LOOKS_BEFORE_NS)
         _watch(client, listening, (look, link.look, tune, _every(_CHECK_NS, check_alive)))
         # If the front died, that is the reason; the client's broken connection is only the consequence.
         check_alive()

@@ -40,6 +40,7 @@ def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None 
             sample_ns=order.sample_ns,
             load_deadline_ns=order.load_deadline_ns,
             capture=order.capture,
+            aligned=seeded,
         )
         tell("places")
         with fabric.places(order, folder) as places:
