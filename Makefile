@@ -25,7 +25,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Knobs follow as NAME=VALUE; docs/knobs.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
-setup: ## system packages, Python environment, guest kernel; whatever is missing
+setup: ## install what is missing: system packages, Python environment, guest kernel
 	@experiments/host/setup.sh
 
 # What captures, a browser, every server, tests, checks and sweeps need besides.
@@ -37,21 +37,21 @@ setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lin
 setup-compared:
 	@experiments/host/setup.sh SERVER=nginx,h2o
 
-environment: ## the Python environment only; says what else is missing
+environment: ## make the Python environment only; says what else is missing
 	@experiments/host/setup.sh environment
 
-kernel: setup ## the guest kernel, built once (minutes) and kept in ~/.cache/priolab; KERNEL=6.12 or a tarball for another
+kernel: setup ## build the guest kernel, once (minutes); it is kept in ~/.cache/priolab; KERNEL=6.12 or a tarball for another
 
 experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-experiment) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
-sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## every combination of values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
+sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## run every combination of values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
 	@$(PRIOLAB) sweep --from-make
 
-reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## the article's pictures, measured and judged: results/reproduction (about a minute)
+reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## measure and judge the article's pictures: results/reproduction (about a minute)
 	@$(PRIOLAB) reproduce --from-make
 
-notebook: ## the questions as notebooks, in JupyterLab on this machine (installed when first used)
+notebook: ## open the notebooks in JupyterLab on this machine (installed when first used)
 	@experiments/host/setup.sh notebook
 	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -59,19 +59,19 @@ notebook: ## the questions as notebooks, in JupyterLab on this machine (installe
 setup-demo:
 	@experiments/host/setup.sh demo
 
-demo: setup-demo ## experiments as films, on a page of this machine: for a talk, or to play with
+demo: setup-demo ## play experiments as films, on a page of this machine: for a talk, or to explore
 	@$(PRIOLAB) demo --from-make
 
-slides: setup-demo ## the demo's story as one HTML file that needs no server, and as pictures: results/slides
+slides: setup-demo ## write the demo's story as one HTML file that needs no server, and as pictures: results/slides
 	@$(PRIOLAB) slides --from-make
 
-show: environment ## the newest results again
+show: environment ## show the newest results again
 	@$(PRIOLAB) show
 
-list: environment ## the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=NAME)
+list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=NAME)
 	@$(PRIOLAB) list
 
-doctor: environment ## what this machine can do
+doctor: environment ## show what this machine can do, and what is missing
 	@$(PRIOLAB) doctor
 
 test: setup-test ## unit, contract, server, link and lab tests; names the ten costliest at its end
@@ -92,16 +92,16 @@ test-suites: ## the README's commands in bare Debian 12, 13 and sid, as root and
 	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
 
 .PHONY: kills honest mutations
-kills: setup-test ## 500 kills of whatever a lab consists of, and what is left; writes the table of RELIABILITY.md (an hour; KILLS=60: fewer)
+kills: setup-test ## kill parts of a lab 500 times, and list what is left; writes the table of RELIABILITY.md (an hour; KILLS=60: fewer)
 	@.venv/bin/python -m tests.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
 
-honest: setup-test ## 200 runs in which nobody lies: none may be invalid; writes its table of RELIABILITY.md (half an hour; RUNS=20: fewer)
+honest: setup-test ## make 200 undisturbed runs: none may be invalid; writes its table of RELIABILITY.md (half an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tests.honest $(or $(RUNS),200)
 
 mutations: setup-test ## 1,000 damaged folders and files, read by every command; writes its table of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
 	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)
 
-fuzz: setup-lint ## a million frames of misbehaving peers, from the seeds that are kept (some minutes)
+fuzz: setup-lint ## send a million frames as misbehaving peers, from kept seeds (some minutes)
 	@.venv/bin/python -m tests.fuzz
 
 lint: setup-lint ## ruff, mypy, the import contract, the types of the demo's page
@@ -125,43 +125,43 @@ constraints: ## pin what pyproject.toml asks for, by digests: constraints.txt, b
 	@$(compile) --group build --output-file build-requirements.txt
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
 
-bench: setup-compared ## how long things take on this machine
+bench: setup-compared ## measure the lab's speed on this machine
 	@.venv/bin/python -m experiments.benches
 
 picture: setup-servers setup-test ## make the pictures of README.md, docs/http3.md and docs/chromium.md anew
 	@.venv/bin/python -m experiments.studies.picture
 	@.venv/bin/python -m experiments.studies.animation docs/demo.webp
 
-agreement: setup ## the same scenarios in every fabric that can be used here; writes docs/agreement.md (about 15 minutes)
+agreement: setup ## compare the fabrics that can be used here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 
-auto: setup-compared ## what LOWAT=auto comes to, on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
+auto: setup-compared ## measure LOWAT=auto on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
 	@$(PRIOLAB) auto docs/auto.md
 
 matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
-matrix: setup-servers ## which servers keep the order, in which dialects; writes docs/matrix.md, .html and .json, a part of it results/matrix.md
+matrix: setup-servers ## measure which servers keep the order, in each dialect; writes docs/matrix.md, .html and .json; for some servers results/matrix.md
 	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
 
-knobs: environment ## the table of all knobs; writes docs/knobs.md
-	@.venv/bin/python -m experiments.studies.knobs docs/knobs.md
+knobs: environment ## write the table of all knobs, docs/knobs.md
+	@.venv/bin/python -m experiments.studies.knob_tables docs/knobs.md
 
-model: setup-compared ## the predictor against measurements; writes docs/model.md (about two minutes)
+model: setup-compared ## compare the predictor with measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
 
-sabotage: setup ## every way to spoil the effect, measured beside its cure; writes docs/sabotage.md (half a minute)
+sabotage: setup ## measure every way to spoil the effect, and its cure; writes docs/sabotage.md (half a minute)
 	@$(PRIOLAB) sabotage docs/sabotage.md
 
-scaling: setup-test ## what a million arms cost, measured here; writes its tables into docs/scaling.md (two minutes)
+scaling: setup-test ## measure what a million arms cost; writes its tables into docs/scaling.md (two minutes)
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
 
-base-image: ## the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
+base-image: ## make the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
 	@experiments/host/base-image.sh
 
 .PHONY: sbom
-sbom: setup-lint ## a bill of materials for each container image: sbom/IMAGE.cdx.json (Docker; SERVER=nginx,h2o: other fronts)
+sbom: setup-lint ## write a bill of materials for each container image: sbom/IMAGE.cdx.json (Docker; SERVER=nginx,h2o: other fronts)
 	@.venv/bin/python -m experiments.studies.bill sbom $(SERVER)
 
-clean-images: ## remove the lab's container images, but for those that containers use
+clean-images: ## remove the lab's container images, except those in use
 	@docker version --format '{{.Server.Version}}' >/dev/null
 	@docker image ls --filter 'reference=priolab-*' --filter dangling=false --format '{{.Repository}}:{{.Tag}}' | \
 	while read -r image; do \

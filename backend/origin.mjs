@@ -1,20 +1,19 @@
 /**
  * The origin of the lab. Environment in, HTTP/1.1 out, one JSON line a request:
  *
- *   HOST, PORT      where to listen                                  127.0.0.1, 8080
- *   SIZE            bytes of the image and of the script             716800
- *   JS_DELAY_MS     how long the script is held back, milliseconds   200
- *   ACCESS_LOG      file of the log lines                            standard output
+ *   HOST, PORT      where to listen                                     127.0.0.1, 8080
+ *   PAGE            file of the page; its name counts from here         maps.json
+ *   ACCESS_LOG      file of the log lines                               standard output
  *
  * Log times are nanoseconds of CLOCK_MONOTONIC: `received_ns` when the request's headers were parsed,
- * `available_ns` when the response was there to be written, `handed_over_ns` when its last byte was with the kernel.
+ * `available_ns` when the response, or its first piece, was there to be written, `handed_over_ns` when its last byte was
+ * with the kernel.
  */
 
 import fs from "node:fs";
 import http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { imageOfSize } from "./image.mjs";
-import { resources } from "./page.mjs";
+import { pageIn, resources } from "./page.mjs";
 
 function fromEnvironment(name, fallback, least, most) {
   const text = process.env[name] ?? String(fallback);
@@ -26,13 +25,20 @@ function fromEnvironment(name, fallback, least, most) {
   return value;
 }
 
+function readPage(file) {
+  try {
+    return pageIn(file);
+  } catch (error) {
+    console.error(`origin: PAGE=${file}: ${error.message}`);
+    process.exit(2);
+  }
+}
+
 const host = process.env.HOST ?? "127.0.0.1";
 const port = fromEnvironment("PORT", 8080, 0, 65535);
-const size = fromEnvironment("SIZE", 700 * 1024, 2048, 2 ** 30);
-const scriptDelayMs = fromEnvironment("JS_DELAY_MS", 200, 0, 2 ** 31 - 1);
 const log = process.env.ACCESS_LOG ? fs.openSync(process.env.ACCESS_LOG, "a") : 1;
 
-const served = resources({ image: imageOfSize(size), scriptDelayMs });
+const served = resources(readPage(process.env.PAGE ?? "maps.json"));
 const nanoseconds = () => Number(process.hrtime.bigint());
 
 /** Not before: Node's timers count whole milliseconds of a clock that it reads once a turn, and may be early by one. */
@@ -62,8 +68,36 @@ async function answer(request, response) {
   response.end(entry.status === 405 || request.method === "HEAD" ? undefined : body);
 }
 
+/** Answers with pieces, each written when its time has come. */
+async function trickle(request, response) {
+  const entry = { method: request.method, path: request.url, received_ns: nanoseconds() };
+  response.on("close", () => {
+    entry.aborted = !response.writableFinished;
+    fs.writeSync(log, JSON.stringify(entry) + "\n");
+  });
+  response.on("finish", () => (entry.handed_over_ns = nanoseconds()));
+  const { body, type, pieces } = served.get(request.url);
+  entry.status = 200;
+  for (const [atNs, piece] of pieces) {
+    await until(entry.received_ns + atNs);
+    if (response.destroyed) return;
+    if (!response.headersSent) {
+      entry.available_ns = nanoseconds();
+      // Fronts that know the last header pass each piece on at once.
+      const unbuffered = { "cache-control": "no-store", "x-accel-buffering": "no" };
+      response.writeHead(entry.status, { "content-type": type, "content-length": body.length, ...unbuffered });
+    }
+    response.write(piece);
+  }
+  response.end();
+}
+
+const comesInPieces = ({ method, url }) => method === "GET" && served.get(url)?.pieces;
+const isInPieces = [...served.values()].some(({ pieces }) => pieces);
+const listener = isInPieces ? (...both) => (comesInPieces(both[0]) ? trickle(...both) : answer(...both)) : answer;
+
 // A connection the front keeps between page loads must outlive a slow load.
-const server = http.createServer({ keepAliveTimeout: 3_600_000, requestTimeout: 0 }, answer);
+const server = http.createServer({ keepAliveTimeout: 3_600_000, requestTimeout: 0 }, listener);
 server.on("error", (error) => {
   console.error(`origin: cannot listen on ${host}:${port}: ${error.message}`);
   process.exit(1);

@@ -1,47 +1,101 @@
-/** What the origin serves: the page and its two resources, made once at start. */
+/**
+ * What the origin serves: the resources of a page, made once at start.
+ *
+ * A page is a JSON document, as common/formats/page.py declares it. Each response has exactly the size that it says. The
+ * HTML of a page names the resources that wait for it, in order; those that wait for another one are fetched after it.
+ */
 
+import fs from "node:fs";
 import { describe } from "./clock.mjs";
+import { imageOfSize } from "./image.mjs";
 
-// The image stands before the script on purpose: document order works against the script, priority must win.
-const HTML = `<!doctype html>
+const HEAD = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Priority lab</title>
 <link rel="icon" href="data:,">
 <style>
-  body { font: 18px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222 }
+  body { font: 18px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem }
   img { width: 100%; height: auto; background: #e8e8e8 }
-  output { font-weight: bold }
 </style>
 <h1>Priority lab</h1>
-<p>The script asks for a higher priority than the picture: <output id="script">waiting for the script</output></p>
-<img src="/image.jpg" alt="A street map">
-<script src="/script.js"></script>
-</html>
 `;
 
-const PROGRAM = `document.getElementById("script").textContent =
+const PROGRAM = `document.currentScript.dataset.ran = 1;
+document.getElementById("script").textContent =
   "the script ran " + (performance.now() / 1000).toFixed(2) + " s after the page was asked for";
 `;
 
-/** JavaScript of exactly `size` bytes: the program, then a comment. */
-function scriptOfSize(size) {
-  const [open, close] = ["/*", "*/\n"];
-  const filler = size - PROGRAM.length - open.length - close.length;
-  if (filler < 0) throw new RangeError(`a script of ${size} bytes; allowed: a whole number from ${size - filler}`);
-  return Buffer.from(PROGRAM + open + " ".repeat(filler) + close);
+/** The tag that makes a browser ask for a resource, or null if there is none for its type. */
+function tag({ path, content_type: type }) {
+  if (type.startsWith("image/")) return `<img src="${path}" alt="${path}">\n`;
+  if (type.startsWith("text/javascript")) return `<script src="${path}"></script>\n`;
+  if (type.startsWith("text/css")) return `<link rel="stylesheet" href="${path}">\n`;
+  return null;
 }
 
-/**
- * Resources by path.
- * @param {{image: Buffer, scriptDelayMs: number}} options the image, as large as the script is to be; delay in milliseconds
- */
-export function resources({ image, scriptDelayMs }) {
-  const script = "text/javascript; charset=utf-8";
-  return new Map([
-    ["/", { body: Buffer.from(HTML), type: "text/html; charset=utf-8", delayMs: 0 }],
-    ["/image.jpg", { body: image, type: "image/jpeg", delayMs: 0 }],
-    ["/script.js", { body: scriptOfSize(image.length), type: script, delayMs: scriptDelayMs }],
-    ["/ready", { body: Buffer.from(JSON.stringify({ clock: describe() }) + "\n"), type: "application/json", delayMs: 0 }],
-  ]);
+/** A script that fetches resources, each after the one that it waits for if that is fetched, too. */
+function fetching(resources, document) {
+  if (!resources.length) return "";
+  const asked = resources.map(({ name, path, after, important }) => [name, path, after, important ? "high" : "low"]);
+  return `<script>
+const done = {};
+window.fetched = Promise.all(${JSON.stringify(asked)}.map(([name, path, after, priority]) =>
+  done[name] = (after === ${JSON.stringify(document)} ? Promise.resolve() : done[after] ?? loaded()).then(() =>
+    fetch(path, { priority })).then((response) => response.arrayBuffer()).then((body) => body.byteLength)));
+function loaded() { return new Promise((then) => addEventListener("load", then)); }
+</script>
+`;
+}
+
+/** The HTML of a document: tags in the order of the page. */
+function html(document, page) {
+  const waiting = page.resources.filter(({ after }) => after === document.name);
+  const plain = page.resources.filter((each) => each.after !== null && (each.after !== document.name || !tag(each)));
+  const hasScript = waiting.some(({ content_type: type }) => type.startsWith("text/javascript"));
+  const output = `<p><output id="script">${hasScript ? "waiting for the script" : ""}</output></p>\n`;
+  const tags = waiting.map(tag).filter((each) => each !== null);
+  return HEAD + output + tags.join("") + fetching(plain, document.name) + "</html>\n";
+}
+
+/** `text`, made longer by blanks before its end. */
+function padded(name, text, end, size) {
+  const spare = size - Buffer.byteLength(text + end);
+  if (spare < 0) throw new RangeError(`${name} of ${size} bytes; allowed: at least ${size - spare}`);
+  return Buffer.from(text + " ".repeat(spare) + end);
+}
+
+/** The response of a resource, of exactly its size. */
+function body(resource, page) {
+  const { name, content_type: type, size_bytes: size } = resource;
+  if (type.startsWith("text/html")) return padded(name, html(resource, page), "", size);
+  if (type.startsWith("text/javascript")) return padded(name, `${PROGRAM}/*`, "*/\n", size);
+  if (type.startsWith("text/css")) return padded(name, "/*", "*/\n", size);
+  if (type === "image/jpeg") return imageOfSize(size);
+  return Buffer.alloc(size, ".");
+}
+
+/** Pieces of a body over time: [nanoseconds after the request, piece]. */
+function* pieces(whole, chunks) {
+  let from = 0;
+  for (const { at_ns: at, size_bytes: size, every_ns: every, count } of chunks)
+    for (let number = 0; number < count; number++, from += size)
+      yield [at + number * every, whole.subarray(from, from + size)];
+}
+
+/** The page in a file, whose name counts from this folder. */
+export function pageIn(file) {
+  return JSON.parse(fs.readFileSync(new URL(file, import.meta.url)));
+}
+
+/** Resources by path; of each its body, its type, its delay in milliseconds, and its pieces if it comes in pieces. */
+export function resources(page) {
+  const made = page.resources.map((resource) => {
+    const whole = body(resource, page);
+    const { path, content_type: type, delay_ns: delayNs, chunks } = resource;
+    const found = { body: whole, type, delayMs: delayNs / 1e6 };
+    return [path, chunks.length ? { ...found, pieces: [...pieces(whole, chunks)] } : found];
+  });
+  const ready = Buffer.from(JSON.stringify({ clock: describe() }) + "\n");
+  return new Map([...made, ["/ready", { body: ready, type: "application/json", delayMs: 0 }]]);
 }

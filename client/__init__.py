@@ -1,1 +1,1 @@
-"""The HTTP/2 and SPDY client: asks by plan, and writes down what arrived when, piece by piece."""
+"""The HTTP and SPDY client: sends the plan's requests and records the arrival time of each piece of the responses."""

@@ -1,10 +1,11 @@
-"""`python -m client PLAN CA OUT`: carry out a plan.
+"""`python -m client PLAN CA OUT`: carries out a plan.
 
 Writes OUT/events.jsonl, OUT/arrivals.jsonl (bytes of the TCP stream by time; empty over QUIC), OUT/socket.json and
 OUT/keys.log.
 
-Exit code 0 if every load finished, 1 if one failed; the reason is the last line on standard error. A line on standard
-output that begins with "@ " tells of each load, and once it has asked for the page another, `began N T`, when that was.
+Exit code 0 if every load finished, 1 if one failed; the reason is the last line on standard error. Standard output has
+two lines for each load: one that begins with "@ " at its start and, after the request for the page, `began N T` with
+the load's number and the time of its start.
 """
 
 import sys
@@ -22,7 +23,7 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
     if plan.begins_ns is not None:
         sleep_until(plan.begins_ns)
     if plan.protocol is Protocol.HTTP3:
-        from client.http3.session import run_over_quic  # a third of a second of imports
+        from client.http3.session import run_over_quic  # importing it takes a third of a second
 
         run_over_quic(plan, ca_file, out)
     else:
@@ -30,7 +31,7 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
 
 
 def main() -> int:
-    """Entry point."""
+    """Returns the exit code."""
     if len(sys.argv) != 4:
         print("usage: python -m client PLAN CA OUT", file=sys.stderr)
         return 2

@@ -18,12 +18,9 @@ What browsers sent, and where it stands:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
 
-from client.priorities import PAGE, Priorities, http2_weight
+from client.priorities import Rank, Role, http2_weight
 from common.formats.plan import Change, Group, Position, Signals
-
-_Said = TypeVar("_Said")
 
 
 class Part(StrEnum):
@@ -74,29 +71,17 @@ _FIREFOX_GROUPS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Roles(Generic[_Said]):
-    """What is said of the page, of what is to come first, and of the other."""
-
-    page: _Said
-    first: _Said
-    second: _Said
-
-    def of(self, resource: str, priorities: Priorities) -> _Said:
-        if resource == PAGE:
-            return self.page
-        return self.first if resource == priorities.favoured else self.second
-
-
-_FIREFOX_TREE = _Roles(
-    page=Position(weight=42, depends_on="urgent-start"),
-    first=Position(weight=32, depends_on="leader"),
-    second=Position(weight=22, depends_on="follower"),
-)
-_SAFARI_TREE = _Roles(page=Position(weight=256), first=Position(weight=24), second=Position(weight=8))
-# Chrome's urgency is the level that its weight is made of (Priorities.levels), and 3, the default, is left out.
-_CHROME_FIELDS = _Roles(page="u=0, i", first="u=2", second="i")
-_FIREFOX_FIELDS = _Roles(page="u=0, i", first="u=2", second="u=5, i")
+_FIREFOX_TREE: Mapping[Role, Position] = {
+    Role.DOCUMENT: Position(weight=42, depends_on="urgent-start"),
+    Role.FIRST: Position(weight=32, depends_on="leader"),
+    Role.SECOND: Position(weight=22, depends_on="follower"),
+}
+_SAFARI_TREE: Mapping[Role, Position] = {
+    Role.DOCUMENT: Position(weight=256),
+    Role.FIRST: Position(weight=24),
+    Role.SECOND: Position(weight=8),
+}
+_USUAL_URGENCY = 3  # RFC 9218, 4.1
 
 
 @dataclass(frozen=True)
@@ -141,73 +126,87 @@ class Saying:
     no_rfc7540_priorities: bool = False
 
 
-def saying(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -> Saying:
-    """What is said so that those are asked to come first. resources: as they are asked for, the page first, if any."""
-    if priorities.favoured is None:
-        return Saying(requests={name: Signals() for name in resources})
+Ranks = Mapping[str, Rank]
+"""The rank of each resource, in the order of the requests."""
+
+
+def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
+    """Returns what the client sends so that these ranks are asked for. names: all resources, as they are requested.
+
+    opposite: the contrary, which requests ask for where a later part takes it back. Without ranks no order is asked.
+    """
+    if not ranks:
+        return Saying(requests={name: Signals() for name in names})
+    ranks, opposite = ({name: each[name] for name in names} for each in (ranks, opposite))
     tree, parts = dialect.tree, dialect.parts
     moves, updates = Part.REPRIORITIZE in parts, Part.UPDATE in parts
-    placed: Mapping[str, Position] = {}
-    if tree:
-        placed = _positions(tree, priorities.opposite if moves else priorities, resources)
+    placed = _positions(tree, opposite if moves else ranks) if tree else {}
     said_by_header: Mapping[str, str] = {}
     if Part.HEADER in parts:
-        said_by_header = _fields(tree, priorities.opposite if updates else priorities, resources)
-    later = sorted((name for name in resources if name != PAGE), key=lambda name: name != priorities.favoured)
+        said_by_header = _fields(tree, opposite if updates else ranks)
+    later = [name for name in names if ranks[name].role is not Role.DOCUMENT]
+    later.sort(key=lambda name: ranks[name].role is not Role.FIRST)
     changes: list[Change] = []
     if moves:
-        moved = _positions(tree or Part.PLAIN, priorities, [PAGE, *later])
+        documents = {name: rank for name, rank in ranks.items() if rank.role is Role.DOCUMENT}
+        moved = _positions(tree or Part.PLAIN, documents | {name: ranks[name] for name in later})
         changes += [Change(resource=name, position=moved[name]) for name in later]
     if updates:
-        updated = _fields(tree, priorities, resources)
+        updated = _fields(tree, ranks)
         changes += [Change(resource=name, field=updated[name]) for name in later]
     return Saying(
-        requests={name: Signals(position=placed.get(name), field=said_by_header.get(name)) for name in resources},
+        requests={name: Signals(position=placed.get(name), field=said_by_header.get(name)) for name in names},
         groups=_FIREFOX_GROUPS if tree is Part.FIREFOX else (),
         changes=tuple(changes),
         no_rfc7540_priorities=Part.NO7540 in parts,
     )
 
 
-def levels(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -> Saying:
+def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Saying:
     """The same over SPDY/3.1, which has a level in each request and nothing else. Raises ValueError if not PLAIN."""
     if dialect != PLAIN:
         raise ValueError(f"{dialect} over SPDY")
-    return Saying(requests={name: Signals(level=priorities.levels.get(name)) for name in resources})
+    return Saying(requests={name: Signals(level=ranks[name].level if ranks else None) for name in names})
 
 
-def fields(dialect: Dialect, priorities: Priorities, resources: Sequence[str]) -> Saying:
+def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
     """The same over HTTP/3, which has RFC 9218 and nothing else. Raises ValueError if not PLAIN or HEADER."""
     if dialect not in (PLAIN, HEADER):
         raise ValueError(f"{dialect} over HTTP/3")
-    return saying(HEADER, priorities, resources)
+    return saying(HEADER, ranks, opposite, names)
 
 
-def _positions(tree: Part, priorities: Priorities, resources: Sequence[str]) -> dict[str, Position]:
+def _positions(tree: Part, ranks: Ranks) -> dict[str, Position]:
     match tree:
         case Part.CHROME:
-            return _chain(priorities.levels, resources)
+            return _chain(ranks)
         case Part.FIREFOX:
-            return {name: _FIREFOX_TREE.of(name, priorities) for name in resources}
+            return {name: _FIREFOX_TREE[rank.role] for name, rank in ranks.items()}
         case Part.SAFARI:
-            return {name: _SAFARI_TREE.of(name, priorities) for name in resources}
-    return {name: Position(weight=http2_weight(priorities.levels[name])) for name in resources}
+            return {name: _SAFARI_TREE[rank.role] for name, rank in ranks.items()}
+    return {name: Position(weight=rank.weight, depends_on=rank.depends_on) for name, rank in ranks.items()}
 
 
-def _chain(levels: Mapping[str, int], resources: Sequence[str]) -> dict[str, Position]:
+def _chain(ranks: Ranks) -> dict[str, Position]:
     """Each depends on the last open stream of its level, or else of the next higher one that has any.
 
-    Levels count down; the page is complete before anything else is asked for.
+    Levels count down; a document is complete before anything that waits for it is requested.
     """
     found: dict[str, Position] = {}
-    for name in resources:
-        higher = [other for other in found if other != PAGE and levels[other] <= levels[name]]
+    levels = {name: rank.level for name, rank in ranks.items()}
+    for name, level in levels.items():
+        higher = [other for other in found if ranks[other].role is not Role.DOCUMENT and levels[other] <= level]
         parent = max(reversed(higher), key=lambda other: levels[other], default=None)
-        found[name] = Position(weight=http2_weight(levels[name]), depends_on=parent, exclusive=True)
+        found[name] = Position(weight=http2_weight(level), depends_on=parent, exclusive=True)
     return found
 
 
-def _fields(tree: Part | None, priorities: Priorities, resources: Sequence[str]) -> dict[str, str]:
-    """Firefox's, but Chrome's beside Chrome's tree."""
-    roles = _CHROME_FIELDS if tree is Part.CHROME else _FIREFOX_FIELDS
-    return {name: roles.of(name, priorities) for name in resources}
+def _fields(tree: Part | None, ranks: Ranks) -> dict[str, str]:
+    """Returns header fields. Beside Chrome's tree the urgency is its weight's level, and the default is left out."""
+    if tree is not Part.CHROME:
+        return {name: rank.field for name, rank in ranks.items()}
+    made = {}
+    for name, rank in ranks.items():
+        words = [] if rank.level == _USUAL_URGENCY else [f"u={rank.level}"]
+        made[name] = ", ".join([*words, *(["i"] if rank.incremental else [])])
+    return made

@@ -1,4 +1,4 @@
-"""The engine for each protocol that TCP carries; HTTP/3 has one of its own kind (client/http3)."""
+"""Chooses the engine for a protocol over TCP. HTTP/3 has an engine of another kind (client/http3)."""
 
 from client.engine import Engine
 from client.http2.engine import Http2Engine
@@ -7,7 +7,7 @@ from common.formats.plan import Plan, Protocol
 
 
 def engine_for(plan: Plan) -> Engine:
-    """What speaks the plan's protocol. Raises ValueError for HTTP/3."""
+    """The engine for the plan's protocol. Raises ValueError for HTTP/3."""
     match plan.protocol:
         case Protocol.HTTP2:
             return Http2Engine(plan)

@@ -1,4 +1,4 @@
-"""What a client writes down as it happens: events.jsonl and arrivals.jsonl; and what it says of itself at the end."""
+"""The client's records: events.jsonl and arrivals.jsonl, written as it happens; socket.json, written at the end."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from common.formats.events import Arrival, Event
 
 
 class Journal:
-    """The files of a connection, open.
+    """The open files of a connection.
 
-    cost: what writing them takes of the client's time. limits: of the load that is under way, None for none.
+    cost: the client's time spent on recording events. limits: those of the current load, None for none.
     """
 
     def __init__(self, events: TextIO, arrivals: TextIO) -> None:
@@ -29,12 +29,12 @@ class Journal:
     @classmethod
     @contextmanager
     def writing(cls, out: Path) -> Iterator[Self]:
-        """In that folder."""
+        """Yields a Journal with its files in that folder. Raises OSError."""
         with (out / "events.jsonl").open("w") as events, (out / "arrivals.jsonl").open("w") as arrivals:
             yield cls(events, arrivals)
 
     def add(self, events: Sequence[Event]) -> None:
-        """These have happened. Raises LoadFailed beyond a limit."""
+        """Records events. Raises LoadFailed beyond a limit."""
         self._events.writelines(event.to_json() + "\n" for event in events)
         if self.limits:
             self.limits.noted(events)
@@ -47,16 +47,16 @@ class Journal:
             self.limits.read(size_bytes)
 
     def begin_load(self) -> None:
-        """What is said at the end of reads is said of the last load's."""
+        """Forgets the reads of the previous load: socket.json describes the last load's reads only."""
         self._waited_ns.clear()
 
     def waited(self, waited_ns: int | None) -> None:
-        """So long had a packet been there when the client read it; None if that is not known."""
+        """Records how long a packet had waited for the client's read; None if unknown."""
         if waited_ns is not None:
             self._waited_ns.append(waited_ns)
 
     def conclude(self, out: Path, **socket_state: Any) -> None:
-        """Write socket.json."""
+        """Writes socket.json. Raises OSError."""
         waited_ns = sorted(self._waited_ns)
         document = {
             **socket_state,

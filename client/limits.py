@@ -1,9 +1,9 @@
-"""How much a front can make the client note down in a page load. Pure.
+"""Limits on the data that a front can make the client record in a page load. Pure.
 
 Rules:
-1. A limit is generous. The smallest pieces of an honest front are TLS records of 512 bytes; beside its payload come
-   headers of a few kilobytes.
-2. A front that goes beyond a limit has failed the load, in any protocol.
+1. A limit is generous. The smallest pieces of an honest front are TLS records of 512 bytes; in addition to payload it
+   sends headers of a few kilobytes.
+2. A load in which the front exceeds a limit has failed, with every protocol.
 """
 
 from collections.abc import Sequence
@@ -13,23 +13,23 @@ from common.formats.events import Event, Kind
 from common.formats.plan import Plan, Protocol
 
 MOST_RESOURCE_BYTES = 2**27
-"""Of payload, for each request: twice the largest resource of the lab's origin."""
+"""The most payload for each request: twice the largest resource of the lab's origin."""
 
 FREE_PIECES = 10_000
-"""Events, and reads of the socket, whatever their size."""
+"""The number of events, and of reads of the socket, that is allowed whatever their size."""
 
 PIECE_BYTES = 64
-"""Each further event, or read, stands for so many bytes."""
+"""The bytes that must arrive for each further event or read."""
 
 FREE_BYTES = 2**20
-"""Beside payload, of which as much again may come: headers, frames that carry no payload, padding, TLS."""
+"""The bytes allowed in addition to twice the payload: headers, frames without payload, padding, TLS."""
 
 
 class Limits:
-    """Of one page load."""
+    """The limits of a page load, and how much of them is used up."""
 
     def __init__(self, plan: Plan) -> None:
-        self._most_bytes = MOST_RESOURCE_BYTES * (len(plan.resources) + (plan.page is not None))
+        self._most_bytes = MOST_RESOURCE_BYTES * len(plan.requests)
         # QUIC holds back what came before its turn: a window of it, until the gap is filled.
         held_bytes = min(plan.window_bytes, self._most_bytes) if plan.protocol is Protocol.HTTP3 else 0
         self._free_bytes = FREE_BYTES + held_bytes
@@ -39,7 +39,7 @@ class Limits:
         self._reads = 0
 
     def noted(self, events: Sequence[Event]) -> None:
-        """Those events were noted. Raises LoadFailed."""
+        """Counts events that were recorded. Raises LoadFailed beyond a limit."""
         self._payload_bytes += sum(event.size_bytes or 0 for event in events if event.kind is Kind.DATA)
         self._events += len(events)
         if self._payload_bytes > self._most_bytes:
@@ -51,7 +51,7 @@ class Limits:
             )
 
     def read(self, size_bytes: int) -> None:
-        """A read of the socket gave so many bytes. Raises LoadFailed."""
+        """Counts a read of the socket and its bytes. Raises LoadFailed beyond a limit."""
         self._bytes += size_bytes
         self._reads += 1
         most_bytes = self._free_bytes + self._payload_bytes

@@ -1,8 +1,8 @@
 """Page loads on one connection: which request is due when, and which stream is whose. Pure; what it sees are events.
 
 Rules:
-1. Loads come one after another. A load asks for the page; when the page is complete, or where there is none, for
-   everything else, in order.
+1. Loads come one after another. A load makes the requests that wait for nothing, in order; when a resource is
+   complete, those that wait for it.
 2. A load is finished when each of its streams has ended.
 """
 
@@ -28,6 +28,7 @@ class Loads:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._awaited = {request.after for request in plan.requests}
         self._number = 0
         self._gone: str | None = None
         self._open: dict[int, Request] = {}
@@ -49,8 +50,7 @@ class Loads:
         self._number += 1
         if self._gone is not None:
             raise LoadFailed(f"the front had said GOAWAY ({self._gone})")
-        page = self._plan.page
-        return self.event(Kind.LOAD_STARTED, now_ns), self._plan.resources if page is None else (page,)
+        return self.event(Kind.LOAD_STARTED, now_ns), self._plan.due(None)
 
     def asked(self, stream_id: int, request: Request, now_ns: int, detail: str | None) -> Event:
         """A request has been made on that stream. detail: the priority that was sent with it."""
@@ -63,14 +63,14 @@ class Loads:
         return next((stream_id for stream_id, request in self._open.items() if request.name == name), None)
 
     @property
-    def page_stream(self) -> int | None:
-        """The page's stream, None if it is not open."""
-        return next((stream_id for stream_id, request in self._open.items() if request is self._plan.page), None)
+    def awaited(self) -> list[int]:
+        """Open streams of resources that others wait for, as they were requested."""
+        return [stream_id for stream_id, request in self._open.items() if request.name in self._awaited]
 
     @property
     def resources(self) -> list[int]:
-        """Open streams but the page's, as they were asked for."""
-        return [stream_id for stream_id, request in self._open.items() if request is not self._plan.page]
+        """Open streams of all other resources, as they were requested."""
+        return [stream_id for stream_id, request in self._open.items() if request.name not in self._awaited]
 
     @property
     def all_answered(self) -> bool:
@@ -82,8 +82,9 @@ class Loads:
         return stream_id in self._open
 
     def is_resource(self, stream_id: int) -> bool:
-        """Whether that stream is open, and not the page's."""
-        return self._open.get(stream_id, self._plan.page) is not self._plan.page
+        """Whether that stream is open, and no other request waits for its resource."""
+        request = self._open.get(stream_id)
+        return request is not None and request.name not in self._awaited
 
     def arrived(self, piece: DataHeader | DataPiece, now_ns: int, record: Record | None) -> Event:
         """A DATA frame begins, or payload of it is here."""
@@ -106,7 +107,7 @@ class Loads:
         Raises LoadFailed where there is more to ask for and the front is going.
         """
         events = [self.event(Kind.ENDED, now_ns, stream_id)]
-        due = self._plan.resources if self._open.pop(stream_id) is self._plan.page else ()
+        due = self._plan.due(self._open.pop(stream_id).name)
         if due and self._gone is not None:
             raise LoadFailed(f"the front said GOAWAY ({self._gone})", events)
         if not self._open and not due:

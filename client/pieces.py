@@ -1,11 +1,11 @@
-"""What an engine sees of DATA frames while they arrive, whatever the protocol."""
+"""Parts of DATA frames as they arrive, for every protocol."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataHeader:
-    """A DATA frame begins; length_bytes is its length field, padding included."""
+    """The header of a DATA frame has arrived; length_bytes is its length field, padding included."""
 
     stream_id: int
     length_bytes: int

@@ -1,18 +1,18 @@
-"""The plan: what the client asks for, when, and with which priorities."""
+"""Plans: what the client requests, when, and with which priorities."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from enum import StrEnum
-from types import MappingProxyType
 
 from client.dialects import Dialect, fields, levels, saying
-from client.priorities import IMAGE, PAGE, SCRIPT, First, Priorities
+from client.priorities import Priorities
+from common.formats.page import Page
 from common.formats.plan import Plan, Protocol, Request, Steps
 
 
 class PlanKind(StrEnum):
-    """What a plan is for."""
+    """The kind of a plan."""
 
-    MAPS = "maps"
+    LOADS = "loads"
     """Page loads, as a browser makes them."""
     PROBE = "probe"
     """One page load whose streams are parked, so that the front has to choose."""
@@ -21,14 +21,12 @@ class PlanKind(StrEnum):
 STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
 """A probe's. 8 KiB are what nginx puts into a frame, and half of what others do."""
 
-MAPS_PATHS: Mapping[str, str] = MappingProxyType({PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"})
-"""As the origin has them, in the order in which they are asked for."""
-
 PROBE_LEAST_BYTES = 256 * 1024
-"""Of a resource that is probed: 64 KiB plug the connection's window, and then there must be something to choose."""
+"""The least size of a probed resource: 64 KiB plug the connection's window, and then there must be a choice."""
 
 
-def maps_plan(
+def page_plan(
+    page: Page,
     *,
     address: str,
     port: int,
@@ -40,33 +38,32 @@ def maps_plan(
     load_deadline_ns: int,
     steps: Steps | None = None,
     protocol: Protocol = Protocol.HTTP2,
-    first: First = First.IMAGE,
-    paths: Mapping[str, str] = MAPS_PATHS,
+    first: str | None = None,
     authority: str | None = None,
     source_port: int | None = None,
 ) -> Plan:
-    """The Google Maps case: a page that names its image before its script; `reloads` loads before the measured one.
+    """Returns the plan for loads of a page: `reloads` before the measured one.
 
-    first: what is requested first. paths: of image and script, and of the page, if there is to be one. authority: of
-    the requests, if it is not the server's name.
+    first: the name of the resource that is requested before those that wait for the same; None for the page's order.
+    authority: of the requests, if it is not the server's name.
 
     Raises ValueError for a dialect that the protocol cannot say.
     """
-    paths = dict(paths)
-    if first is First.SCRIPT:
-        paths[IMAGE] = paths.pop(IMAGE)
+    names = _in_order(page, first)
     say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]
-    said = say(dialect, priorities, list(paths))
-    requests = {name: Request(name=name, path=path, signals=said.requests[name]) for name, path in paths.items()}
+    said = say(dialect, priorities.ranks(page), priorities.opposite.ranks(page), names)
+    requests = (
+        Request(name=name, path=page[name].path, signals=said.requests[name], after=page[name].after) for name in names
+    )
     return Plan(
         protocol=protocol,
         address=address,
         port=port,
         server_name=server_name,
         authority=server_name if authority is None else authority,
-        page=requests.pop(PAGE, None),
-        resources=tuple(requests.values()),
-        favoured=priorities.favoured,
+        page=page,
+        requests=tuple(requests),
+        favoured=priorities.favoured(page),
         no_rfc7540_priorities=said.no_rfc7540_priorities,
         groups=said.groups,
         changes=said.changes,
@@ -76,3 +73,12 @@ def maps_plan(
         load_deadline_ns=load_deadline_ns,
         source_port=source_port,
     )
+
+
+def _in_order(page: Page, first: str | None) -> Sequence[str]:
+    names = [resource.name for resource in page.resources]
+    if first is not None:
+        names.remove(first)
+        siblings = [name for name in names if page[name].after == page[first].after]
+        names.insert(names.index(siblings[0]) if siblings else len(names), first)
+    return names

@@ -1,27 +1,22 @@
-"""Who is asked to come first, and the levels in which SPDY said it."""
+"""The ranks that are asked for the resources of a page, and the levels in which SPDY sent them."""
 
-from collections.abc import Mapping
-from enum import StrEnum
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
 
-PAGE, IMAGE, SCRIPT = "page", "image", "script"
+from common.formats.page import Page, Resource
 
 NO_ORDER_LEVEL = 3
-"""SPDY's level of all where no order is asked, since a request over SPDY has one in any case: the image's."""
+"""SPDY's level of all where no order is asked, since a request over SPDY has one in any case."""
 
-
-class First(StrEnum):
-    """Which of the two the client requests first, whatever is said of their priorities."""
-
-    IMAGE = IMAGE
-    SCRIPT = SCRIPT
+_LEVELS = range(8)
 
 
 class Priorities(StrEnum):
-    """Who is asked to come first.
+    """Which resources are asked to come first.
 
-    `swap` is the control that proves a server reads priorities at all: the image is asked to come first.
-    `none` sends no priority: no order is asked, so no order can be kept.
+    `spdy` asks for the page's important ones. `swap` is the control that proves a server reads priorities at all: it
+    asks for the others. `none` sends no priority: no order is asked, so no order can be kept.
     """
 
     SPDY = "spdy"
@@ -29,25 +24,89 @@ class Priorities(StrEnum):
     NONE = "none"
 
     @property
-    def favoured(self) -> str | None:
-        """The resource that is to come first, None if no order is asked."""
-        return {Priorities.SPDY: SCRIPT, Priorities.SWAP: IMAGE, Priorities.NONE: None}[self]
+    def opposite(self) -> "Priorities":
+        """The priorities that ask for the contrary."""
+        return {Priorities.SPDY: Priorities.SWAP, Priorities.SWAP: Priorities.SPDY}.get(self, self)
 
-    @property
-    def levels(self) -> Mapping[str, int]:
-        """SPDY/3's level of each resource, 0 the most urgent of 0 to 7; empty if no order is asked.
+    def favoured(self, page: Page) -> tuple[str, ...]:
+        """Returns the names of the resources that are asked to come first; none if no order is asked."""
+        groups = {Priorities.SPDY: page.important, Priorities.SWAP: page.others, Priorities.NONE: ()}
+        return tuple(resource.name for resource in groups[self])
 
-        The page is a document; 2 and 3 are the pair of the Maps case.
+    def ranks(self, page: Page) -> Mapping[str, "Rank"]:
+        """Returns the rank of each resource, in the page's order; none if no order is asked.
+
+        To swap, the resource that is most urgent gets the rank of the one that is least, and so on. Documents keep
+        theirs.
         """
         if self is Priorities.NONE:
-            return MappingProxyType({})
-        other = IMAGE if self.favoured == SCRIPT else SCRIPT
-        return MappingProxyType({PAGE: 0, str(self.favoured): 2, other: 3})
+            return {}
+        favoured = self.favoured(page)
+        owners = {resource.name: resource for resource in page.resources}
+        if self is Priorities.SWAP:
+            owners |= _swapped(page.contents)
+        return {
+            resource.name: Rank.of(
+                owners[resource.name],
+                Role.DOCUMENT
+                if resource in page.documents
+                else Role.FIRST
+                if resource.name in favoured
+                else Role.SECOND,
+                depends_on=resource.depends_on if self is Priorities.SPDY else None,
+            )
+            for resource in page.resources
+        }
+
+
+def _swapped(contents: Sequence[Resource]) -> dict[str, Resource]:
+    """Returns for each resource the one whose rank it gets."""
+    urgent = sorted(contents, key=lambda resource: (-resource.weight, resource.urgency))
+    return {one.name: other for one, other in zip(urgent, reversed(urgent), strict=True)}
+
+
+class Role(Enum):
+    """The part of a resource in a load."""
+
+    DOCUMENT = auto()
+    FIRST = auto()
+    """Asked to come first."""
+    SECOND = auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rank:
+    """The priority that is asked for a resource, in the words of RFC 9218 and of RFC 7540.
+
+    urgency: 0, the most urgent, to 7. weight: 1 to 256. depends_on: the name of a resource, None for the root.
+    """
+
+    role: Role
+    urgency: int
+    incremental: bool
+    weight: int
+    depends_on: str | None = None
+
+    @classmethod
+    def of(cls, resource: Resource, role: Role, *, depends_on: str | None) -> "Rank":
+        """Returns the rank that the page gives to a resource."""
+        return cls(
+            role=role,
+            urgency=resource.urgency,
+            incremental=resource.incremental,
+            weight=resource.weight,
+            depends_on=depends_on,
+        )
 
     @property
-    def opposite(self) -> "Priorities":
-        """What asks for the contrary."""
-        return {Priorities.SPDY: Priorities.SWAP, Priorities.SWAP: Priorities.SPDY}.get(self, self)
+    def level(self) -> int:
+        """SPDY/3's level, 0 the most urgent of 0 to 7: the one whose weight is nearest."""
+        return min(_LEVELS, key=lambda level: abs(http2_weight(level) - self.weight))
+
+    @property
+    def field(self) -> str:
+        """The value of RFC 9218's header field `priority`."""
+        return f"u={self.urgency}, i" if self.incremental else f"u={self.urgency}"
 
 
 def http2_weight(spdy_level: int) -> int:

@@ -1,26 +1,27 @@
-"""TLS records as their bytes arrive: where each ends in the TCP stream, and when its first and its last byte came.
+"""Splits a TCP stream into TLS records: the position of each one's end, and the times of its first and last byte.
 
-A record can be read only when it is complete; between its first packet and that moment the bytes are here and of no
-use. And its end is a position that the sender's kernel counts, too: so the two ends can be laid over one another.
+A record can be decrypted only when it is complete; until then its bytes have arrived but are of no use. The position
+of its end is also counted by the sender's kernel, so the records of the two ends can be compared.
 
 Rules:
-1. Bytes may be cut anywhere. A record is handed out when it is complete, unchanged, header included.
-2. Only the framing of RFC 8446, 5.1 is understood. What cannot be a record is handed out as it came: TLS judges it.
+1. Bytes may be cut anywhere. A record is returned when it is complete, unchanged, header included.
+2. Only the framing of RFC 8446, 5.1 is understood. Bytes that cannot be a record are returned as they came: TLS judges
+   them.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 _HEADER_BYTES = 5
-_MOST_BYTES = 2**14 + 2048  # of a protected record of TLS 1.2, the larger (RFC 5246, 6.2.3)
+_MOST_BYTES = 2**14 + 2048  # of a protected record in TLS 1.2, where it is larger (RFC 5246, 6.2.3)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One complete record.
+    """A complete record.
 
-    end_bytes: bytes of the TCP stream up to its end, counted from the first after the handshake of TCP.
-    started_ns, received_ns: when its first and its last byte arrived.
+    end_bytes: bytes of the TCP stream up to its end, counted from the first after TCP's handshake.
+    started_ns, received_ns: the arrival times of its first and its last byte.
     """
 
     data: bytes
@@ -30,7 +31,7 @@ class Record:
 
 
 class RecordSplitter:
-    """Feed it the bytes of one direction in order."""
+    """Splits the bytes of one direction, fed in order, into records."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
@@ -45,11 +46,11 @@ class RecordSplitter:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the last record is not complete."""
+        """True if a record has begun and is not complete."""
         return bool(self._begun)
 
     def feed(self, data: bytes, now_ns: int) -> Iterator[Record]:
-        """The records that these bytes complete."""
+        """Yields the records that these bytes complete. now_ns: the bytes' arrival time."""
         if not self._begun:
             self._started_ns = now_ns
         self._begun += data
@@ -61,7 +62,7 @@ class RecordSplitter:
             self._started_ns = now_ns
 
     def _complete(self) -> int:
-        """Size of the first record if it is complete, else 0."""
+        """The size of the first record if it is complete, else 0."""
         if not self._is_tls:
             return len(self._begun)
         if len(self._begun) < _HEADER_BYTES:

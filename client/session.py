@@ -1,4 +1,4 @@
-"""A plan carried out over TLS and TCP: the transport around an engine."""
+"""Carries out a plan over TLS and TCP: connects an engine to the transport."""
 
 import time
 from pathlib import Path
@@ -12,11 +12,11 @@ from common.formats.events import Event, Kind
 from common.formats.plan import Plan
 
 _LINGER_S = 0.25
-"""How long the connection stays after the last load, so that even the shortest can be looked at from the front."""
+"""The connection stays open for this long after the last load, so that the front's sampler sees even a short one."""
 
 
 def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
-    """All loads of the plan. Raises LoadFailed or TransportFailed."""
+    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed."""
     deadline = connecting_deadline(plan)
     context = tls_context(ca_file, out / "keys.log")
     with (

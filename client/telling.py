@@ -1,4 +1,4 @@
-"""What every run of a plan has in common, whatever it is carried by."""
+"""Progress lines, limits and error messages of page loads, for every transport."""
 
 import time
 from collections.abc import Iterator
@@ -12,29 +12,27 @@ from client.transport import Deadline, TransportFailed
 from common.formats.plan import Plan
 
 _CONNECT_NS = 60 * 10**9
-"""At least so long may connecting take; where a page load may take longer, because the link is slow, this may too."""
+"""The time allowed for connecting. If a page load may take longer, because the link is slow, connecting may, too."""
 
 
 class Loading(Protocol):
-    """What is loaded by."""
+    """An engine that carries out a load."""
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that have not ended."""
+        """Names of the resources that are not complete."""
 
 
 def connecting_deadline(plan: Plan) -> Deadline:
-    """Until when there must be a connection."""
+    """The deadline for connecting."""
     return Deadline(time.monotonic_ns() + max(_CONNECT_NS, plan.load_deadline_ns), "connecting")
 
 
 @contextmanager
 def told(number: int, plan: Plan, engine: Loading, journal: Journal) -> Iterator[None]:
-    """Within, a load is carried out: its beginning is told, and if it comes to nothing, which and what was left of it.
+    """A context for carrying out a load: prints a line at its start and applies the load's limits to the journal.
 
-    The journal keeps to the load's limits.
-
-    Raises LoadFailed.
+    Raises LoadFailed if the load fails; the text names the load and the unfinished resources.
     """
     print(f"@ load {number} of {plan.loads}", flush=True)
     journal.limits = Limits(plan)

@@ -1,12 +1,12 @@
 """TLS over a TCP socket, with the time at which the kernel received each piece.
 
 Rules:
-1. Plaintext carries its TLS record: the receive time of the last packet that was needed to decrypt it, and where it
-   ends in the TCP stream. A record cannot be read before its last byte is here; that is part of what is measured.
-2. Times are CLOCK_MONOTONIC and never decrease; common/arrival.py says how the kernel's stamps become that.
-3. A read carries the stamp of its last packet. Where that packet had waited for a missing one before it, the stamp is
-   older than the moment the bytes became readable; so a stamp of more than a millisecond ago is not believed, and the
-   time after the read is used, as it is where there is no stamp.
+1. Plaintext comes with its TLS record: the arrival time of the last packet needed to decrypt it, and the position of
+   its end in the TCP stream. A record cannot be read before its last byte is here; the measurement includes that delay.
+2. Times are CLOCK_MONOTONIC and never decrease; common/arrival.py converts the kernel's stamps.
+3. A read has the stamp of its last packet. If that packet had waited for a missing one before it, the stamp is older
+   than the moment the bytes became readable. So a stamp more than a millisecond old is not believed; then, and without
+   a stamp, the time after the read is used.
 """
 
 import select
@@ -22,7 +22,7 @@ from client.records import Record, RecordSplitter
 from common import arrival
 
 _OLDEST_STAMP_NS = 10**6
-_PATIENCE = 1 / 16  # how far a deadline may be overstepped, as a part of what it began with
+_PATIENCE = 1 / 16  # how far a deadline may be exceeded, as a part of the time it began with
 _TIMEVAL = struct.Struct("@ll")
 _Result = TypeVar("_Result")
 _READ_BYTES = 256 * 1024
@@ -30,7 +30,7 @@ _PLAINTEXT_BYTES = 16 * 1024  # the most a TLS record holds (RFC 8446, 5.1)
 
 
 class TransportFailed(Exception):
-    """The connection could not be made, or broke; the text says how."""
+    """The connection could not be made, or broke; the text gives the reason."""
 
 
 class Deadline:
@@ -47,20 +47,20 @@ class Deadline:
         return (self._at_ns - now_ns) / 10**9
 
     def check(self, now_ns: int) -> None:
-        """Raises TransportFailed if it has come. now_ns: on the monotonic clock."""
+        """Raises TransportFailed if the deadline has passed. now_ns: on the monotonic clock."""
         if now_ns >= self._at_ns:
             raise TransportFailed(f"{self._what} took longer than its deadline")
 
 
 def tls_context(ca_file: Path, key_log: Path) -> ssl.SSLContext:
-    """Trusts that CA alone, and writes the session keys in SSLKEYLOGFILE format."""
+    """A context that trusts that CA only and writes the session keys in SSLKEYLOGFILE format."""
     context = ssl.create_default_context(cafile=str(ca_file))
     context.keylog_filename = str(key_log)
     return context
 
 
 class Transport:
-    """One TLS connection, for the one protocol that it offers. Use as a context manager; every wait has a deadline."""
+    """A TLS connection that offers a single protocol by ALPN. A context; every wait has a deadline."""
 
     def __init__(
         self,
@@ -83,11 +83,11 @@ class Transport:
         arrival.stamp_arrivals(self._socket)
         self._received_ns = self.connected_ns
         self.waited_ns: int | None = None
-        """How long the last packet of the last read had been there; None without a stamp."""
+        """The time that the last packet of the last read had waited for the read; None without a stamp."""
         self._splitter = RecordSplitter()
         self._closed = False
         self.largest_record_bytes = 0
-        """Plaintext of the largest record so far."""
+        """The plaintext size of the largest record so far."""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._alpn = alpn
@@ -108,11 +108,11 @@ class Transport:
 
     @property
     def receive_buffer_bytes(self) -> int:
-        """SO_RCVBUF as it stands: half of what the kernel may advertise shapes the server's segments."""
+        """SO_RCVBUF now: half of what the kernel may advertise shapes the server's segments."""
         return int(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 
     def handshake(self, deadline: Deadline) -> int:
-        """Complete the TLS handshake; the time it was done. Raises TransportFailed, also if ALPN chose otherwise."""
+        """Completes the TLS handshake; returns its end's time. Raises TransportFailed, also if ALPN chose otherwise."""
         while True:
             try:
                 self._tls.do_handshake()
@@ -132,7 +132,7 @@ class Transport:
         return time.monotonic_ns()
 
     def send(self, plaintext: bytes, deadline: Deadline) -> None:
-        """Encrypt and hand to the kernel."""
+        """Encrypts the plaintext and hands it to the kernel. Raises TransportFailed."""
         if plaintext:
             self._tls.write(plaintext)
             self._flush(deadline)
@@ -143,12 +143,12 @@ class Transport:
         return self._received_ns, self._splitter.received_bytes
 
     def wait(self, quiet_ns: int, deadline: Deadline) -> bool:
-        """Wait for bytes, so long at most; whether there are any. Raises TransportFailed when the deadline has come."""
+        """Waits for bytes, at most quiet_ns; False if none came. Raises TransportFailed if the deadline has passed."""
         wait_s = min(quiet_ns / 10**9, deadline.remaining_s())
         return bool(select.select([self._socket], [], [], wait_s)[0])
 
     def receive(self, deadline: Deadline) -> Iterator[tuple[bytes, Record]]:
-        """Wait for bytes; the plaintext they complete, with its record. Raises TransportFailed at the end of file."""
+        """Waits for bytes; yields (plaintext, record) that they complete. Raises TransportFailed at the end of file."""
         records = self._read(deadline)
         if records is None:
             where = " in the middle of a TLS record" if self._splitter.has_begun else ""
@@ -161,7 +161,7 @@ class Transport:
             raise TransportFailed("the front closed the connection")
 
     def _decrypt(self) -> bytes:
-        """Plaintext that can be had, none if there is no more. Raises TransportFailed."""
+        """Decrypts the next plaintext; empty if there is no more. Raises TransportFailed."""
         try:
             plaintext = self._tls.read(_PLAINTEXT_BYTES)
         except ssl.SSLWantReadError:
@@ -173,7 +173,7 @@ class Transport:
         return plaintext
 
     def _read(self, deadline: Deadline) -> list[Record] | None:
-        """One read; the records it completes, or None at the end of file."""
+        """Reads once; returns the records this completes, None at the end of file. Raises TransportFailed."""
         data, ancillary, _, _ = self._patiently(
             lambda: self._socket.recvmsg(_READ_BYTES, arrival.ANCILLARY_BYTES), deadline
         )
@@ -191,7 +191,7 @@ class Transport:
             pending = pending[self._patiently(lambda: self._socket.send(rest), deadline) :]  # noqa: B023
 
     def _patiently(self, act: Callable[[], _Result], deadline: Deadline) -> _Result:
-        """What a blocking call gives. Raises TransportFailed when it breaks, or when the deadline has come."""
+        """Returns the result of a blocking call. Raises TransportFailed if it breaks, or if the deadline has passed."""
         if deadline is not self._deadline:
             self._deadline = deadline
             self._wake_up_every(deadline.remaining_s() * _PATIENCE)
@@ -204,7 +204,7 @@ class Transport:
                 raise TransportFailed(f"the connection broke: {error}") from error
 
     def _wake_up_every(self, seconds: float) -> None:
-        """The kernel itself waits, and gives up so often: that saves asking it to wait before every read."""
+        """Sets the socket's timeouts: the kernel waits in the read itself, which saves a select before every read."""
         patience = _TIMEVAL.pack(int(seconds), max(1, int(seconds % 1 * 10**6)))
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             self._socket.setsockopt(socket.SOL_SOCKET, option, patience)

@@ -1,1 +1,1 @@
-"""A shared leaf: arrival times, the quality and cost of clocks, and netlink questions."""
+"""Shared code that imports nothing else of the lab: arrival times, quality and cost of clocks, netlink."""

@@ -1,9 +1,9 @@
-"""How good a clock is: its smallest step, what a read costs, whether it moves while a program works.
+"""Examines a clock: its smallest step, the cost of a read, and if it moves while a program works.
 
-    python -m common.clock_quality     prints it for this Python's clock, as JSON
+    python -m common.clock_quality     prints this for Python's monotonic clock, as JSON
 
-Nothing here waits for the clock to move: in a guest whose time stands still while anybody works that would be for ever.
-Every loop is bounded by a count.
+Nothing here waits for the clock to move: in a guest, whose time stands still while a program works, it would wait for
+ever. Every loop is bounded by a count.
 """
 
 import json
@@ -21,9 +21,9 @@ from common.clock_route import route_of_python
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _READS = 500
 _BATCHES = 4
-_COUNTABLE = 10  # steps among the reads of a batch, for their mean to be worth anything
+_COUNTABLE = 10  # steps that a batch of reads must have for its mean to count
 _CHUNKS = 200
-_CHUNK = 10_000  # additions: a tenth of a millisecond or two, so that all chunks outlast a step of 10 ms
+_CHUNK = 10_000  # additions: 0.1 to 0.2 ms, so that all chunks together outlast a step of 10 ms
 _FIRST_NAP_S = 1e-6
 _LONGEST_NAP_S = 0.05
 _NAPS = 3
@@ -33,10 +33,11 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """What was seen of a clock, by that clock itself; None where it could not be seen, and the reason by name.
+    """The properties of a clock, measured by that clock. A property that could not be measured is None.
 
-    resolution_ns: the smallest step between two reads, so no finer than a read takes.
-    read_cost_ns: what a read moves the clock by, the call from Python included.
+    resolution_ns: the smallest step between two reads, so no finer than the time of a read.
+    read_cost_ns: how far a read moves the clock, the call from Python included.
+    reasons: why a property is None, by the property's name.
     """
 
     resolution_ns: int | None
@@ -46,7 +47,7 @@ class Quality:
 
 
 def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], None]) -> Quality:
-    """Look at a clock that counts nanoseconds. work computes for a moment; sleep takes seconds."""
+    """Examines a clock that counts nanoseconds. work: computes for a moment. sleep: takes seconds."""
     batches = [[clock() for _ in range(_READS)] for _ in range(_BATCHES)]
     batch_steps = [[later - earlier for earlier, later in pairwise(batch)] for batch in batches]
     seen = [step for steps in batch_steps for step in steps if step]
@@ -67,7 +68,7 @@ def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], N
 
 
 def _step_asleep(clock: Clock, sleep: Callable[[float], None]) -> int | None:
-    """The smallest step seen over naps that become longer and longer; None if none was."""
+    """The smallest step seen over longer and longer sleeps; None if the clock never moved."""
     steps = []
     for _ in range(_NAPS):
         before_ns, nap_s = clock(), _FIRST_NAP_S
@@ -81,7 +82,7 @@ def _step_asleep(clock: Clock, sleep: Callable[[float], None]) -> int | None:
 
 
 def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool:
-    """Whether it moves while there is work, by more than the reads before and after do alone."""
+    """True if the clock moves during work, by more than the reads before and after do alone."""
     for _ in range(_CHUNKS):
         before_ns = clock()
         work()
@@ -92,7 +93,7 @@ def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool
 
 @cache
 def describe() -> Mapping[str, Any]:
-    """What env.json says about the clock that this Python reads; docs/results.md has the keys. Found out once."""
+    """Describes Python's monotonic clock for env.json (keys: docs/results.md). Measures once and caches the result."""
     says = time.get_clock_info("monotonic")
     quality = examine(time.monotonic_ns, lambda: sum(range(_CHUNK)), time.sleep)
     finding = route_of_python()

@@ -1,10 +1,10 @@
-"""Which way a read of the clock goes: through the vDSO, or by system call. Measured, not assumed.
+"""Finds out how a read of the clock is answered: by the vDSO, or by a system call. Measured, not assumed.
 
 Rules:
-1. The clock is read in a child that the kernel kills with SIGSYS as soon as it asks for the time by system call. One
-   that was killed so has made one; one that read the clock and lived has not.
-2. To have lived says nothing unless the filter bites: another child makes the system call itself, and must be killed.
-3. Where it cannot be found out the answer is None and a reason, never a guess.
+1. The clock is read in a child that the kernel kills with SIGSYS as soon as it asks for the time by system call. A
+   child killed by SIGSYS has made the call; one that read the clock and lived has not.
+2. Survival proves nothing unless the filter works: another child makes the system call itself, and must be killed.
+3. If it cannot be found out, the answer is None and a reason, never a guess.
 """
 
 import ctypes
@@ -28,11 +28,11 @@ _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_MODE_FILTER = 2
 _KILL = 0x8000_0000
 _ALLOW = 0x7FFF_0000
-_LOAD = 0x20  # the 32-bit word at k of struct seccomp_data: 0 number of the call, 4 architecture, 16 first argument
+_LOAD = 0x20  # loads the 32-bit word at k of struct seccomp_data: 0 call number, 4 architecture, 16 first argument
 _IF_EQUAL = 0x15
 _IF_GREATER = 0x25
 _RETURN = 0x06
-_INSTRUCTION = struct.Struct("@HBBI")  # code, how many to skip if true, if false, k
+_INSTRUCTION = struct.Struct("@HBBI")  # code, instructions to skip if true, if false, k
 
 _NO_FILTER = 125
 _TIMEOUT_S = 20.0
@@ -43,9 +43,9 @@ Instruction = tuple[int, int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """How the kernel of an architecture calls itself, and what asks it for the time: AUDIT_ARCH and system calls.
+    """An architecture's AUDIT_ARCH and the numbers of its system calls that read the clock.
 
-    others: gettimeofday and time, where they exist.
+    others: gettimeofday and time, if they exist.
     """
 
     architecture: int
@@ -59,29 +59,29 @@ CALLS: Mapping[str, Calls] = MappingProxyType(
         "aarch64": Calls(architecture=0xC000_00B7, clock_gettime=113, others=(169,)),
     }
 )
-"""By what platform.machine() says."""
+"""The calls by platform.machine()."""
 
 
 class Route(StrEnum):
-    """How a read of the clock gets its answer."""
+    """The source of a clock read's answer."""
 
     VDSO = "vdso"
-    """From memory that the kernel shares with the program."""
+    """Memory that the kernel shares with the program."""
     SYSTEM_CALL = "system call"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
-    """The route, or None and the reason."""
+class ClockRoute:
+    """The route, or None and the reason why it is unknown."""
 
     route: Route | None
     reason: str | None = None
 
 
 def filter_against(calls: Calls) -> list[Instruction]:
-    """The program for seccomp(2): who asks for CLOCK_REALTIME or CLOCK_MONOTONIC is killed.
+    """The program for seccomp(2) that kills a process which asks for CLOCK_REALTIME or CLOCK_MONOTONIC.
 
-    Other clocks, such as those of processor time, have no other way than the system call.
+    Other clocks, such as those of processor time, can only be read by system call, so they are allowed.
     """
     program: list[Instruction] = [
         (_LOAD, 0, 0, 4),
@@ -102,12 +102,12 @@ def filter_against(calls: Calls) -> list[Instruction]:
     ]
 
 
-def route_of_python() -> Finding:
+def route_of_python() -> ClockRoute:
     """That of this process."""
     return _found(lambda forbid: _ending_of(forbid, lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC)))
 
 
-def route_of(command: Sequence[str], environment: Mapping[str, str]) -> Finding:
+def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRoute:
     """That of a program which reads the clock, and ends with 0 if it could."""
 
     def run(forbid: Callable[[], None]) -> int:
@@ -125,11 +125,11 @@ def route_of(command: Sequence[str], environment: Mapping[str, str]) -> Finding:
     return _found(run)
 
 
-def _found(run: Callable[[Callable[[], None]], int]) -> Finding:
+def _found(run: Callable[[Callable[[], None]], int]) -> ClockRoute:
     """Run runs the reader with what it is given called first, and returns its exit code, negative for a signal."""
     calls = CALLS.get(platform.machine())
     if calls is None:
-        return Finding(route=None, reason=f"the system calls of {platform.machine()} are not known here")
+        return ClockRoute(route=None, reason=f"the system calls of {platform.machine()} are not known here")
     program = filter_against(calls)
 
     def forbid() -> None:
@@ -141,20 +141,20 @@ def _found(run: Callable[[Callable[[], None]], int]) -> Finding:
     try:
         code = run(forbid)
         if code == -signal.SIGSYS:
-            return Finding(route=Route.SYSTEM_CALL)
+            return ClockRoute(route=Route.SYSTEM_CALL)
         if code == 0 and _ending_of(forbid, ask) == -signal.SIGSYS:
-            return Finding(route=Route.VDSO)
+            return ClockRoute(route=Route.VDSO)
     except (OSError, subprocess.SubprocessError) as error:
-        return Finding(route=None, reason=f"it could not be tried: {error}")
+        return ClockRoute(route=None, reason=f"it could not be tried: {error}")
     if code == _NO_FILTER:
-        return Finding(route=None, reason="this kernel takes no seccomp filter")
+        return ClockRoute(route=None, reason="this kernel takes no seccomp filter")
     if code != 0:
-        return Finding(route=None, reason=f"the reader ended with {code}")
-    return Finding(route=None, reason="the filter lets the system call pass")
+        return ClockRoute(route=None, reason=f"the reader ended with {code}")
+    return ClockRoute(route=None, reason="the filter lets the system call pass")
 
 
 def _forbid(program: Sequence[Instruction]) -> None:
-    """In a child: from now on it, and what it becomes, is killed for asking. Raises OSError."""
+    """Installs the filter in this process, a child; it stays across exec. Raises OSError."""
     code = ctypes.create_string_buffer(b"".join(_INSTRUCTION.pack(*instruction) for instruction in program))
     header = struct.pack("@HP", len(program), ctypes.addressof(code))  # struct sock_fprog
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -165,7 +165,7 @@ def _forbid(program: Sequence[Instruction]) -> None:
 
 
 def _ending_of(forbid: Callable[[], None], act: Callable[[], object]) -> int:
-    """Exit code of a child that does it, negative for a signal."""
+    """Forks a child that calls forbid, then act. Returns its exit code, negative for a signal."""
     child = os.fork()
     if child == 0:
         code = _NO_FILTER

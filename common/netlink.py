@@ -1,7 +1,7 @@
-"""One question over and over: asked in a place, answered by its kernel, at the cost of two system calls.
+"""Repeated netlink requests at the cost of two system calls each.
 
-pyroute2 knows the protocols, but takes half a millisecond to read one answer, too much for every ten. So it makes the
-question, once, and says how answers are laid out (`layout`); reading them is a few struct calls.
+pyroute2 knows the protocols but takes half a millisecond to parse an answer, too much for a request every ten. So it
+only encodes the request, once, and tells the layout of answers (`layout`); a few struct calls parse them.
 """
 
 import os
@@ -22,12 +22,12 @@ _MOST_NUMBER = 2**32 - 1
 
 
 def layout(fields: Sequence[tuple[str, str]]) -> tuple[struct.Struct, tuple[str, ...]]:
-    """How a structure that pyroute2 declares is unpacked, and the names of what comes out."""
+    """The struct that unpacks a structure declared by pyroute2, and the names of its fields."""
     return struct.Struct("=" + "".join(kind for _, kind in fields)), tuple(name for name, _ in fields)
 
 
 def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
-    """Attributes by kind, from `start` on."""
+    """Parses netlink attributes from `start` on, by kind."""
     found: dict[int, bytes] = {}
     while start + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, start)
@@ -39,14 +39,14 @@ def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
 
 
 def question(kind: int, message: Any, *, dump: bool) -> bytes:
-    """A message of pyroute2's as bytes to ask. kind: of the request."""
+    """Encodes a pyroute2 message as a request for `Conversation.ask`. kind: the message type."""
     return _encoded(kind, message, _REQUEST | (_DUMP if dump else 0))
 
 
 def order(kind: int, message: Any, *, new: bool = True) -> bytes:
-    """A message of pyroute2's as bytes to ask, which something is to be done by. new: it must not be there yet.
+    """Encodes a pyroute2 message that changes something. new: the object must not exist yet.
 
-    It has no answer but that it was done; see `Conversation.ask`.
+    The kernel acknowledges it and answers nothing else; see `Conversation.ask`.
     """
     return _encoded(kind, message, _REQUEST | _ACK | (_NEW if new else 0))
 
@@ -59,7 +59,7 @@ def _encoded(kind: int, message: Any, flags: int) -> bytes:
 
 
 class Conversation:
-    """A netlink socket of the network namespace that the thread is in when this is made. A context."""
+    """A netlink socket in the network namespace that the thread is in when this is made. A context."""
 
     def __init__(self, family: int) -> None:
         """family: NETLINK_ROUTE and the like. Raises OSError."""
@@ -74,9 +74,10 @@ class Conversation:
         self._socket.close()
 
     def ask(self, question: bytes) -> Iterator[bytes]:
-        """The answers' payloads, without netlink's header. Raises OSError, also for what the kernel refuses.
+        """Sends a request and yields the answers' payloads, without netlink's header.
 
-        A question without NLM_F_DUMP has one answer. What is left of an earlier question's answers is passed over.
+        A request without NLM_F_DUMP has a single answer. Unread answers to an earlier request are skipped. Raises
+        OSError, also if the kernel refuses the request.
         """
         self._number = self._number % _MOST_NUMBER + 1
         length, kind, flags, _, port = _HEADER.unpack_from(question)
@@ -98,7 +99,7 @@ class Conversation:
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """(kind, number of the question, payload) of each."""
+    """Yields (kind, number of the request, payload) of each message."""
     at = 0
     while at + _HEADER.size <= len(data):
         length, kind, _, number, _ = _HEADER.unpack_from(data, at)

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from experiments.host.interruption import STOPS
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
 
 
 def _from_now_on(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    for stop in _STOPS:
+    for stop in STOPS:
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, handler)
 

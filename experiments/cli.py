@@ -18,9 +18,10 @@ from common.formats.reading import FolderError
 from experiments.commands import knee, probe, tune
 from experiments.commands import setup as setting_up
 from experiments.commands.console import Report
-from experiments.commands.doctor import examine, ways
+from experiments.commands.doctor import examine, link_options
 from experiments.commands.export import export
-from experiments.commands.first_run import First, build_afterwards, first_run
+from experiments.commands.first_run import FirstRun, build_afterwards, first_run
+from experiments.commands.guest_kernel import built_kernel
 from experiments.demo import command as demo
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.execution.experiment import run_experiment
@@ -28,10 +29,11 @@ from experiments.execution.invocation import RUN_KNOBS, RunKnob, ignored, reques
 from experiments.host.home import in_checkout
 from experiments.host.interruption import Interrupted, raise_interrupted
 from experiments.host.programs import absences
-from experiments.host.setup_request import Part
+from experiments.host.setup_request import SetupPart
 from experiments.results.run_folder import wrecks
 from experiments.scenario.knobs import KNOBS, Knob
 from experiments.scenario.named import catalogue
+from experiments.scenario.pages import page_titles
 from experiments.studies import agreement, predictions, sabotage
 from experiments.sweep import command as sweeping
 from experiments.testbed.guest import kernel
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.complain(str(error))
         return 1
     except MemoryError:
-        report.complain(f"there is not enough memory for it; {_kept(options)}")
+        report.complain(f"there is not enough memory; {_kept(options)}")
         return 1
     except OSError as error:  # a full disk, for one
         report.complain(f"{error.filename or 'writing'}: {error.strerror or error}; {_kept(options)}")
@@ -96,9 +98,9 @@ def command_line() -> argparse.ArgumentParser:
 
     sweeping.add_to(commands)
 
-    again = commands.add_parser("reproduce", help="the article's pictures, measured and judged", allow_abbrev=False)
+    again = commands.add_parser("reproduce", help="measure and judge the article's pictures", allow_abbrev=False)
     again.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER, RESULTS or REUSE")
-    again.add_argument("--out", type=Path, help="folder of the page (results/reproduction)")
+    again.add_argument("--out", type=Path, help="folder of the page (default: results/reproduction)")
     again.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     again.set_defaults(do=_reproduce)
 
@@ -107,10 +109,10 @@ def command_line() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
     show.set_defaults(do=_show)
 
-    export_parser = commands.add_parser("export", help="results in the formats of other programs", allow_abbrev=False)
+    export_parser = commands.add_parser("export", help="write results in other programs' formats", allow_abbrev=False)
     _add_experiment(export_parser)
     export_parser.add_argument("--to", required=True, metavar="FORMAT", help=", ".join(FORMATS))
-    export_parser.add_argument("--out", metavar="PATH", help="a folder, or a file (the results' exports)")
+    export_parser.add_argument("--out", metavar="PATH", help="a folder, or a file (default: exports in the results)")
     export_parser.set_defaults(do=_export)
 
     figures = commands.add_parser("figures", help="draw all figures of an experiment", allow_abbrev=False)
@@ -122,29 +124,29 @@ def command_line() -> argparse.ArgumentParser:
     list_parser = commands.add_parser("list", help="list the named scenarios and sweeps, or what a sweep would run")
     list_parser.add_argument("words", nargs="*", metavar="SWEEP or KNOB=VALUE,...", help="as with `priolab sweep`")
     list_parser.set_defaults(do=_list)
-    commands.add_parser("doctor", help="what this machine can do, and what is missing").set_defaults(do=_doctor)
-    agreement_parser = commands.add_parser("agreement", help="the same scenarios in every fabric that can be used here")
+    commands.add_parser("doctor", help="show what this machine can do, and what is missing").set_defaults(do=_doctor)
+    agreement_parser = commands.add_parser("agreement", help="compare the fabrics that can be used here")
     agreement_parser.add_argument("file", type=Path, help="the document to write")
-    agreement_parser.add_argument("--kernels", action="store_true", help="only the guest's kernels, in their section")
+    agreement_parser.add_argument("--kernels", action="store_true", help="compare the guest's kernels only")
     agreement_parser.set_defaults(do=_agreement)
-    auto_parser = commands.add_parser(
-        "auto", help="what LOWAT=auto comes to, on every network and when the rate changes"
-    )
+    auto_parser = commands.add_parser("auto", help="measure LOWAT=auto on every network, and when the rate changes")
     auto_parser.add_argument("file", type=Path, help="the document to write; its picture goes beside it")
     auto_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     auto_parser.set_defaults(do=_auto, from_make=False)
     demo_parser = commands.add_parser(
-        "demo", help="experiments as films, on a page of this machine", allow_abbrev=False
+        "demo", help="play experiments as films, on a page of this machine", allow_abbrev=False
     )
     demo.add_to(demo_parser)
     demo_parser.set_defaults(do=_demo)
-    slides_parser = commands.add_parser("slides", help="the demo's story as a file and pictures", allow_abbrev=False)
+    slides_parser = commands.add_parser(
+        "slides", help="write the demo's story as a file and pictures", allow_abbrev=False
+    )
     slides_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
-    slides_parser.add_argument("--out", type=Path, help="the folder to write (results/slides)")
+    slides_parser.add_argument("--out", type=Path, help="the folder to write (default: results/slides)")
     slides_parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     slides_parser.set_defaults(do=_slides)
     matrix_parser = commands.add_parser(
-        "matrix", help="which servers keep the order, in which dialects", allow_abbrev=False
+        "matrix", help="measure which servers keep the order, in each dialect", allow_abbrev=False
     )
     matrix_parser.add_argument("file", type=Path, help="the document to write; .html and .json go beside it")
     matrix_parser.add_argument(
@@ -152,20 +154,22 @@ def command_line() -> argparse.ArgumentParser:
     )
     matrix_parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     matrix_parser.set_defaults(do=_matrix)
-    model_parser = commands.add_parser("model", help="the predictor against what is measured")
+    model_parser = commands.add_parser("model", help="compare the predictor with measurements")
     model_parser.add_argument("file", type=Path, help="the document to write")
     model_parser.set_defaults(do=_model)
-    sabotage_parser = commands.add_parser("sabotage", help="every way to spoil the effect, measured")
+    sabotage_parser = commands.add_parser("sabotage", help="measure every way to spoil the effect")
     sabotage_parser.add_argument("file", type=Path, help="the document to write")
     sabotage_parser.set_defaults(do=_sabotage)
     probe.add_to(commands)
     tune.add_to(commands)
     setup_parser = commands.add_parser(
-        "setup", help="what the lab needs of this machine: packages, the guest kernel", allow_abbrev=False
+        "setup", help="install what the lab needs: packages, the guest kernel", allow_abbrev=False
     )
-    setup_parser.add_argument("words", nargs="*", metavar="PART or KNOB=VALUE", help=f"one of {', '.join(Part)}; knobs")
+    setup_parser.add_argument(
+        "words", nargs="*", metavar="PART or KNOB=VALUE", help=f"one of {', '.join(SetupPart)}; knobs"
+    )
     setup_parser.set_defaults(do=_setup)
-    kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is there")
+    kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is built")
     kernel_parser.add_argument("--quiet-if-present", action="store_true", help="say nothing if there is nothing to do")
     kernel_parser.set_defaults(do=_kernel)
     return parser
@@ -173,7 +177,9 @@ def command_line() -> argparse.ArgumentParser:
 
 def _add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", nargs="?", default="latest", help="a results folder, or its name under results")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="where results are (results)")
+    parser.add_argument(
+        "--results", type=Path, default=Path("results"), help="the folder with results (default: results)"
+    )
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -204,12 +210,12 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     words = _words(options, report)
 
     def build() -> None:
-        _build_kernel(report)
+        built_kernel(report)
 
     if options.from_make:
         first = first_run(words, report, build)
     else:
-        first = First(request=request_from(words), builds_afterwards=False)
+        first = FirstRun(request=request_from(words), builds_afterwards=False)
     request = first.request
     for wreck in wrecks(request.results):
         report.say(sweeping.wreck_in_words(wreck), "yellow")
@@ -225,11 +231,6 @@ def _run(options: argparse.Namespace, report: Report) -> int:
         options.kept = lambda: f"{folder} is complete, and the next build of the kernel goes on from there"
         build_afterwards(report, build)
     return code
-
-
-def _build_kernel(report: Report) -> None:
-    with report.kernel_progress() as tell:
-        kernel.build(tell)
 
 
 def _present(folder: Path, report: Report) -> int:
@@ -294,6 +295,9 @@ def _list(options: argparse.Namespace, report: Report) -> int:
         sweeping.show_expansion(options.words, report)
     else:
         report.catalogue(catalogue())
+        report.say("\npages", "bold")
+        for name, title in page_titles().items():
+            report.say(f"{name}  {title}")
         sweeping.show_named(report)
         for line in absences():
             report.say(line, "yellow")
@@ -301,12 +305,12 @@ def _list(options: argparse.Namespace, report: Report) -> int:
 
 
 def _doctor(_: argparse.Namespace, report: Report) -> int:
-    findings = examine()
-    report.findings(findings)
+    capabilities = examine()
+    report.capabilities(capabilities)
     report.say("")
-    found = ways()
-    report.ways(found)
-    return 0 if any(way.usable for way in found) else 1
+    found = link_options()
+    report.link_options(found)
+    return 0 if any(option.usable for option in found) else 1
 
 
 def _agreement(options: argparse.Namespace, report: Report) -> int:
@@ -362,7 +366,7 @@ def _kernel(options: argparse.Namespace, report: Report) -> int:
             return 0
     else:
         options.kept = lambda: "the next build goes on from there"
-        _build_kernel(report)
+        built_kernel(report)
     report.say(f"guest kernel: {kernel.path()}")
     return 0
 

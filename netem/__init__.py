@@ -1,1 +1,1 @@
-"""The link: what it should be (Link), how it becomes real (tc), and what it turned out to be (calibration)."""
+"""The link: its description (Link), its making (shaper, tc, ferry), its measurement (calibration)."""

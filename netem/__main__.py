@@ -1,14 +1,14 @@
-"""`python -m netem`: be the link, in a place that is attached to both networks; everything is told by environment.
+"""`python -m netem`: be the link, in a place that is attached to both networks. Environment variables configure it.
 
     NEAR, FAR                   this place's addresses toward the client and toward the front
-    NEAR_GATEWAY, FAR_GATEWAY   the addresses that the others' default routes lead to; this place takes them
+    NEAR_GATEWAY, FAR_GATEWAY   the gateways of the client and the front; this place takes these addresses
     RATE RATE_STEPS DELAY DELAY_UP QUEUE LOSS JITTER    the Link (netem/words.py)
     SHAPER                      netem, ferry, or auto: netem where the kernel has it
-    SEED                        of what is random in the ferry
-    JOURNAL, SAMPLE             the file of the queue's length, and how often it is looked at: a time, or none
+    SEED                        of the ferry's random numbers
+    JOURNAL, SAMPLE             the file for the queue's length, and the sampling interval: a time, or none
 
-Rate steps count from when it is told (netem/control.py), and are noted down beside the journal.
-Forwarding and rp_filter are sysctls that the place must come with. Ends with 0 when told to by SIGTERM.
+Rate steps count from the message that the measured load began (netem/control.py); they are recorded beside the journal.
+The place must come with forwarding on and rp_filter off (sysctls). SIGTERM ends it with exit code 0.
 """
 
 import os
@@ -34,7 +34,7 @@ _ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
 
 
 def main() -> int:
-    """Exit code: 0 when told to end, 1 if it cannot be the link, 2 if it was told something that makes no sense."""
+    """Returns the exit code: 0 after SIGTERM, 1 if it cannot be the link, 2 for a bad environment variable."""
     words = os.environ
     try:
         link = link_from(words)

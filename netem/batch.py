@@ -1,4 +1,4 @@
-"""A tc(8) that is kept: what it is told is done within a tenth of a millisecond, where starting one takes several."""
+"""A tc(8) process that stays open. It carries out commands within 0.1 ms; starting tc takes several milliseconds."""
 
 import json
 import os
@@ -15,10 +15,10 @@ _END = b"]\n"
 
 
 class KeptTc:
-    """In the network namespace this is made in. A context; raises OSError if there is no tc."""
+    """A tc process in the network namespace of the caller. A context; raises OSError if there is no tc."""
 
     def __init__(self, device: str) -> None:
-        """device: the one whose qdiscs are asked for after what was told."""
+        """device: the device whose qdiscs `tell` returns."""
         self._show = f"qdisc show dev {device}\n".encode()
         self._process = subprocess.Popen(
             ["tc", "-json", "-batch", "-"],
@@ -35,14 +35,14 @@ class KeptTc:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # At the end of its input it ends.
+        # tc exits at the end of its input.
         with suppress(BrokenPipeError):
             self._to.close()
         self._from.close()
         self._process.wait()
 
     def tell(self, commands: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-        """Have commands carried out, each as an argument list of tc; the device's qdiscs then. Raises RuntimeError."""
+        """Carries out commands, each an argument list of tc; returns the device's qdiscs then. Raises RuntimeError."""
         lines = "".join(" ".join(command[1:]) + "\n" for command in commands)
         try:
             self._to.write(lines.encode() + self._show)
@@ -57,7 +57,7 @@ class KeptTc:
         return qdiscs
 
     def _answer(self) -> bytes:
-        """Up to the end of a JSON list, or all that it said before it ended."""
+        """Reads to the end of a JSON list, or everything that tc printed before it exited."""
         answer = b""
         end_s = time.monotonic() + _PATIENCE_S
         while not answer.endswith(_END):

@@ -1,9 +1,9 @@
 """The two ends of a calibration as programs, for places that share no process.
 
-    python -m netem.calibrate far ADDRESS PORT              in the front's place: answer until the near end is done
-    python -m netem.calibrate near FAR PORT ORDER.json      in the client's: print what was measured, as JSON
+    python -m netem.calibrate far ADDRESS PORT              in the front's place: answers until the near end is done
+    python -m netem.calibrate near FAR PORT ORDER.json      in the client's place: prints the Calibration as JSON
 
-The order holds the Link as `link` and the Tolerance as `tolerance`.
+ORDER.json holds the Link as `link` and the Tolerance as `tolerance`.
 """
 
 import json
@@ -18,7 +18,7 @@ from netem.link import Link
 
 
 def main() -> int:
-    """Exit code."""
+    """Returns the exit code."""
     role, address, port, *rest = sys.argv[1:]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
         if role == "far":

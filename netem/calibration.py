@@ -1,8 +1,8 @@
-"""What the link turned out to be, and how far that may be from what was asked; `netem/ends.py` measures it.
+"""A link's measured figures, and how far they may be from those asked for. `netem/ends.py` measures them.
 
-Three figures: the round trip of a small datagram on an idle link, the rate, and how many packets the bottleneck's queue
-holds. On a real clock a link may be too fast to be measured: then a figure is None rather than wrong, and it says so
-(`too_fast`).
+Three figures: the round trip of a small datagram on an idle link, the rate, and the number of packets that the
+bottleneck's queue holds. On a real clock a link may be too fast to be measured. Then a figure is None rather than
+wrong; `too_fast` is set where that is the reason why the rate is None.
 """
 
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from netem.link import Link
 
 SMALL_BYTES = 60
-"""The smallest Ethernet frame, so that every shaper counts the same."""
+"""The smallest Ethernet frame, so that every shaper counts the same number of bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What was measured; None where it could not be.
+    """The measured figures; None for a figure that could not be measured.
 
-    rate_bit_s counts whole Ethernet frames, as tc does. reordered_packets: how many of a train arrived after one sent
-    later. too_fast: neither as asked nor as seen did the link leave time enough to measure its rate.
+    rate_bit_s counts whole Ethernet frames, as tc does. reordered_packets: packets of a train that arrived after one
+    sent later. too_fast: the train is over too soon to tell a rate, both at the rate asked for and as it arrived.
     """
 
     round_trip_ns: int | None
@@ -30,9 +30,9 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
-    """How far measured may be from asked: a fraction of the rate, nanoseconds of round trip, packets of queue.
+    """The allowed difference of measured and asked: a fraction of the rate, ns of round trip, packets of queue.
 
-    clock_ns: what a moment may be wrong by; figures that this blurs beyond the tolerance are not measured.
+    clock_ns: the error of a timestamp. Figures that this error blurs beyond the tolerance are not measured.
     """
 
     rate: float
@@ -42,31 +42,31 @@ class Tolerance:
 
     @property
     def shortest_ns(self) -> float:
-        """What the clock must have time for to tell a rate: both halves of a train."""
+        """The shortest train whose rate the clock can tell: both halves of it."""
         return 2 * self.clock_ns / self.rate
 
     def counts_packets_of(self, transmission_ns: int) -> bool:
-        """Whether packets that take so long can be counted."""
+        """True if the clock can count packets with this transmission time."""
         return transmission_ns * self.queue_packets >= self.clock_ns
 
 
 VIRTUAL = Tolerance(rate=0.03, round_trip_ns=3_000_000, queue_packets=0, clock_ns=0)
-"""For the guest, whose clock does not move while it works."""
+"""For the guest, whose clock stands still while a program works."""
 
 REAL = Tolerance(rate=0.05, round_trip_ns=20_000_000, queue_packets=1, clock_ns=50_000)
 """For real clocks: a busy machine wakes a process late, and may pause one in the middle of a train.
 
-Queues are measured up to some 240 Mbit/s, rates where a full queue lasts 2 ms.
+With it queues are measured up to some 240 Mbit/s, and rates where a full queue lasts 2 ms.
 """
 
 
 def expected_round_trip_ns(link: Link) -> int:
-    """Round trip of the small datagram on an idle link: delays and its own transmission time."""
+    """The round trip of the small datagram on an idle link: the delays and its own transmission time."""
     return link.round_trip_ns + link.transmission_ns(SMALL_BYTES)
 
 
 def disagreements(link: Link, measured: Calibration, tolerance: Tolerance) -> list[tuple[str, object, object]]:
-    """(what, asked, measured) for each figure out of tolerance; jitter widens the one for the round trip."""
+    """Returns (what, asked, measured) for each figure out of tolerance; jitter widens that of the round trip."""
     found: list[tuple[str, object, object]] = []
     asked_ns = expected_round_trip_ns(link)
     allowed_ns = tolerance.round_trip_ns + link.jitter_ns

@@ -1,4 +1,4 @@
-"""What has come into a device of the link's place, as the kernel counts it there."""
+"""The kernel's receive counters of a device in the link's place."""
 
 import os
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ _HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP with timestamps 32
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """Frames and their bytes; what segmentation offload has not cut up yet is one frame."""
+    """Received frames and their bytes. A packet that segmentation offload has not cut up yet is one frame."""
 
     packets: int
     bytes: int
 
     def since(self, earlier: "Received") -> "Received":
-        """What came after an earlier reading."""
+        """The difference to an earlier reading."""
         return Received(packets=self.packets - earlier.packets, bytes=self.bytes - earlier.bytes)
 
     @property
     def payload_bytes(self) -> int:
-        """What TCP carried in them, if all of it was TCP's with timestamps."""
+        """TCP payload bytes, if every frame was a TCP segment with timestamps."""
         return self.bytes - _HEADERS_BYTES * self.packets
 
 
 def read_counts() -> str:
-    """Those of the network namespace that this thread is in. Raises OSError.
+    """Reads the counters of this thread's network namespace, as text. Raises OSError.
 
-    Without a file object, which asks whether it is a terminal: that the answer is an error takes a guest's time.
+    It uses no file object: that would ask whether the file is a terminal, and the failing call takes a guest's time.
     """
     descriptor = os.open(_COUNTS, os.O_RDONLY)
     try:
@@ -38,7 +38,7 @@ def read_counts() -> str:
 
 
 def received(counts: str, device: str) -> Received:
-    """That device's line of the counts. Raises ValueError if there is none."""
+    """Parses the device's line of the counters. Raises ValueError if there is none."""
     for line in counts.splitlines():
         name, _, figures = line.partition(":")
         if name.strip() == device:

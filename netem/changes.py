@@ -1,9 +1,9 @@
-"""Rate steps at their time, and the record of them: changes.jsonl.
+"""Applies rate steps when they are due and records them in changes.jsonl.
 
 Rules:
-1. Steps count from the start of the measured load, and nothing happens before that is told.
-2. A line for each step that was made: `asked_ns`, when it was due; `t_ns`, when it was done; `rate_bit_s`, what the
-   rate was found to be then. A step that never came to be made has none.
+1. Steps count from the start of the measured load. Nothing happens before `begin` is called with that time.
+2. Each step that was made has a line: `asked_ns`, when it was due; `t_ns`, when it was done; `rate_bit_s`, the rate
+   found then. A step that was never made has none.
 """
 
 import json
@@ -20,17 +20,17 @@ JOURNAL = "changes.jsonl"
 
 
 def beside(journal: Path) -> Path:
-    """Where the record is kept of a link that notes down its queue there; nowhere, if that is nowhere."""
+    """The path of changes.jsonl beside a queue's journal; the null device if the journal is the null device."""
     return journal if journal == Path(os.devnull) else journal.with_name(JOURNAL)
 
 
 class RateChanges:
-    """The steps of one link, look by look. A context."""
+    """The rate steps of one link. A context; call `look` again and again."""
 
     def __init__(self, steps: Sequence[RateStep], make: Callable[[int], int] | None, journal: Path) -> None:
-        """make: makes it the rate, and gives what the rate then is. Without a step there is no journal.
+        """make: sets the rate and returns the rate found then. Without steps no journal is written.
 
-        None: whoever calls `begin` makes them, each to the nanosecond, or when told if that is later.
+        If make is None, the caller of `begin` makes the steps, each exactly when due, or at `begin` if that is later.
         """
         self._steps = steps
         self._told_ns = 0
@@ -47,17 +47,17 @@ class RateChanges:
 
     @property
     def next_ns(self) -> int | None:
-        """When the next step is due, None for never."""
+        """The time at which the next step is due; None if there is none."""
         return self._due[0][0] if self._due else None
 
     def begin(self, began_ns: int) -> list[tuple[int, int]]:
-        """The measured load began then: (when it is due, rate) of each step."""
+        """Sets the start of the measured load. Returns (time due, rate) of each step."""
         self._told_ns = time.monotonic_ns()
         self._due.extend((began_ns + step.at_ns, step.rate_bit_s) for step in self._steps)
         return list(self._due)
 
     def look(self, now_ns: int) -> int | None:
-        """Make what is due; when the next is, None for never."""
+        """Makes the steps that are due. Returns when the next one is due, None if there is none."""
         while self._lines is not None and self._due and self._due[0][0] <= now_ns:
             asked_ns, rate_bit_s = self._due.popleft()
             if self._make is None:

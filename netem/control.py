@@ -1,7 +1,7 @@
-"""How a process that is a link is spoken to: signals as something to wait for, and sockets that are files.
+"""Control of a link process: signals that select(2) can wait for, and Unix sockets with a path.
 
-Only one thing is ever told to it: when the measured load began, from which its rate steps count.
-`python -m netem.control NANOSECONDS` tells it in a place that `python -m netem` made into a link.
+The process receives a single message: when the measured load began, because rate steps count from then.
+`python -m netem.control NANOSECONDS` sends it, in a place that `python -m netem` made into a link.
 """
 
 import os
@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HOME = Path("/run/link")
-"""Where a link that has to help itself keeps its sockets."""
+"""The folder of the sockets of a link started by `python -m netem`."""
 
 BEGIN = HOME / "begin"
-"""Where such a link is told."""
+"""The socket at which such a link learns when the measured load began."""
 
 _LONGEST_BYTES = 32
 
 
 @contextmanager
 def short(path: Path) -> Iterator[str]:
-    """A name of the same place: an address of AF_UNIX holds 107 bytes (unix(7)), a temporary folder's path may not."""
+    """Yields a short path to the same file. An AF_UNIX address holds 107 bytes (unix(7)); a path may be longer."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}"
@@ -33,7 +33,7 @@ def short(path: Path) -> Iterator[str]:
 
 @contextmanager
 def bound(kind: socket.SocketKind, path: Path) -> Iterator[socket.socket]:
-    """A socket of that name that never blocks; the name appears when it can be spoken to."""
+    """Yields a non-blocking socket bound to the path. The path appears once the socket accepts messages."""
     with socket.socket(socket.AF_UNIX, kind) as listener:
         unready = path.with_name(f"{path.name}.unready")
         try:
@@ -51,7 +51,7 @@ def bound(kind: socket.SocketKind, path: Path) -> Iterator[socket.socket]:
 
 @contextmanager
 def signals(numbers: Iterable[int] = (signal.SIGTERM, signal.SIGINT)) -> Iterator[socket.socket]:
-    """A socket that becomes readable when there is a signal, with its number as a byte; by default those that end."""
+    """Yields a socket that receives each signal's number as a byte. By default for the signals that end a process."""
     reading, writing = socket.socketpair()
     with reading, writing:
         writing.settimeout(0)
@@ -66,18 +66,18 @@ def signals(numbers: Iterable[int] = (signal.SIGTERM, signal.SIGINT)) -> Iterato
 
 
 def tell_begin(path: Path, began_ns: int) -> None:
-    """Tell the link that listens there when the measured load began. Raises OSError."""
+    """Tells the link listening at the path when the measured load began. Raises OSError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker, short(path) as name:
         speaker.sendto(str(began_ns).encode(), name)
 
 
 def told_begin(listener: socket.socket) -> int:
-    """What was told. Raises ValueError if it is no time."""
+    """Receives the time sent by `tell_begin`. Raises ValueError if it is no time."""
     return int(listener.recv(_LONGEST_BYTES))
 
 
 def main() -> int:
-    """Exit code 0, or 1 if there is no link that listens."""
+    """Returns the exit code: 0, or 1 if no link listens."""
     try:
         tell_begin(BEGIN, int(sys.argv[1]))
     except OSError as error:

@@ -1,7 +1,7 @@
-"""What went over the link so far, by direction, from whatever it is made of.
+"""The link's packet counters by direction, whatever shaper it is made of.
 
-`python -m netem.counters [SECONDS]` prints it in a place that `python -m netem` made into a link, as soon as it can,
-for so many seconds at most.
+`python -m netem.counters [SECONDS]` prints them in a place that `python -m netem` made into a link. If the link is not
+there yet, it retries for that many seconds.
 """
 
 import json
@@ -19,9 +19,10 @@ from netem.shaper import Shaper
 def read(
     shaper: Shaper, *, devices: Mapping[str, Sequence[str]], ferry: Path, run: Callable[[Sequence[str]], str]
 ) -> dict[str, Any]:
-    """netem: tc's own JSON of the qdiscs of each direction's devices. ferry: what `netem.ferry.process.ask` says.
+    """Reads the counters by direction: with netem tc's own JSON of the devices' qdiscs, with the ferry its answer.
 
-    run runs a command in the link's place, and gives its output. Raises OSError if the ferry does not answer.
+    For the answer see `netem.ferry.process.ask`. run: runs a command in the link's place and returns its output.
+    Raises OSError if the ferry does not answer.
     """
     if shaper is Shaper.FERRY:
         return dict(ask(ferry))
@@ -45,7 +46,7 @@ def _read_here() -> dict[str, Any]:
 
 
 def main() -> int:
-    """Exit code 0, or 1 if the place is not a link."""
+    """Returns the exit code: 0, or 1 if the place is not a link."""
     end = time.monotonic() + (float(sys.argv[1]) if len(sys.argv) > 1 else 0)
     while True:
         try:

@@ -1,18 +1,18 @@
-"""A Link whose bottleneck is the sender's own egress, by the kernel's qdiscs: argument lists, nothing is run here.
+"""A Link with the bottleneck on the sender's own egress, made of qdiscs: argument lists, nothing is run here.
 
     the sender's place: queue (pfifo) -> gate (tbf, a bucket of one packet)
     the middle place:   cutter -> sender (netem rate) -> delay line
 
-It is what a link should not be made of. The kernel knows what of a socket's still waits in a local qdisc and gives it
-no more than two packets (TCP Small Queues, tcp_small_queue_check in tcp_output.c): the rest stays unsent in the socket,
-where TCP_NOTSENT_LOWAT bounds it. So the queue is hardly ever used, and nothing is out of reach.
+A link should not be made like this. The kernel counts the packets of a socket that wait in a local qdisc and allows no
+more than two (TCP Small Queues, tcp_small_queue_check in tcp_output.c). The rest stays unsent in the socket, where
+TCP_NOTSENT_LOWAT bounds it. So the queue is hardly ever used, and no data is out of LOWAT's reach.
 
 Rules:
-1. The rate must be tbf's. netem sets a packet free as it takes it in (skb_orphan_partial), so with netem there the
-   kernel would believe that it had left, and nothing would be different.
-2. The delay is in the middle, for the same reason, and so behind the bottleneck.
-3. As in netem/stepped.py the gate lets a packet go when its transmission begins, and the sender holds it meanwhile; the
-   queue's limit leaves that one out.
+1. The rate must be tbf's. netem orphans a packet on enqueue (skb_orphan_partial): with netem there the kernel would
+   believe that the packet had left, and the link would behave like any other.
+2. For the same reason the delay is in the middle place, and so behind the bottleneck.
+3. As in netem/stepped.py, the gate releases a packet when its transmission begins and the sender holds it meanwhile. So
+   the queue's limit leaves out the packet being sent.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _GATE, _QUEUE, _SENDER = 1, 2, 2
 
 
 def gate(link: Link, device: str) -> list[Command]:
-    """Commands for the sender's device toward the middle place. The Link has a rate, and a queue of two at least."""
+    """Commands for the sender's device toward the middle place. The Link must have a rate and a queue of at least 2."""
     assert link.rate_bit_s is not None
     start = ("tc", "qdisc", "add", "dev", device)
     return [
@@ -41,7 +41,7 @@ def rest(link: Link, to_client: str, to_front: str) -> list[Command]:
 
 
 def stages(link: Link, device: str, to_client: str, to_front: str) -> Mapping[str, Stages]:
-    """By direction, where the qdiscs are that these commands make, in both places."""
+    """The qdiscs that these commands make in both places, by direction."""
     down = Stages(
         delay_line=Stage(device=to_client, handle=_SENDER + 1),
         bottleneck=(Stage(device=device, handle=_GATE), Stage(device=to_client, handle=_SENDER)),

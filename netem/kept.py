@@ -1,4 +1,4 @@
-"""Whether the kernel's qdiscs are still what a Link made them, after all has gone over them."""
+"""Checks after a run that the kernel's qdiscs still have the options that the Link gave them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,13 +8,13 @@ from netem.link import Link
 
 _NS = 10**9
 _CLOCK_NS = 1000
-"""tc(8) tells times in microseconds."""
+"""tc(8) prints times in microseconds."""
 
 
 def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, object, object]]:
-    """(what, asked, seen) of each figure that is another. counters: see netem.counters.read, shaper netem.
+    """Yields (what, asked, seen) for each option that differs. counters: see netem.counters.read, shaper netem.
 
-    Of a Link with rate steps nothing is said: whoever makes them notes down what they came to (netem/changes.py).
+    A Link with rate steps is not checked: its steps are recorded with the rate found then (netem/changes.py).
     """
     if link.rate_steps:
         return

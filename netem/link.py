@@ -1,11 +1,11 @@
-"""The Link: what the network between client and front is asked to be.
+"""The Link: describes the network between client and front.
 
 Rules:
 1. A Link that exists is valid.
-2. "Down" is toward the client, where the pages travel; "up" carries requests and acknowledgements.
-3. `queue` is the bottleneck's buffer alone. Packets that are merely on their way (the delay) never count against it.
-4. A rate step is made at a packet's edge: the packet being sent then is finished at the old rate, and every other one,
-   in the queue or still to come, has the new one. So a step takes effect within one packet's transmission.
+2. "Down" is toward the client and carries the pages; "up" carries requests and acknowledgements.
+3. `queue` is the bottleneck's buffer alone. Packets in flight in the delay line never count against it.
+4. A rate step takes effect between packets: the packet being sent is finished at the old rate; every other one, in the
+   queue or still to come, is sent at the new rate. So a step takes effect within one packet's transmission.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _MOST_STEPS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class RateStep:
-    """From at_ns after the measured load began the rate toward the client is another."""
+    """A change of the rate toward the client, at_ns after the measured load began."""
 
     at_ns: int
     rate_bit_s: int
@@ -32,14 +32,14 @@ class RateStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """One link. Raises ValueError, naming the field, if a value is out of range.
+    """A link. Raises ValueError, naming the field, if a value is out of range.
 
     rate_bit_s: bits per second toward the client, None for unlimited; counted per Ethernet frame, as tc does.
     delay_ns, delay_up_ns: one-way delay toward the client, and toward the front.
     queue_packets: full-size packets the bottleneck holds, the one being sent included.
     loss: fraction of packets lost toward the client.
-    jitter_ns: the delay toward the client varies by up to this much, evenly; order is kept.
-    rate_steps: what becomes of rate_bit_s, in order of time.
+    jitter_ns: the delay toward the client varies by up to this much, evenly distributed; order is kept.
+    rate_steps: later changes of rate_bit_s, in order of time.
     """
 
     rate_bit_s: int | None
@@ -67,7 +67,7 @@ class Link:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """What dataclasses.asdict made of one. Raises ValueError, and TypeError for what is none."""
+        """Reads the output of dataclasses.asdict. Raises ValueError, and TypeError if it is no Link."""
         steps = tuple(RateStep(**step) for step in document.get("rate_steps", ()))
         return cls(**{**document, "rate_steps": steps})
 
@@ -86,21 +86,21 @@ class Link:
 
     @property
     def shaped(self) -> bool:
-        """Whether anything has to be done to the packets at all."""
+        """True if the link changes packets in any way."""
         return bool(self.rate_bit_s or self.delay_ns or self.delay_up_ns or self.loss)
 
     @property
     def rates_bit_s(self) -> tuple[int, ...]:
-        """Every rate it has, in order of time; none if it is unlimited."""
+        """The first rate and those of the steps, in order of time; empty if the rate is unlimited."""
         return () if self.rate_bit_s is None else (self.rate_bit_s, *(step.rate_bit_s for step in self.rate_steps))
 
     @property
     def round_trip_ns(self) -> int:
-        """Delay there and back, without the time to put the packet on the wire."""
+        """The delay there and back, without transmission time."""
         return self.delay_ns + self.delay_up_ns
 
     def transmission_ns(self, size_bytes: int) -> int:
-        """Time the bottleneck needs for so many bytes at its first rate, headers counted by the caller."""
+        """The bottleneck's transmission time for a packet at its first rate. size_bytes includes the headers."""
         return 0 if self.rate_bit_s is None else size_bytes * 8 * 10**9 // self.rate_bit_s
 
 

@@ -1,10 +1,10 @@
-"""The link's queue as tc's statistics have it, noted down by whoever asks: queue.jsonl, shaper netem.
+"""Samples the link's queues from tc's statistics into queue.jsonl. For the shaper netem.
 
 The ferry writes the same lines itself (netem/ferry/process.py).
 
 Rules:
-1. A line when a queue has changed since the last look.
-2. What the bottleneck drops is `dropped`; what loss takes in the delay line is not.
+1. A line is written when a queue has changed since the last sample.
+2. `dropped` counts the bottleneck's drops, and not the packets that the delay line loses by `loss`.
 """
 
 import socket
@@ -28,7 +28,7 @@ _TC_STATS, _TC_STATS_NAMES = layout(tcmsg.stats.fields)
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """Of one qdisc."""
+    """A qdisc's length in packets and bytes, and its drops so far."""
 
     packets: int = 0
     bytes: int = 0
@@ -39,7 +39,7 @@ _NOTHING = Statistics()
 
 
 class Qdiscs:
-    """What tc's statistics say of the qdiscs in the network namespace this is made in. Raises OSError."""
+    """Reads the statistics of the qdiscs in the network namespace it was made in. Raises OSError."""
 
     def __init__(self) -> None:
         self._names = dict(socket.if_nameindex())
@@ -47,11 +47,11 @@ class Qdiscs:
         self._conversation = Conversation(NETLINK_ROUTE)
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """Closes the netlink socket."""
         self._conversation.__exit__()
 
     def read(self) -> dict[tc.Stage, Statistics]:
-        """Of each, by where it is. Raises OSError."""
+        """Reads every qdisc's statistics, by stage. Raises OSError."""
         found = {}
         for answer in self._conversation.ask(self._question):
             _, _, _, device, handle, _, _ = _HEADER.unpack_from(answer)
@@ -61,12 +61,12 @@ class Qdiscs:
 
 
 class QueueJournal:
-    """Look by look what a link's stages hold, in one place or several. A context: at its end, all is closed."""
+    """Samples the queues of a link's stages, in one place or several. A context; closes journal and places on exit."""
 
     def __init__(
         self, stages: Mapping[str, tc.Stages], places: Sequence[Qdiscs], journal: Path, interval_ns: int | None
     ) -> None:
-        """stages: by direction; no two places have a device of the same name. interval_ns: None writes nothing."""
+        """stages: by direction; device names must be unique over all places. interval_ns: None turns sampling off."""
         self._stages = stages
         self._places = places
         self._interval_ns = interval_ns
@@ -83,7 +83,7 @@ class QueueJournal:
             place.close()
 
     def look(self, now_ns: int) -> int | None:
-        """Look if it is time; when it is the next time, None for never. Raises OSError."""
+        """Samples if it is time. Returns when the next sample is due, None for never. Raises OSError."""
         if self._interval_ns is None:
             return None
         if now_ns < self._next_ns:
@@ -113,7 +113,7 @@ def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> QueueConte
 
 
 def _own(found: Mapping[tc.Stage, Statistics], stages: tc.Stages, stage: tc.Stage) -> Statistics:
-    """A qdisc counts the packets of the stage within it as its own: these are left out."""
+    """The stage's statistics without those of the stage nested in it, whose packets the qdisc counts as its own."""
     whole = found.get(stage, _NOTHING)
     within = replace(stage, handle=stage.handle + 1)
     if within not in (stages.delay_line, *stages.bottleneck):

@@ -1,4 +1,4 @@
-"""The link's place where it has to help itself, as in a container: find the devices, take the addresses, shape."""
+"""Sets up the link from inside its own place, as in a container: finds the devices, takes the addresses, shapes."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from netem.link import Link
 from netem.shaper import TRIAL, Shaper, commands, devices, lack_of_netem
 
 FERRY = HOME / "ferry"
-"""Where a ferry in such a place answers."""
+"""The socket at which a ferry in such a place answers."""
 
 _STATE = HOME / "state.json"
 _RUN_S = 10.0
@@ -19,9 +19,9 @@ _RUN_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What the place has been made into, for whoever asks in it. devices: where its qdiscs are, by direction.
+    """The link as it was set up, for programs that read it in the place. devices: those with its qdiscs, by direction.
 
-    instead_of_netem: why the ferry was taken although it was not asked for; None if it was not.
+    instead_of_netem: the reason why the ferry replaces netem without being asked for; None otherwise.
     """
 
     shaper: Shaper
@@ -32,20 +32,20 @@ class State:
     commands: Sequence[Sequence[str]]
 
     def write(self) -> None:
-        """Leave it for `read`; it appears whole."""
+        """Writes the state's file for `read`, atomically."""
         unready = _STATE.with_suffix(".unready")
         unready.write_text(json.dumps(asdict(self)))
         unready.rename(_STATE)
 
     @classmethod
     def read(cls) -> Self:
-        """Raises OSError if the place is not a link yet."""
+        """Reads the state's file. Raises OSError if the place is not a link yet."""
         document: dict[str, Any] = json.loads(_STATE.read_text())
         return cls(**document | {"shaper": Shaper(document["shaper"])})
 
 
 def run(command: Sequence[str]) -> str:
-    """Run a short command; its output. Raises RuntimeError, with what it said, also if it does not end."""
+    """Runs a short command and returns its output. Raises RuntimeError, with its error output, or if it hangs."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S, check=False)
     except subprocess.TimeoutExpired:
@@ -64,7 +64,7 @@ class Router:
 
     @classmethod
     def between(cls, *, near: str, far: str) -> Self:
-        """The devices that hold these addresses. Raises ValueError if there are none, and RuntimeError."""
+        """Finds the devices with these addresses. Raises ValueError if one is missing, RuntimeError if ip fails."""
         devices = {
             address["local"]: device["ifname"]
             for device in json.loads(run(["ip", "-json", "address", "show"]))
@@ -76,12 +76,12 @@ class Router:
         return cls(to_client=devices[near], to_front=devices[far])
 
     def take(self, near_gateway: str, far_gateway: str) -> None:
-        """Take the addresses that both networks send to. Raises RuntimeError."""
+        """Adds the gateway addresses that both networks send to. Raises RuntimeError."""
         run(["ip", "address", "add", f"{near_gateway}/24", "dev", self.to_client])
         run(["ip", "address", "add", f"{far_gateway}/24", "dev", self.to_front])
 
     def shape(self, link: Link, asked: Shaper | None) -> State:
-        """Make the link. Raises RuntimeError."""
+        """Makes the link. asked: None takes netem, or the ferry if the kernel has no netem. Raises RuntimeError."""
         lack = _lack_of_netem() if asked is None and link.shaped else None
         shaper = asked or (Shaper.FERRY if lack else Shaper.NETEM)
         made = commands(shaper, link, self.to_client, self.to_front)

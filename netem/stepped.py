@@ -1,14 +1,14 @@
-"""A Link with rate steps for the kernel's own shaper: argument lists of tc(8) and ip(8), and who changes the rate.
+"""A Link with rate steps for the kernel's own shaper: argument lists of tc(8) and ip(8), and the Changer of the rate.
 
-netem tells a packet when to leave as soon as it enters (sch_netem.c, netem_enqueue), and a `change` leaves those times
-alone: all that waits would still leave at the old rate, and what comes later after it. So here the packets wait before
-a tbf, which looks at its rate packet by packet:
+netem fixes a packet's departure time when the packet enters (sch_netem.c, netem_enqueue), and a `change` leaves these
+times alone: all waiting packets would still leave at the old rate, and later ones after them. So here the packets wait
+before a tbf, which reads its rate for each packet:
 
     cutter -> delay line -> queue (pfifo) -> gate (tbf, a bucket of one packet) == loop ==> sender (netem rate)
 
-A tbf lets a packet go when its transmission begins, where a link has it at the other end when that ends. The sender,
-which has the same rate, holds it for that time. It never has more than the gate's bucket, one full-size packet, so
-nothing else is bound to the old rate, and together the two let packets go when a single netem with that rate would.
+A tbf releases a packet when its transmission begins; a link delivers it when the transmission ends. The sender, which
+has the same rate, holds the packet for that time. It never holds more than the gate's bucket, one full-size packet, so
+no other packet is bound to the old rate. Together the two release packets when a single netem with that rate would.
 
 Rules:
 1. Gate and sender cannot be on one device, where the inner qdisc is the earlier one and netem has to be the later. The
@@ -18,7 +18,8 @@ Rules:
 3. The sender is changed first: what the gate, its bucket full again, then lets go at once is sent at the new rate.
 4. A bucket of one packet cannot make up for a late wake-up. In the guest there are none. On real clocks every packet of
    full size is later by as much: nothing at 10 ms a packet, a tenth of the rate where wake-ups are late by a ninth of a
-   packet's time. Calibration sees it at the first rate; nothing does at a faster one after a step (docs/design.md).
+   packet's time. Calibration sees it at the first rate; nothing does at a faster one after a step
+   (docs/decisions/0003-rate-steps.md).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +54,7 @@ def down(link: Link, to_client: str, to_front: str) -> list[Command]:
 
 
 def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
-    """Commands that make the rate another."""
+    """Commands that change the rate."""
     start = ("tc", "qdisc", "change", "dev")
     return [
         (*start, to_client, "root", "handle", f"{_SENDER}:", *sender(rate_bit_s)),
@@ -62,7 +63,7 @@ def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
 
 
 class Changer:
-    """Makes the rate of a place's link another, at once. A context, to be made in the place.
+    """Changes the rate of the link at once. A context; must be created in the link's place.
 
     Raises OSError if there is no tc, and RuntimeError.
     """
@@ -72,7 +73,7 @@ class Changer:
         self._to_client = to_client
         with ExitStack() as stack:
             self._tc = stack.enter_context(KeptTc(_DEVICE))
-            self._tc.tell([])  # it takes some milliseconds to start
+            self._tc.tell([])  # waits until tc has started, some milliseconds
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -82,7 +83,7 @@ class Changer:
         self._stack.close()
 
     def make(self, rate_bit_s: int) -> int:
-        """Have that rate; the rate that the kernel says it has then, in whole bytes a second. Raises RuntimeError."""
+        """Sets the rate. Returns the rate that the kernel reports, a multiple of 8 bit/s. Raises RuntimeError."""
         qdiscs = self._tc.tell(change(self._link, rate_bit_s, self._to_client))
         (gate,) = (qdisc for qdisc in qdiscs if qdisc["handle"] == f"{_GATE}:")
         return int(gate["options"]["rate"]) * 8
@@ -90,7 +91,7 @@ class Changer:
 
 @contextmanager
 def kernel_changes(link: Link, to_client: str, journal: Path) -> Iterator[RateChanges]:
-    """A Link's rate steps, made in the network namespace this is in; noted down beside that journal."""
+    """Yields the Link's RateChanges. They act in the caller's network namespace and are recorded beside the journal."""
     with ExitStack() as stack:
         make = stack.enter_context(Changer(link, to_client)).make if link.rate_steps else _make_nothing
         yield stack.enter_context(RateChanges(link.rate_steps, make, beside(journal)))
@@ -101,7 +102,7 @@ def _make_nothing(rate_bit_s: int) -> int:
 
 
 def stages(to_client: str) -> Stages:
-    """Where what is where."""
+    """The stages that `down` makes."""
     return Stages(
         delay_line=Stage(device=_DEVICE, handle=_GATE - 1),
         bottleneck=(Stage(device=_DEVICE, handle=_GATE), Stage(device=to_client, handle=_SENDER)),
@@ -109,18 +110,18 @@ def stages(to_client: str) -> Stages:
 
 
 def sysctls() -> Mapping[str, str]:
-    """What must hold in the place: the way back to a packet's source does not lead through the loop (rp_filter)."""
+    """The sysctls that the place must have: no rp_filter, as the way back to a packet's source avoids the loop."""
     return {f"net.ipv4.conf.{name}.rp_filter": "0" for name in ("all", _DEVICE, _BACK)}
 
 
 def gate(link: Link, rate_bit_s: int) -> Sequence[str]:
-    """What a tbf is told that is to let a packet go when its transmission begins."""
-    # With a fifo inside, tbf hands its own limit down to it, in whatever that counts (sch_tbf.c, fifo_set_limit).
+    """The options of a tbf that releases a packet when its transmission begins."""
+    # tbf passes its own limit on to a fifo inside, in whatever unit that counts (sch_tbf.c, fifo_set_limit).
     return ("rate", f"{rate_bit_s}bit", "burst", str(PACKET_BYTES), "limit", str(link.queue_packets - 1))
 
 
 def sender(rate_bit_s: int) -> Command:
-    """The qdisc that holds a packet for its transmission."""
+    """The qdisc that holds a packet for its transmission time."""
     return ("netem", "limit", str(tc.OUT_OF_REACH), "rate", f"{rate_bit_s}bit")
 
 

@@ -1,18 +1,18 @@
 """A Link as tc(8) commands: argument lists, nothing is run here.
 
-Toward the client three stages stand one behind the other:
+Packets toward the client pass three stages:
 
     cutter (tbf)  ->  delay line (netem delay, jitter, loss)  ->  bottleneck (netem rate; its limit is the queue)
 
-netem takes what TCP's segmentation offload built, up to 64 KiB, for one packet: it would count as one in the queue and
-arrive as one lump. tbf cuts up what is larger than its burst (sch_tbf.c, tbf_segment); its own rate is out of reach.
+netem takes a packet built by TCP's segmentation offload, up to 64 KiB, for a single one: it would count as one in the
+queue and arrive as one lump. tbf segments packets larger than its burst (sch_tbf.c, tbf_segment); its rate never binds.
 
-One netem with both would count packets in flight in the delay line against its `limit` (tc-netem(8)): at 128 kB/s and
-300 ms some 25 packets are always merely on their way. Split in two, the limit is the queue and nothing else, in every
-kernel version: what a limit means once netem has a child changed in 2024, and the delay line's limit never binds here.
+A single netem with both would count the packets in flight in the delay line against its `limit` (tc-netem(8)): at
+128 kB/s and 300 ms some 25 packets are always in flight. Split in two, the limit is the queue and nothing else, in
+every kernel version: the meaning of a limit once netem has a child changed in 2024, and the delay line's never binds.
 
-netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. Its rate cannot be
-changed under packets that wait; a Link with rate steps is made otherwise (netem/stepped.py).
+netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. A rate change does not
+reach packets that already wait; so a Link with rate steps is made differently (netem/stepped.py).
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from netem.link import PACKET_BYTES, Link
 
 OUT_OF_REACH = 1_000_000
 """A limit in packets that never binds."""
-# Jitter reorders packets unless netem has a rate: then a packet never overtakes the one before (sch_netem.c, enqueue).
+# Jitter reorders packets unless netem has a rate: then no packet overtakes the one before (sch_netem.c, enqueue).
 _KEEPS_ORDER = "100gbit"
 _CUTTER = ("tbf", "rate", "100gbit", "burst", str(PACKET_BYTES), "limit", str(2**30))
 
@@ -29,7 +29,7 @@ Command = tuple[str, ...]
 
 
 def _time(time_ns: int) -> str:
-    # tc reads fractions of a microsecond, but not every version reads nanoseconds.
+    # Every version of tc reads fractions of a microsecond; not every one reads nanoseconds.
     whole, fraction = divmod(time_ns, 1000)
     return f"{whole}.{fraction:03}us" if fraction else f"{whole}us"
 
@@ -51,7 +51,7 @@ def delay_line(link: Link) -> Command:
 
 
 def down(link: Link, device: str) -> list[Command]:
-    """Commands for the middle place's device toward the client; empty if the link leaves packets alone."""
+    """Commands for the middle place's device toward the client; none if the link does not change packets."""
     stages: list[Command] = []
     if link.delay_ns or link.loss:
         stages.append(delay_line(link))
@@ -75,9 +75,9 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Stages:
-    """A direction's stages. bottleneck: one or, with rate steps, two that share the work; the first drops.
+    """A direction's stages. bottleneck: one qdisc or, with rate steps, two that share the work; the first drops.
 
-    delay_line is None, and bottleneck empty, where the link does without.
+    delay_line is None, and bottleneck empty, if the link has none.
     """
 
     delay_line: Stage | None = None
@@ -85,7 +85,7 @@ class Stages:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Where they are."""
+        """The devices that have the stages, each once."""
         stages = [*([self.delay_line] if self.delay_line else []), *self.bottleneck]
         return tuple(dict.fromkeys(stage.device for stage in stages))
 
@@ -105,7 +105,7 @@ def up_stages(link: Link, device: str) -> Stages:
 
 
 def nested(stages: list[Command], device: str) -> list[Command]:
-    """Commands that put stages one inside the other, behind a cutter; none if there are none."""
+    """Commands that nest the stages one inside the other, in a cutter; none if there are no stages."""
     commands: list[Command] = []
     for depth, stage in enumerate([_CUTTER, *stages] if stages else [], start=1):
         parent = ("root",) if depth == 1 else ("parent", f"{depth - 1}:")
@@ -114,7 +114,7 @@ def nested(stages: list[Command], device: str) -> list[Command]:
 
 
 def queue_from_bytes(size_bytes: int) -> int:
-    """Full-size packets that fit in so many bytes: netem counts packets, not bytes. 0 if not one fits."""
+    """The number of full-size packets that fit into that many bytes, because netem counts packets; 0 if none fits."""
     return size_bytes // PACKET_BYTES
 
 

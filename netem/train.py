@@ -1,9 +1,9 @@
-"""What a train of datagrams, sent back to back, says about the bottleneck it came through.
+"""Computes a bottleneck's rate and queue from a train of datagrams sent through it back to back.
 
-- rate: the bottleneck spaces what it sends on, and the spacing is the rate. It is the median of how long each half of
-  the train took, so a few datagrams that a busy machine handed on late, or in a bunch, do not count;
-- queue: how much of the train the bottleneck held when it dropped the next datagram: those that came, without those
-  that had left it by then, as a link of the rate asked for lets them. Where nothing was dropped it is not known.
+- rate: the bottleneck spaces the datagrams, and the spacing gives the rate. It is computed from the median duration of
+  half a train, so a few datagrams that a busy machine delivered late, or in a bunch, do not matter;
+- queue: the datagrams that the bottleneck held when it dropped the next one: those that arrived in the end, without
+  those that had left the queue by then at the rate asked for. It is unknown if nothing was dropped.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from netem.link import PACKET_BYTES
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """One datagram of a train. sent_ns counts from the first; arrived_ns is the near end's clock."""
+    """A datagram of a train. sent_ns counts from the first one sent; arrived_ns is by the near end's clock."""
 
     number: int
     sent_ns: int
@@ -24,9 +24,9 @@ class Arrival:
 
 
 def held_packets(train: Sequence[Arrival], length: int, transmission_ns: int) -> int | None:
-    """Packets in a lossless queue when it dropped one of a train of that length; None if it dropped none.
+    """Packets in a queue when it dropped one of a train of that length; None if it dropped none.
 
-    Where the next one is missing, the queue was full: of all that had come into it, some had left it by then.
+    A missing number means that the queue was full then. The link must lose no packets elsewhere.
     """
     came = sorted(train, key=lambda each: each.number)
     following = [each.number for each in came[1:]] + [length]
@@ -44,7 +44,7 @@ def held_packets(train: Sequence[Arrival], length: int, transmission_ns: int) ->
 
 
 def spacing_rate_bit_s(times: Sequence[int]) -> int | None:
-    """Rate of a train of full-size packets that arrived at these moments; None if they came all at once."""
+    """The rate of a train of full-size packets with these arrival times; None if all came at once."""
     half = len(times) // 2
     elapsed_ns = median(later - earlier for earlier, later in zip(times, times[half:], strict=False))
     return round(half * PACKET_BYTES * 8 * 10**9 / elapsed_ns) if elapsed_ns > 0 else None

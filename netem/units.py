@@ -1,7 +1,7 @@
-"""Rates, times and sizes in the notation of tc(8), turned into whole numbers.
+"""Parses rates, times and sizes in the notation of tc(8) into whole numbers.
 
-Two departures from tc, both to protect a newcomer: a bare number is refused where tc would silently read it as bits
-per second or microseconds, and a percentage needs its sign.
+It differs from tc in two ways, both to protect a newcomer: a bare number is refused where tc would silently read it as
+bits per second or microseconds, and a percentage needs its sign.
 """
 
 import re
@@ -76,7 +76,7 @@ def parse_fraction(text: str) -> float:
 
 
 def format_rate(rate_bit_s: int) -> str:
-    """Both readings of a rate, so that nobody takes kilobits for kilobytes: `1,024 kbit/s = 128 kB/s`."""
+    """A rate in both units, so that nobody takes kilobits for kilobytes: `1,024 kbit/s = 128 kB/s`."""
     return f"{_plain(rate_bit_s / 1000, 3)} kbit/s = {_plain(rate_bit_s / 8000, 3)} kB/s"
 
 
@@ -86,5 +86,5 @@ def format_time(time_ns: int) -> str:
 
 
 def _plain(number: float, digits: int) -> str:
-    """At most so many digits behind the point, and never an exponent."""
+    """Formats with at most that many digits after the point, and never an exponent."""
     return f"{number:,.{digits}f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""A Link in words: the names and notation that people, Makefiles and environments use for it."""
+"""The names and notation of a Link's fields for people, Makefiles and environment variables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SHORTEST_DELAY_NS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Word:
-    """One of a Link's words. parse raises ValueError; field is a field of Link."""
+    """A knob of the Link. parse raises ValueError; field is a field of Link."""
 
     field: str
     default: str
@@ -30,10 +30,10 @@ def _rate(text: str) -> int | None:
 
 
 def parse_delay_ns(text: str) -> int:
-    """A time that a Link may have as its delay. Raises ValueError."""
+    """Parses a time and checks that a Link may have it as its delay. Raises ValueError."""
     delay_ns = units.parse_time_ns(text)
     if 0 < delay_ns < _SHORTEST_DELAY_NS:
-        raise ValueError("shorter than tc tells apart")
+        raise ValueError("shorter than tc can resolve")
     Link(rate_bit_s=None, delay_ns=delay_ns)
     return delay_ns
 
@@ -52,7 +52,7 @@ def _rate_step(text: str) -> RateStep:
 
 
 def format_rate_steps(steps: Sequence[RateStep]) -> str | None:
-    """As RATE_STEPS has them, in bits and nanoseconds: `10240000bit@2000000000ns+1024000bit@6000000000ns`."""
+    """Formats steps as RATE_STEPS takes them, `10240000bit@2000000000ns+1024000bit@6000000000ns`; None if empty."""
     return "+".join(f"{step.rate_bit_s}bit@{step.at_ns}ns" for step in steps) or None
 
 
@@ -120,7 +120,7 @@ _SAMPLE_LEAST_NS, _SAMPLE_MOST_NS = 10**6, 10**8
 
 
 def parse_sample_ns(text: str) -> int | None:
-    """How often a queue is looked at; None for `none`. Raises ValueError."""
+    """Parses the sampling interval of a queue; None for `none`. Raises ValueError."""
     if text == "none":
         return None
     interval_ns = units.parse_time_ns(text)
@@ -130,7 +130,7 @@ def parse_sample_ns(text: str) -> int | None:
 
 
 def link_from(words: Mapping[str, str]) -> Link:
-    """The Link that these words describe, defaults for the rest. Raises ValueError, naming the word."""
+    """Builds a Link from these knobs, with defaults for the rest. Raises ValueError, naming the knob."""
     fields: dict[str, Any] = {}
     for name, word in WORDS.items():
         text = words.get(name, word.default)

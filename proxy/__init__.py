@@ -1,1 +1,1 @@
-"""The TLS fronts: each a template and a catalogue entry, one class to run them, and a look at their live sockets."""
+"""The TLS fronts: a template and a catalogue entry for each, a class that runs them, and samplers of their sockets."""

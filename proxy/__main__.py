@@ -1,12 +1,13 @@
 """`python -m proxy [COMMAND.json]`: become a front.
 
-With a file: become the command in it, a list of words. Without: a front to visit, told by the environment:
+With a file, it executes the command in it, a list of words. Without, it starts a front that people can visit,
+configured by environment variables:
 
-    SERVER, NATIVE    which one, and whether with its own mechanism
-    BUFFERING         whether it takes whole responses from the origin
+    SERVER, NATIVE    the server, and on or off for its own mechanism
+    BUFFERING         on or off: it takes whole responses from the origin
     RECORD            its largest TLS record in bytes, or stock
-    ADDRESS, ORIGIN   where it listens, on port 443; where the origin is, HOST:PORT
-    SIZE              of the largest response in bytes
+    ADDRESS, ORIGIN   the address it listens on, port 443; the origin, HOST:PORT
+    SIZE              bytes of the largest response
 
 Its files, and the certificate authority to trust (ca.pem), are in /run/front.
 """
@@ -26,10 +27,10 @@ def _front() -> Front:
     words = os.environ
     server = catalogue()[words["SERVER"]]
     if server.protocol != "h2":
-        sys.exit(f"front: SERVER={server.name} speaks {server.protocol}, which has no place in containers")
+        sys.exit(f"front: SERVER={server.name} speaks {server.protocol}, which does not run in containers")
     record = words["RECORD"]
     if record != "stock" and "bytes" not in server.record.levels:
-        sys.exit(f"front: RECORD={record} cannot be had with SERVER={server.name}")
+        sys.exit(f"front: RECORD={record} is not possible with SERVER={server.name}")
     state = HOME / "state"
     state.mkdir()
     return Front(
@@ -55,7 +56,7 @@ def _front() -> Front:
 
 
 def main() -> None:
-    """Does not return: the server takes this process's place."""
+    """Executes the server in this process; does not return."""
     if len(sys.argv) > 1:
         command = tuple(json.loads(Path(sys.argv[1]).read_text()))
     else:

@@ -1,10 +1,10 @@
-"""A private certificate authority for one run, and the front's certificate signed by it.
+"""A private certificate authority for a run, and the front's certificate signed by it.
 
-With a seed everything in both follows from it, keys included: the length of a certificate, and of what is signed with
-its key, moves the packets of a handshake. Such keys protect nothing, and need not: no one but the lab trusts them.
+With a seed both follow from it entirely, keys included, because the length of a certificate, and of a signature made
+with its key, moves the packets of a handshake. Such keys protect nothing and need not: only the lab trusts them.
 
-Both have what RFC 5280 asks for (sections 4.2.1.1 to 4.2.1.3, and 4.2.1.9): OpenSSL's strict checks, which Python makes
-from 3.13 on, refuse a CA that does not say that its key signs certificates.
+Both have the extensions that RFC 5280 requires (sections 4.2.1.1 to 4.2.1.3, and 4.2.1.9). OpenSSL's strict checks,
+which Python makes from 3.13 on, refuse a CA that does not say that its key signs certificates.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class Certificates:
 
 @dataclass(frozen=True, kw_only=True)
 class _Holder:
-    """Who has a certificate: its name, key and serial number."""
+    """The subject of a certificate: its name, key and serial number."""
 
     name: x509.Name
     key: ec.EllipticCurvePrivateKey
@@ -55,14 +55,14 @@ class _Holder:
 
 
 def certificates_in(folder: Path) -> Certificates:
-    """Where `issue` puts the files."""
+    """The paths of the files that `issue` writes."""
     return Certificates(ca=folder / "ca.pem", chain=folder / "front.crt", key=folder / "front.key")
 
 
 def issue(folder: Path, *names: str, seed: int | None = None) -> Certificates:
-    """Make a CA that exists for this run only, and a certificate for host names or addresses.
+    """Makes a CA for this run only, and a certificate for host names or addresses.
 
-    seed: None makes both at random; a number needs cryptography 45 or newer.
+    seed: None makes both random; a number needs cryptography 45 or newer.
     """
     paths = certificates_in(folder)
     authority, front = _Holder.make("authority", seed), _Holder.make(names[0], seed)
@@ -108,7 +108,7 @@ def _certificate(
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    """What the key is for: an authority's signs certificates and lists of revoked ones, a front's its handshakes."""
+    """The key usage extension: an authority's key signs certificates and revocation lists, a front's key handshakes."""
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         content_commitment=False,

@@ -1,8 +1,9 @@
-"""Another process's descriptors: which are sockets, and one of them borrowed with pidfd_getfd(2).
+"""Finds another process's sockets and borrows one of them with pidfd_getfd(2).
 
-1. A borrowed descriptor is given back at once: kept open, it would keep the connection open after the server closed it.
-2. A number says nothing of what it stands for a moment later. A socket is known by its inode, and borrowed by both.
-3. What has gone is None or empty. What this process may not do, or cannot, is an OSError.
+1. A borrowed descriptor is closed at once: kept open, it would keep the connection open after the server closed it.
+2. A descriptor's number may stand for something else a moment later. So a socket is identified by its inode, and
+   borrowed by both number and inode.
+3. A process or socket that has gone gives None or an empty result. Missing permission or a failing call is an OSError.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def stat(pid: int) -> list[str] | None:
-    """State, parent and so on (proc(5)); None if it has ended."""
+    """The process's fields of /proc/PID/stat from its state on (proc(5)); None if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -29,7 +30,7 @@ def stat(pid: int) -> list[str] | None:
 
 
 def with_descendants(pid: int) -> list[int]:
-    """Process ids, the process's own first."""
+    """Process ids of the process and its descendants, its own first."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := stat(int(entry.name))) is not None:
@@ -41,14 +42,14 @@ def with_descendants(pid: int) -> list[int]:
 
 
 def has_ended(pidfd: int) -> bool:
-    """Whether the process has, be it reaped or not; as long as it has not, its id is nobody else's."""
+    """True if the process has ended, reaped or not. Until it has, no other process can have its id."""
     waiting = select.poll()
     waiting.register(pidfd, select.POLLIN)
     return bool(waiting.poll(0))
 
 
 def sockets_of(pid: int) -> dict[int, int]:
-    """Inodes of its sockets by descriptor; empty if the process has gone. Raises OSError."""
+    """Inodes of a process's sockets by descriptor; empty if the process has gone. Raises OSError."""
     found: dict[int, int] = {}
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -64,11 +65,11 @@ def sockets_of(pid: int) -> dict[int, int]:
 
 
 def borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
-    """Copy a socket of another process; None if it, or the process, has gone. Raises OSError."""
+    """Copies a socket of another process; None if it, or the process, has gone. Raises OSError."""
     borrowed = _copied(pid, descriptor)
     if borrowed is None:
         return None
-    with suppress(OSError):  # a file with that inode
+    with suppress(OSError):  # not a socket, but a file with that inode
         if os.fstat(borrowed).st_ino == inode:
             return socket.socket(fileno=borrowed)
     os.close(borrowed)
@@ -76,8 +77,8 @@ def borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
 
 
 def check_borrowing(pid: int) -> None:
-    """See to it that this process may borrow from that one, whatever it has. Raises OSError."""
-    _copied(pid, _NO_DESCRIPTOR)  # the kernel asks who may before it asks for what
+    """Raises OSError if this process may not borrow from that one."""
+    _copied(pid, _NO_DESCRIPTOR)  # the kernel checks permission before it checks the descriptor
 
 
 def _copied(pid: int, descriptor: int) -> int | None:

@@ -1,4 +1,4 @@
-"""One front: configured, started, asked until it answers, watched, stopped."""
+"""Runs a front: configures it, starts it, waits until it answers, watches it and stops it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,29 +15,29 @@ _READY_S = 30.0
 
 
 class Process(Protocol):
-    """What a front needs of whoever runs its program."""
+    """A running program, as a front needs it."""
 
     @property
     def pid(self) -> int:
         """Process id of the program's first process."""
 
     def check_alive(self) -> None:
-        """Raise if the program has ended."""
+        """Raises an error if the program has ended."""
 
 
 Start = Callable[[tuple[str, ...], Path], AbstractContextManager[Process]]
-"""Runs an argument list, its output into a file, until the context is left."""
+"""Runs an argument list with its output in a file, until the context is left."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontSettings:
-    """Where and how a front runs.
+    """The settings of a front.
 
-    size_bytes: of the largest response, so that all of it can be pending.
-    config, state: a file and a folder that are written; log: what the server logs; output: what it prints.
-    as_root: whether the server is started by the superuser of its place.
-    modules: the folder in which its packages of npm are installed, None if it needs none.
-    record_bytes: of its largest TLS record, None for the server's own.
+    size_bytes: the size of the largest response; all of it must fit into the buffers.
+    config, state: a file and a folder that are written; log: the server's log file; output: the file of its output.
+    as_root: true if the superuser of its place starts the server.
+    modules: the folder in which its npm packages are installed, None if it needs none.
+    record_bytes: the size of its largest TLS record, None for the server's default.
     """
 
     server: Server
@@ -60,7 +60,7 @@ class FrontSettings:
 
 
 class Front:
-    """One front, described by its settings."""
+    """A front, described by its settings."""
 
     def __init__(self, settings: FrontSettings) -> None:
         self.settings = settings
@@ -85,7 +85,7 @@ class Front:
             "log": str(settings.log),
             "modules": str(settings.modules),
             "buffers": str(buffers),
-            # nginx: less than all buffers but one.
+            # nginx wants less than all buffers but one.
             "busy_kib": str((buffers - 2) * _BUFFER_BYTES // 1024),
             **settings.server.native.levels[settings.native],
             **settings.server.buffering.levels[settings.buffering],
@@ -100,22 +100,22 @@ class Front:
 
     @property
     def configuration(self) -> str:
-        """Text of the server's configuration file."""
+        """The text of the server's configuration file."""
         return self.settings.server.render(self._values)
 
     def configure(self) -> None:
-        """Write the server's configuration file."""
+        """Writes the server's configuration file."""
         self.settings.config.write_text(self.configuration)
 
     @contextmanager
     def running(self, start: Start, check_origin: Callable[[], None] = lambda: None) -> Iterator[Process]:
-        """Configure and start the server, wait until it answers a request, and stop it at the end.
+        """Configures and starts the server, waits until it answers a request, and stops it at the end.
 
-        Raises NotReady if it does not answer, and what `check_alive` or `check_origin` raises if one ends before that.
+        Raises NotReady if it does not answer, and the error of `check_alive` or `check_origin` if one ends before that.
         """
         settings = self.settings
         settings.state.mkdir(exist_ok=True)
-        settings.log.touch()  # errors name it, also where the server has nothing to say, or says it elsewhere
+        settings.log.touch()  # errors name this file, also if the server writes nothing to it
         self.configure()
         with start(self.command, settings.output) as process:
             wait_until_ready(

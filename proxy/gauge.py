@@ -1,10 +1,11 @@
-"""Looks at a front from beside it, in its PID and network namespaces.
+"""Samples or tunes a front's sockets, in the front's PID and network namespaces.
 
-    python -m proxy.gauge look PEER PORT FOLDER INTERVAL_NS    sample the connection from PEER until told to end
-    python -m proxy.gauge tune PORT FOLDER TARGET_US           set its connections' TCP_NOTSENT_LOWAT until told to end
-    python -m proxy.gauge congestion NAME                      set TCP_CONGESTION on the front's listening sockets
+    python -m proxy.gauge look PEER PORT FOLDER INTERVAL_NS    samples the connection from PEER
+    python -m proxy.gauge tune PORT FOLDER TARGET_US           sets its connections' TCP_NOTSENT_LOWAT
+    python -m proxy.gauge congestion NAME                      sets TCP_CONGESTION on the front's listening sockets
 
-The front is the first process there, or a descendant of it. An interval of 0: see proxy/sampler.py, rule 4.
+The first two run until a signal ends them. The front is process 1 there, or a descendant of it. For an interval of 0
+see proxy/sampler.py, rule 4.
 """
 
 import sys
@@ -19,10 +20,10 @@ from proxy.tuner.tuner import CannotTune
 from proxy.tuner.userland import Userland
 
 ENDED = "has lost the process that served the client"
-"""What it says when there is nothing left to look at."""
+"""Part of the error message when the process that served the client has ended."""
 
 TUNING = "is tuning"
-"""What it says when from now on connections are."""
+"""The line it prints once it tunes connections."""
 
 _FRONT_PID = 1
 
@@ -43,7 +44,7 @@ def _tune(port: int, folder: Path, target_us: int) -> None:
 
 
 def main() -> int:
-    """Exit code 1 if the system refuses."""
+    """Returns the exit code: 0, or 1 if the front is lost or the system refuses."""
     role, *words = sys.argv[1:]
     try:
         if role == "look":

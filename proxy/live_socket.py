@@ -1,6 +1,6 @@
-"""A server's own descriptor of the client's connection: its option TCP_NOTSENT_LOWAT, of which sock_diag says nothing.
+"""Reads TCP_NOTSENT_LOWAT from the server's own socket of the client's connection; sock_diag does not report it.
 
-It is borrowed for the length of one look (descriptors.py).
+The descriptor is borrowed for each reading and closed after it (descriptors.py).
 """
 
 import socket
@@ -20,18 +20,18 @@ class LiveSocket:
 
     @property
     def holder(self) -> int | None:
-        """Process id of whoever was last seen to have the connection."""
+        """Id of the process that was last seen to have the connection; None before."""
         return self._holder
 
     @property
     def holder_ended(self) -> bool:
-        """Whether the process that was last seen to have the connection has ended."""
+        """True if the process that was last seen to have the connection has ended."""
         return self._holder is not None and not _runs(self._holder)
 
     def lowat_bytes(self, peer_port: int | None = None) -> int | None:
-        """The socket's TCP_NOTSENT_LOWAT, 0 where the sysctl rules (tcp(7)); None while there is no connection.
+        """The socket's TCP_NOTSENT_LOWAT, 0 if the sysctl applies (tcp(7)); None while there is no connection.
 
-        peer_port: the client's own, where it has several connections; None is any of them.
+        peer_port: the client's port, to choose among several connections; None takes any of them.
         """
         if peer_port != self._peer_port:
             self._place, self._peer_port = None, peer_port
@@ -54,9 +54,9 @@ class LiveSocket:
 
 
 def choose_congestion_control(server_pid: int, name: str) -> None:
-    """Set TCP_CONGESTION on a server's listening sockets; connections accepted from then on inherit it.
+    """Sets TCP_CONGESTION on a server's listening sockets; connections accepted from then on inherit it.
 
-    For hosts whose net.ipv4.tcp_allowed_congestion_control keeps a new namespace from choosing by sysctl.
+    For hosts where net.ipv4.tcp_allowed_congestion_control forbids a new namespace to choose it by sysctl.
     Raises OSError.
     """
     for pid in with_descendants(server_pid):
@@ -75,7 +75,7 @@ def _runs(pid: int) -> bool:
 
 
 def _borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
-    """Copy a socket of another process; None if it, or the process, has gone, or is not this user's to look into."""
+    """Copies a socket of another process; None if it, or the process, has gone, or if this user may not."""
     try:
         return borrow(pid, descriptor, inode)
     except PermissionError:
@@ -100,4 +100,4 @@ def _look(pid: int, descriptor: int, inode: int, peer: str, peer_port: int | Non
                 return None
             return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
         except (OSError, ValueError):
-            return None  # a listening socket, or one that closed just now
+            return None  # a listening socket, or it has just closed

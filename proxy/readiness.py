@@ -1,8 +1,7 @@
-"""Is the front ready? Ask it for something, the way a client would.
+"""Tests if a front is ready: sends it a request, the way a client would.
 
-`python -m proxy.readiness [SECONDS]` asks the front of this place: the environment tells ADDRESS, ORIGIN and, where it
-is not the front's own, CA, the file of the authority to trust. Exit code 0 as soon as it answers, 1 after so many
-seconds.
+`python -m proxy.readiness [SECONDS]` tests the front of this place. Environment: ADDRESS, ORIGIN and, unless it is the
+front's own, CA, the file of the authority to trust. Exit code 0 as soon as the front answers, 1 after SECONDS.
 """
 
 import http.client
@@ -20,7 +19,7 @@ from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 from h2.exceptions import ProtocolError
 
 NAMES = ("maps.test", "localhost", "127.0.0.1")
-"""Names a front that is there to be visited answers to; the first is its own."""
+"""The names in the certificate of a front that people visit; the first is its server name."""
 
 HOME = Path("/run/front")
 """The folder of a front in a container."""
@@ -31,13 +30,13 @@ _ORIGIN_S = 2.0
 
 
 class NotReady(Exception):
-    """The front did not answer in time; the text holds the last try's reason."""
+    """The front did not answer in time; the text holds the error of the last try."""
 
 
 def ask(
     address: tuple[str, int], server_name: str, ca_file: Path, path: str, timeout_s: float, protocol: str = _HTTP2
 ) -> str:
-    """Status of one GET over TLS. protocol: what the front is there for; SPDY fronts are asked over HTTP/1.1.
+    """Sends a GET over TLS and returns the status. protocol: the front's; SPDY fronts are asked over HTTP/1.1.
 
     Raises OSError, ssl.SSLError, HTTPException or ProtocolError.
     """
@@ -76,7 +75,7 @@ def _ask_over_http1(tls: ssl.SSLSocket, server_name: str, path: str) -> str:
 
 
 def account_of_origin(origin: str) -> str:
-    """What becomes of a request that goes to the origin, HOST:PORT, without the front."""
+    """A sentence on the result of a request to the origin, HOST:PORT, without the front."""
     asking = http.client.HTTPConnection(origin, timeout=_ORIGIN_S)
     try:
         asking.request("GET", "/ready")
@@ -99,10 +98,10 @@ def wait_until_ready(
     check_alive: Callable[[], None],
     check_origin: Callable[[], None] = lambda: None,
 ) -> None:
-    """Return once the front answers 200, and so the origin behind it.
+    """Returns once the front answers 200, which means that the origin behind it answers, too.
 
-    check_alive is called between tries and may raise, check_origin when the front answers anything else. Raises
-    NotReady after deadline_s seconds; that also tells whether it is the origin, HOST:PORT, that does not answer.
+    check_alive: called before each try, may raise. check_origin: called when the front answers another status, may
+    raise. Raises NotReady after deadline_s seconds; its text also says if the origin, HOST:PORT, answers.
     """
     end = time.monotonic() + deadline_s
     while True:
@@ -121,7 +120,7 @@ def wait_until_ready(
 
 
 def main() -> int:
-    """Exit code."""
+    """Returns the exit code."""
     deadline_s = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
     ca_file = Path(os.environ.get("CA", HOME / "ca.pem"))
     try:

@@ -1,10 +1,10 @@
-"""The instruments at the front, told when to look: its socket finely, its process at every tenth look or less often.
+"""Samples the front: its socket every interval, its process every tenth interval or less often.
 
 Rules:
-1. The server is not touched: what can be seen from beside it is, and a descriptor is borrowed for an instant.
-2. Each look is written at once, a line per look, into sockets.jsonl and process.jsonl.
-3. Of several connections of the client's the one that has carried most is looked at: browsers make some to spare.
-4. Without an interval the socket is looked at once and no more: enough to see that it is what was asked for.
+1. The server is not changed: it is observed from another process, and a descriptor is borrowed for an instant.
+2. Each sample is written at once, as a line of sockets.jsonl or process.jsonl.
+3. If the client has several connections, the one that has carried most is sampled: browsers open spare ones.
+4. Without an interval the socket is sampled once only, enough to check that it is as asked.
 """
 
 import time
@@ -21,7 +21,7 @@ from proxy.usage import usage
 
 _PROCESS_INTERVAL_NS = 10**8
 _SELDOM_NS = 2 * 10**9
-_SOCKET_LOOKS = 10  # per look at the process, which costs more
+_SOCKET_LOOKS = 10  # per sample of the process, which costs more
 
 
 class FrontLost(Exception):
@@ -29,10 +29,10 @@ class FrontLost(Exception):
 
 
 class Sampler:
-    """Looks at the connection from `peer`, in the network namespace this is made in. A context."""
+    """Samples the connection from `peer`, in the network namespace this is made in. A context."""
 
     def __init__(self, server_pid: int, peer: str, port: int, folder: Path, interval_ns: int | None) -> None:
-        """server_pid: of the server's first process; folder: where the journals go. Raises OSError."""
+        """server_pid: the server's first process. folder: for the journals. Raises OSError."""
         self._live = LiveSocket(server_pid, peer)
         self._interval_ns = interval_ns
         self._next_socket_ns = self._next_process_ns = 0
@@ -52,11 +52,11 @@ class Sampler:
 
     @property
     def peer_port(self) -> int | None:
-        """The client's own port of the connection that is looked at, None while there is none."""
+        """The client's port of the sampled connection; None while there is none."""
         return self._diag.peer_port
 
     def look(self, now_ns: int) -> int:
-        """Do what is due; when the next look is. now_ns: CLOCK_MONOTONIC as it is.
+        """Takes the samples that are due. Returns when to be called next. now_ns: CLOCK_MONOTONIC now.
 
         Raises FrontLost, and OSError if the kernel does not answer.
         """
@@ -74,7 +74,10 @@ class Sampler:
         return min(self._next_socket_ns, self._next_process_ns)
 
     def _process_interval_ns(self) -> int:
-        """Often until there is a connection; then as the socket's interval allows, and enough to miss a server soon."""
+        """The interval of process samples: short until there is a connection, then tied to that of the socket.
+
+        It is never so long that the loss of the server would be noticed late.
+        """
         if self._live.holder is None:
             return _PROCESS_INTERVAL_NS
         if self._interval_ns is None:
@@ -95,5 +98,5 @@ class Sampler:
 
 
 def _later(due_ns: int, now_ns: int, interval_ns: int) -> int:
-    """The next moment of the grid that is not past."""
+    """The first moment of the grid after now_ns; the grid starts with the first call."""
     return now_ns + interval_ns if not due_ns else due_ns + interval_ns * (1 + (now_ns - due_ns) // interval_ns)

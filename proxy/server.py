@@ -1,4 +1,4 @@
-"""The catalogue of fronts: what a server is, read from proxy/servers/NAME/server.toml."""
+"""The catalogue of fronts, read from proxy/servers/NAME/server.toml."""
 
 import re
 import string
@@ -17,19 +17,19 @@ _VERSION = re.compile(r"\d+(\.\d+)+")
 
 
 class _Template(string.Template):
-    """`@{name}`: the servers' own languages are full of dollars."""
+    """A template with `@{name}`, because the servers' own languages are full of dollar signs."""
 
     delimiter = "@"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
-    """Something about a server that a knob turns on and off, or gives a size.
+    """A property of a server that a knob turns on and off, or gives a size.
 
-    name: what the server calls it, None if it has no such thing.
-    levels: by "on" and "off", or "stock" and "bytes", the template values that make it so, {bytes} in them the size; a
-    missing key is a level that the server has not.
-    since: for a level that came later, by its name, the first version with it.
+    name: the server's name for it, None if it has no such option.
+    levels: template values by level, "on" and "off", or "stock" and "bytes"; {bytes} in a value stands for the size.
+    A server without a level lacks its key.
+    since: by level, the first version that has it, if not every version does.
     """
 
     name: str | None
@@ -37,9 +37,9 @@ class Switch:
     since: Mapping[str, str]
 
     def lacked_until(self, level: str, said: str) -> str | None:
-        """The version that a level takes, if the server whose version is in the text is older; None if it has it.
+        """The version that the level requires, if the server is older; None if the server has the level.
 
-        A text without a version is taken for one that has everything.
+        said: the server's output with its version. Without a version in it the server is assumed to have every level.
         """
         needed = self.since.get(level)
         if needed is None or (found := _VERSION.search(said)) is None:
@@ -49,21 +49,21 @@ class Switch:
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """One kind of front.
+    """A server of the catalogue.
 
-    program: name of the executable; packages: the distribution's that bring it, the one with the program first.
-    files: what it needs besides its program, as paths.
-    image_version: of the packages, as apt-get takes it, in the images that containers are made of.
-    base: whether every machine of the lab's has it; others have it where it is asked for.
-    npm: the folder with the package.json of what it needs of npm, None if it needs nothing.
-    protocol: what it speaks above TLS, by its ALPN name.
+    program: name of the executable; packages: the distribution's packages, the one with the program first.
+    files: paths of further files that it needs.
+    image_version: version of the packages in container images, as apt-get takes it.
+    base: true if every machine of the lab has it; other servers are installed on request.
+    npm: the folder with the package.json of the npm packages it needs, None if it needs none.
+    protocol: the protocol above TLS, by its ALPN name.
     version, command: argument lists with {program}, {config}, {state} and {log} to fill in; {servers} is the catalogue.
     native: the server's own mechanism against early writes.
-    buffering: whether it takes whole answers from the origin.
+    buffering: on takes whole responses from the origin.
     record: the largest TLS record it writes.
-    privileges: by "root" and "ordinary", the template values for a server started by such a user.
-    scheduling: how it orders streams, in words.
-    record_bytes, batch_bytes, strict: how it writes (analysis/loads/model.py, Writes); None, all three, where that is
+    privileges: template values by the user who starts the server, "root" or "ordinary".
+    scheduling: the order of streams, in words.
+    record_bytes, batch_bytes, strict: its way to write (analysis/loads/model.py, Writes); None, all three, if that is
     not known well enough for a prediction.
     """
 
@@ -89,31 +89,31 @@ class Server:
 
     @property
     def traits(self) -> Mapping[str, Any]:
-        """What results record of it, for whoever reads them without this catalogue."""
+        """The properties that are recorded in results, for readers without this catalogue."""
         return {name: getattr(self, name) for name in ("scheduling", "record_bytes", "batch_bytes", "strict")}
 
     @property
     def over_tcp(self) -> bool:
-        """Whether there is a socket that TCP_NOTSENT_LOWAT is an option of."""
+        """True if it serves over TCP, so that TCP_NOTSENT_LOWAT applies."""
         return self.protocol != "h3"
 
     @property
     def in_images(self) -> bool:
-        """Whether containers can have it: their images have no packages of npm, and the client's no QUIC."""
+        """True if it can run in containers: their images have no npm packages, and the client's has no QUIC."""
         return self.npm is None and self.over_tcp
 
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:
-        """Template values for records of that size at most; None for the server's own. Raises KeyError."""
+        """Template values for TLS records of that size at most; None for the server's default. Raises KeyError."""
         if record_bytes is None:
             return self.record.levels["stock"]
         return {name: value.format(bytes=record_bytes) for name, value in self.record.levels["bytes"].items()}
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The configuration file. Raises KeyError if the template names a value that is not given."""
+        """Renders the configuration file. Raises KeyError if the template names a value that is not given."""
         return _Template(self.template.read_text()).substitute(values)
 
     def arguments(self, words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
-        """`version` or `command` with its places filled in."""
+        """Fills in the placeholders of `version` or `command`."""
         return tuple(word.format_map({"servers": str(_CATALOGUE), **values}) for word in words)
 
 

@@ -1,6 +1,6 @@
-"""The front's side of the client's connection, as sock_diag(7) shows it to anybody in the front's place.
+"""Samples the front's side of the client's connection through sock_diag(7), open to every process in the front's place.
 
-No descriptor is borrowed and nobody else's process is looked into; the server does not notice.
+No descriptor is borrowed and no other process is read; the server does not notice.
 """
 
 import socket
@@ -18,7 +18,7 @@ _INFO, _CONGESTION, _MEMORY = 2, 4, 7  # INET_DIAG_*, <linux/inet_diag.h>
 _EXTENSIONS = sum(1 << (number - 1) for number in (_INFO, _CONGESTION, _MEMORY))
 _HEADER_BYTES = 72  # struct inet_diag_msg
 _IDENTITY_AT, _IDENTITY_BYTES = 4, 48  # struct inet_diag_sockid
-_PEER_PORT = struct.Struct(">2xH")  # where the identity begins: own port, the peer's
+_PEER_PORT = struct.Struct(">2xH")  # at the start of the identity: own port, the peer's
 _PORT_AND_PEER = struct.Struct(">4xH2x16x4s")
 _MEMORY_WORDS = struct.Struct("=9I")  # SK_MEMINFO_*, <linux/sock_diag.h>
 _TCP_INFO, _TCP_INFO_NAMES = layout(inet_diag_msg.tcp_info.fields)
@@ -43,7 +43,7 @@ class SocketDiag:
         self._conversation.__exit__()
 
     def sample(self) -> SocketSample | None:
-        """A look at the connection, None while it does not exist. Raises OSError if the kernel does not answer."""
+        """Samples the connection; None while it does not exist. Raises OSError if the kernel does not answer."""
         if self._one is None:
             self._one = self._find()
         if self._one is None:
@@ -57,18 +57,18 @@ class SocketDiag:
 
     @property
     def peer_port(self) -> int | None:
-        """The client's own port of the connection that is looked at, None while there is none."""
+        """The client's port of the sampled connection; None while there is none."""
         return None if self._one is None else _PEER_PORT.unpack_from(self._one, len(self._one) - _IDENTITY_BYTES)[0]
 
     def look_around(self) -> None:
-        """Of several connections the one that has carried most is looked at from now on: browsers make some to spare.
+        """Chooses the connection that has carried most, to be sampled from now on: browsers open spare ones.
 
         Raises OSError if the kernel does not answer.
         """
         self._one = self._find()
 
     def _find(self) -> bytes | None:
-        """The question about that one connection."""
+        """The netlink request for the connection that has carried most; None if there is none."""
         found, most_bytes = None, -1
         for answer in self._conversation.ask(self._all):
             port, peer = _PORT_AND_PEER.unpack_from(answer)
@@ -76,7 +76,7 @@ class SocketDiag:
                 carried_bytes = _carried_bytes(answer)
                 if carried_bytes > most_bytes:
                     most_bytes = carried_bytes
-                    # It has the identity of the connection where the question has room for one.
+                    # The request ends with the identity of the connection it asks for.
                     found = self._any[:-_IDENTITY_BYTES] + answer[_IDENTITY_AT : _IDENTITY_AT + _IDENTITY_BYTES]
         return found
 
@@ -91,7 +91,7 @@ def _request(*, dump: bool) -> bytes:
 
 
 def _carried_bytes(answer: bytes) -> int:
-    """What the server has handed to a connection, about; nobody's clock is read for it."""
+    """The bytes that the server has handed to the connection, roughly. Reads no clock."""
     info = attributes(answer, _HEADER_BYTES).get(_INFO, b"").ljust(_TCP_INFO.size, b"\0")[: _TCP_INFO.size]
     values = _TCP_INFO.unpack(info)
     return int(values[_TCP_INFO_AT["tcpi_bytes_sent"]] + values[_TCP_INFO_AT["tcpi_notsent_bytes"]])

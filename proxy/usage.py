@@ -1,4 +1,4 @@
-"""What a server process has used so far, by proc(5). None: this kernel does not count it, or tells others only."""
+"""Processor time and system calls of a server process, from proc(5). None: not counted here, or not readable."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """cpu_ns: time on a processor. read_calls and write_calls: system calls that read(2) or write(2) and their like.
+    """cpu_ns: processor time. read_calls, write_calls: system calls of the kinds of read(2) and write(2).
 
-    Those on sockets by other calls, as HAProxy's send(2), do not count; most hand TLS records over with write(2).
+    Other calls on sockets, such as HAProxy's send(2), are not counted; most servers pass TLS records on with write(2).
     """
 
     cpu_ns: int | None
@@ -21,7 +21,7 @@ class Usage:
 
 
 def usage(pid: int) -> Usage:
-    """Of all its threads, but of those that have ended the calls alone; everything None when the process has."""
+    """Sums up over a process's threads; threads that have ended count in the calls only. All None if it has ended."""
     folder = Path("/proc") / str(pid)
     threads = list(_threads(folder))
     states = [_fields(thread / "status") for thread in threads]

@@ -1,4 +1,4 @@
-"""What the rooms share: versions and capabilities in the header, and how a test runs the lab as its user does."""
+"""Shared by all tests: versions and capabilities in the header, and fixtures that run the lab as its user does."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pytest
 
 from analysis.records.runs import load_experiment
 from analysis.reports.summary import summarize
-from experiments.commands.doctor import Finding, examine, ways
+from experiments.commands.doctor import Capability, examine, link_options
 from experiments.execution import keeper
 from proxy.server import catalogue
 from tests.page import axe
@@ -25,41 +25,41 @@ _EXPECT = "PRIOLAB_EXPECT"
 _TESTS = Path(__file__).parent
 _LAST_ROOMS = {"contract": 1, "unit": 2}
 _LONGEST = ("test_matrix.py", "test_notebooks.py", "test_demo_page.py", "test_sabotage.py", "test_servers.py")
-"""Of the lab's files, the costliest first: none of them is to be what one worker ends with while the others idle."""
+"""The longest files of tests/lab, longest first: so that no worker still runs one while the others idle."""
 
 
 @cache
-def _capabilities() -> Mapping[str, Finding]:
+def _capabilities() -> Mapping[str, Capability]:
     """What this machine can do: half a second, more where there is an engine. Unit tests do without."""
-    found = {finding.name.replace(" ", "-"): finding for finding in examine()}
-    for way in reversed(ways()):
-        name = f"fabric-{way.fabric}"
-        if way.usable or name not in found:
-            detail = way.shaper if way.usable else way.reason
-            found[name] = Finding(name=name, present=way.usable, detail=detail, remedy=way.remedy)
+    found = {capability.name.replace(" ", "-"): capability for capability in examine()}
+    for option in reversed(link_options()):
+        name = f"fabric-{option.fabric}"
+        if option.usable or name not in found:
+            detail = option.shaper if option.usable else option.reason
+            found[name] = Capability(name=name, present=option.usable, detail=detail, remedy=option.remedy)
     script = axe()
     detail = str(script) if script.exists() else "not installed"
-    found["axe"] = Finding(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
+    found["axe"] = Capability(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
     group = keeper.group_of("/")
     writable = group is not None and os.access(group, os.W_OK)
-    found["cgroup"] = Finding(name="cgroup", present=writable, detail=group or "no cgroup v2", remedy="")
+    found["cgroup"] = Capability(name="cgroup", present=writable, detail=group or "no cgroup v2", remedy="")
     return found
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Versions of everything real, unless only unit tests are asked for."""
+    """Lists the versions of all programs, unless only unit tests are run."""
     asked = [Path(word.partition("::")[0]).resolve() for word in config.args]
     if all(path.is_relative_to(_TESTS / "unit") for path in asked):
         return []
     found = _capabilities().items()
-    return [f"{name}: {finding.detail if finding.present else 'missing'}" for name, finding in found]
+    return [f"{name}: {capability.detail if capability.present else 'missing'}" for name, capability in found]
 
 
 def pytest_sessionstart() -> None:
-    """A machine that promises capabilities, as CI does, must have them: skips cannot grow unnoticed.
+    """Exits if a capability that PRIOLAB_EXPECT names, as in CI, is missing: so skips cannot grow unnoticed.
 
-    A shell without job control has what it starts in the background ignore Ctrl-C, and nohup(1) has it ignore SIGHUP;
-    so would what tests interrupt.
+    Restores SIGINT and SIGHUP: a shell without job control makes background programs ignore Ctrl-C, and nohup(1) makes
+    them ignore SIGHUP. The programs that tests interrupt would inherit that.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -69,7 +69,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several work at the tests, the longest files come first."""
+    """Sorts the longest files first, for several workers."""
 
     def rank(item: pytest.Item) -> tuple[int, int]:
         room, name = item.path.relative_to(_TESTS).parts[0], item.path.name
@@ -81,14 +81,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def needs(name: str) -> None:
     """Skips the test where a capability is missing."""
-    finding = _capabilities()[name]
-    if not finding.present:
-        pytest.skip(f"{name} is missing: {finding.detail}")
+    capability = _capabilities()[name]
+    if not capability.present:
+        pytest.skip(f"{name} is missing: {capability.detail}")
 
 
 @pytest.fixture(params=[name for name, each in catalogue().items() if each.protocol == "h2"])
 def server(request: pytest.FixtureRequest) -> str:
-    """Each server of the catalogue that speaks HTTP/2, by name; needs it installed."""
+    """The name of each server of the catalogue that speaks HTTP/2; needs it installed."""
     name = str(request.param)
     needs(name)
     return name
@@ -108,25 +108,25 @@ def netns() -> None:
 
 @pytest.fixture(scope="session")
 def bpf() -> None:
-    """Needs a kernel that takes programs from this user."""
+    """Needs a kernel that accepts BPF programs from this user."""
     needs("bpf")
 
 
 @pytest.fixture
 def cgroup() -> None:
-    """Needs a cgroup v2 in which this user may make others."""
+    """Needs a cgroup v2 in which this user may create others."""
     needs("cgroup")
 
 
 @pytest.fixture(scope="session")
 def bpf_compiler() -> None:
-    """Needs what the guest's tuner is compiled with."""
+    """Needs the compiler for the guest's tuner."""
     needs("bpf-compiler")
 
 
 @pytest.fixture(scope="session")
 def gcc() -> None:
-    """Needs what the guest kernel is compiled with."""
+    """Needs the compiler for the guest's kernel."""
     needs("gcc")
 
 
@@ -138,14 +138,14 @@ def compose() -> None:
 
 @pytest.fixture(scope="session")
 def captures() -> None:
-    """Needs what writes packets down, and what reads them independently of the lab."""
+    """Needs the programs that capture packets and read captures independently of the lab."""
     for name in ("tcpdump", "editcap", "tshark"):
         needs(name)
 
 
 @pytest.fixture(scope="session")
 def npm() -> None:
-    """Needs the packages of npm that the SPDY fronts are made of."""
+    """Needs the npm packages of the SPDY fronts."""
     needs("spdy")
 
 
@@ -164,7 +164,7 @@ def axe_script(chromium: None) -> Path:  # noqa: ARG001
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """A finished command: its exit code, what it printed, and the newest summary if there is one."""
+    """A finished command: its exit code, its output, and the newest results' folder and summary if there are any."""
 
     code: int
     out: str
@@ -173,32 +173,32 @@ class Done:
     summary: Mapping[str, Any] | None
 
     def arm(self, name: str) -> Mapping[str, Any]:
-        """One arm of the summary."""
+        """The arm of that name in the summary."""
         assert self.summary is not None, self.err
         arms: dict[str, Mapping[str, Any]] = {arm["name"]: arm for arm in self.summary["arms"]}
         return arms[name]
 
     @property
     def trouble(self) -> str:
-        """What it said was wrong, and the reason of every arm that has one."""
+        """The command's error output, and the reason of every arm that has one."""
         arms = self.summary["arms"] if self.summary else []
         return "\n".join([self.err, *(f"{arm['name']}: {arm['reason']}" for arm in arms if arm["reason"])])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lab:
-    """`priolab` with results and temporary files of its own."""
+    """`priolab` with its own folders for results and temporary files."""
 
     root: Path
 
     @property
     def results(self) -> Path:
-        """Where its results go."""
+        """The folder of its results."""
         return self.root / "results"
 
     @property
     def temporary(self) -> Path:
-        """Its TMPDIR; empty when nothing was left behind."""
+        """Its TMPDIR; empty if nothing was left behind."""
         return self.root / "tmp"
 
     @property
@@ -215,16 +215,16 @@ class Lab:
         return [sys.executable, "-m", "experiments.cli", "sweep", f"RESULTS={self.results}", *words]
 
     def run(self, *words: str, timeout_s: float = 240) -> Done:
-        """`priolab run`, to its end."""
+        """Runs `priolab run` to its end."""
         done = subprocess.run(
             self.command(*words), env=self.environment, capture_output=True, text=True, timeout=timeout_s, check=False
         )
         return self.latest(done)
 
     def run_unseen(self, *words: str, processor: int | None = None, timeout_s: float = 600) -> Done:
-        """The same without table and picture, and beside others that write into the same folder.
+        """Runs `priolab run` without table and picture; others may write into the same folder meanwhile.
 
-        processor: the only one that it may use; None for all.
+        processor: the only processor it may use; None for all.
         """
         confined = [] if processor is None else ["taskset", "--cpu-list", str(processor)]
         done = subprocess.run(
@@ -238,7 +238,7 @@ class Lab:
         return done_in(Path(done.stdout.strip()) if done.stdout else None, done)
 
     def run_on_time(self, *words: str) -> Done:
-        """`priolab run` on a real clock, again where the machine was late (tests/punctuality.py)."""
+        """Runs `priolab run` on a real clock; repeats it if the machine was late (tests/punctuality.py)."""
         return until_punctual(lambda: self.run(*words), lambda done: any_late(done.summary))
 
     def latest(self, done: subprocess.CompletedProcess[str] | None = None) -> Done:
@@ -262,14 +262,14 @@ class Lab:
 
 
 def done_in(folder: Path | None, done: subprocess.CompletedProcess[str] | None = None) -> Done:
-    """What came of it, with the summary as `priolab show --json` has it; done: the command, if it is known."""
+    """The results in a folder, with the summary of `priolab show --json`. done: the command, if it is known."""
     summary = json.loads(json.dumps(summarize(load_experiment(folder)))) if folder else None
     code, out, err = (done.returncode, done.stdout, done.stderr) if done else (1, "", "")
     return Done(code=code, out=out, err=err, folder=folder, summary=summary)
 
 
 def make_lab(root: Path) -> Lab:
-    """A lab in a folder."""
+    """Makes a lab in a folder."""
     lab = Lab(root=root)
     lab.temporary.mkdir()
     return lab

@@ -1,12 +1,13 @@
-"""Kills processes of running labs, one in each, and looks what is left: `make kills`.
+"""Kills a process in each of many running labs and checks what remains: `make kills`.
 
     python -m tests.kills [KILLS] [FABRIC...]      virtual, netns, compose: all unless some are named
 
-Which process, and when, follows from the trial's number and the time an undisturbed run takes. The fabrics are tried
-side by side. A trial is good if:
+The process, and the time of the kill, follow from the trial's number and the duration of an undisturbed run. The
+fabrics are tested side by side. A trial is good if:
 1. The lab ends within ten seconds of the kill, unless it goes on and is ok; ten seconds later nothing of it is left.
-2. A run that is ok has the events of the undisturbed one, or on a real clock its verdict and its script's first byte.
-Every 25th trial is followed by a run that nobody disturbs. The table is written into RELIABILITY.md.
+2. A run that is ok has the same events as the undisturbed one; on a real clock the same verdict and about the same
+   first byte of the script.
+Every 25th trial is followed by an undisturbed run. The table is written into RELIABILITY.md.
 """
 
 import argparse
@@ -39,7 +40,7 @@ _SOON_S = 10.0
 _NEXT = 25
 _LATER_MS = 200.0
 _WINDOW = (0.03, 0.97)
-_IN_GUEST = "uml-userspace"  # comm: it has no argument list
+_IN_GUEST = "uml-userspace"  # the process's comm, as it has no argument list
 _KINDS = (
     (r"keeper\.py", "the keeper"),
     (r"/linux-\d", "the guest's kernel"),
@@ -58,7 +59,7 @@ _KINDS = (
 
 @dataclass(kw_only=True)
 class Tally:
-    """Of one kind of process in one fabric. slowest_s: from the kill to the end of a lab that did not go on."""
+    """Results for a kind of process in a fabric. slowest_s: from the kill to the end of a lab that did not go on."""
 
     kills: int = 0
     left: list[str] = field(default_factory=list)
@@ -68,14 +69,14 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Whole:
-    """A run that nobody kills anything of, and the seconds it took. is_exact: the next has the same events."""
+    """An undisturbed run and its duration. is_exact: true if other runs must have the same events."""
 
     done: Done
     is_exact: bool
     took_s: float
 
     def is_like(self, other: Done) -> bool:
-        """Whether that run says the same."""
+        """True if the other run has the same result."""
         if self.is_exact:
             return _events(self.done) == _events(other)
         ours, theirs = (each.arm("lowat-16384") for each in (self.done, other))
@@ -85,14 +86,17 @@ class Whole:
 
 @dataclass(frozen=True, kw_only=True)
 class Trials:
-    """Those of one fabric."""
+    """The trials of a fabric."""
 
     fabric: str
     folder: Path
     tallies: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
 
     def carry_out(self, numbers: Sequence[int], progress: "Progress") -> None:
-        """Raises AssertionError if a run that nobody disturbs is not ok. The first fills caches, and takes longer."""
+        """Carries out the trials. Raises AssertionError if an undisturbed run is not ok.
+
+        The first undisturbed run fills caches and takes longer, so it does not count.
+        """
         self._undisturbed("first")
         whole = self._undisturbed("before")
         for count, number in enumerate(numbers, 1):
@@ -116,7 +120,7 @@ class Trials:
         return Whole(done=done, is_exact=self.fabric == "virtual", took_s=took_s)
 
     def _try(self, number: int, whole: Whole) -> None:
-        """Until a kill has struck: what was to be killed may have ended by itself."""
+        """Repeats until a kill has struck: the process to be killed may have ended by itself."""
         chance = random.Random(number)
         for attempt in range(_NEXT):
             if self._kill_in_one(f"{number}-{attempt}", chance, whole):
@@ -168,20 +172,20 @@ class Trials:
 
 
 class Progress:
-    """A line that says how many of all trials are done; of several threads."""
+    """A progress line with the number of finished trials, for several threads."""
 
     def __init__(self, trials: int) -> None:
         self._trials, self._done, self._lock = trials, 0, threading.Lock()
 
     def one_more(self) -> None:
-        """That one is done."""
+        """Counts a finished trial and prints the line."""
         with self._lock:
             self._done += 1
             print(f"\r{self._done} of {self._trials}", end="", file=sys.stderr, flush=True)
 
 
 def main() -> int:
-    """Exit code 0 if all trials were good."""
+    """Returns the exit code, 0 if all trials were good."""
     parser = argparse.ArgumentParser(prog="make kills", description=__doc__)
     parser.add_argument("kills", nargs="?", type=int, default=_KILLS)
     parser.add_argument("fabrics", nargs="*", choices=[*_SHARES, []], default=[])
@@ -208,23 +212,23 @@ def _lab(root: Path) -> Lab:
 
 
 def _events(done: Done) -> dict[str, bytes]:
-    """The client's, of each arm."""
+    """The client's events.jsonl of each arm."""
     assert done.folder is not None
     return {file.parts[-3]: file.read_bytes() for file in done.folder.glob("*/client/events.jsonl")}
 
 
 def _processes(pid: int, projects: Iterable[str]) -> Iterator[int]:
-    """The lab's, and those of its containers, which are the engine's children."""
+    """Ids of the lab's processes, and of those in its containers, which are the engine's children."""
     yield from descendants(pid)
     for project in projects:
         if containers := _docker("ps", "--quiet", "--filter", project):
             for each in _docker("inspect", "--format", "{{.State.Pid}}", *containers):
-                if int(each):  # 0: it does not run
+                if int(each):  # 0: the container does not run
                     yield from descendants(int(each))
 
 
 def _kill_one(processes: Iterator[int], chance: random.Random) -> tuple[str | None, str]:
-    """One of a kind: what kind, and its argument list. None if it had ended."""
+    """Kills a process of a random kind. Returns the kind (None if the process had ended) and its argument list."""
     by_kind: dict[str, list[int]] = defaultdict(list)
     for pid in processes:
         if words := words_of(pid) or _program_in_guest(pid):
@@ -242,7 +246,7 @@ def _kill_one(processes: Iterator[int], chance: random.Random) -> tuple[str | No
 
 
 def _program_in_guest(pid: int) -> str:
-    """_IN_GUEST, or empty where it is none, or has ended."""
+    """_IN_GUEST if the process is one and still runs, else empty."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -251,7 +255,7 @@ def _program_in_guest(pid: int) -> str:
 
 
 def _left_of(lab: Lab, groups: Iterable[str], projects: Iterable[str]) -> list[str]:
-    """Processes, temporary files, cgroups, containers and networks that are still there after a while."""
+    """Processes, temporary files, cgroups, containers and networks that are still there after ten seconds."""
     end_s = time.monotonic() + _SOON_S
     while True:
         engine = [
@@ -268,7 +272,7 @@ def _left_of(lab: Lab, groups: Iterable[str], projects: Iterable[str]) -> list[s
 
 
 def _docker(*words: str) -> list[str]:
-    """Its words. Empty where there is no Docker, as in all but one fabric there need not be."""
+    """The words of docker's output; empty if Docker is not installed, which only the fabric compose needs."""
     try:
         done = subprocess.run(["docker", *words], capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:

@@ -1,14 +1,14 @@
-"""Damages what the lab reads, and runs every command that reads it: `make mutations`.
+"""Damages the lab's input files and runs every command that reads them: `make mutations`.
 
     python -m tests.mutations [MUTATIONS] [NUMBER...] [--print]
 
-What is damaged, and how, follows from the trial's number. A trial is good if each command ends in time, within 1 GB of
-memory, says at most one line of what is wrong, and changes nothing outside of the results. The table is written into
-RELIABILITY.md; with --print only printed, and what would have to be recorded first is left out.
+The file and the damage follow from the trial's number. A trial is good if each command ends in time and within 1 GB of
+memory, prints at most one line of error, and changes nothing outside the results. The table is written into
+RELIABILITY.md. With --print it is only printed, and inputs that would have to be recorded first are left out.
 
-Most commands run in a copy of a process that has imported the lab already; every twentieth trial starts `priolab`.
-What would run an experiment ends where the runs would begin: all that it reads has been read by then. Pictures, which
-take longer than everything else together, are declared in every trial and drawn in every fifth.
+Most commands run in a forked copy of a process that has already imported the lab; every twentieth trial starts
+`priolab`. A command that runs an experiment is stopped before its runs begin; it has read all its files by then.
+Pictures take longer than everything else together; they are declared in every trial and drawn in every fifth.
 """
 
 import asyncio
@@ -46,8 +46,8 @@ from experiments.execution.experiment import Progress, run_experiment
 from experiments.execution.fingerprint import fingerprint_here
 from experiments.execution.invocation import request_from
 from experiments.execution.local import Local
-from experiments.sweep.invocation import asked_from
 from experiments.sweep.sweep import fingerprint_of, sweep_from
+from experiments.sweep.sweep_request import sweep_request_from
 from tests import damage
 from tests.damage import Trial
 from tests.reliability import write
@@ -57,7 +57,7 @@ _MUTATIONS = 1000
 _MEMORY_BYTES = 2**30
 _LARGEST_FILE_BYTES = 2**29
 _LONGEST_S, _LONGEST_OF_LARGE_S = 10.0, 60.0
-"""Of a processor's time. Others may be at work on the machine, so the clock on the wall is allowed three times that."""
+"""The most processor time. Other programs may use the machine, so three times that is allowed in wall time."""
 _PATIENCE = 3.0
 _LONGEST_LINE = 2000
 _BY_THE_REAL_COMMAND = 20  # trials
@@ -67,7 +67,7 @@ _FAULT = 70
 _NOT_RUN = "this would run an experiment"
 _UNFINISHED = "missing; not a results folder, or an unfinished one"
 _NAMES = ("given", "mine.toml", "experiment.json", "run.json")
-"""What is damaged is called one of these, or is in a folder that is."""
+"""Every damaged file has one of these names, or is in a folder that has."""
 
 _RUN = ("LOWAT=16384", "FABRIC=virtual")
 _SWEEP = (
@@ -83,9 +83,9 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Something that people give to the lab. make: writes it into a folder; commands: those that read it.
+    """A kind of input that people give to the lab. make: writes it into a folder. commands: those that read it.
 
-    share: how often it is damaged, against the others.
+    share: its weight when the kind to damage is drawn.
     """
 
     make: Callable[[Path], None]
@@ -95,7 +95,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a command ended. signal: what ended it, None if nothing did; overdue: the clock on the wall did."""
+    """The end of a command. signal: the signal that ended it, None for none. overdue: it exceeded its wall time."""
 
     code: int
     signal: int | None
@@ -109,7 +109,7 @@ class Ended:
 
 @dataclass(kw_only=True)
 class Tally:
-    """Of one kind. told: commands that ended with a line of what is wrong; slowest: the command, and its trial."""
+    """Results for a kind of input. told: commands that failed with an error line. slowest: command and damage."""
 
     trials: int = 0
     commands: int = 0
@@ -122,22 +122,22 @@ class Tally:
 
 
 def _experiment(folder: Path) -> None:
-    """A recorded experiment that will do for a run that is asked for with REUSE=yes."""
-    shutil.copytree(_TESTS / "golden" / "format-2", folder / "given")
+    """Writes a recorded experiment that a run with REUSE=yes accepts."""
+    shutil.copytree(_TESTS / "golden" / "format-3", folder / "given")
     request = request_from(_worded(_RUN))
     tools = Local(request.manner, 1).prepare([arm.scenario for arm in request.arms], lambda _: None)
     _sign(folder / "given" / "experiment.json", fingerprint_here(request, tools))
 
 
 def _sweep(folder: Path) -> None:
-    """A finished one that will do for one that is asked for with REUSE=yes; its arms as today's are called."""
+    """Writes a finished sweep that a sweep with REUSE=yes accepts; renames its arms to today's names."""
     shutil.copytree(_TESTS / "golden-sweep", folder / "given")
     for path in (folder / "given").iterdir():
         for file in (path, path / "run.json"):
             if file.is_file():
                 file.write_text(_called_today(file.read_text()))
         path.rename(path.with_name(_called_today(path.name)))
-    wanted = sweep_from(asked_from(_SWEEP), yes=False)
+    wanted = sweep_from(sweep_request_from(_SWEEP), yes=False)
     tools = Local(wanted.manner, 1).prepare(wanted.scenarios, lambda _: None)
     for name in ("experiment.json", "sweep.json"):
         _sign(folder / "given" / name, fingerprint_of(wanted, tools))
@@ -167,7 +167,7 @@ def _sweep_file(folder: Path) -> None:
 
 
 def _reproduction(folder: Path) -> None:
-    """The three experiments of `priolab reproduce`, recorded now."""
+    """Records the three experiments of `priolab reproduce`."""
     from experiments.studies.reproduce import FAST, GROWING, SLOW
 
     for knobs in (FAST, SLOW, GROWING):
@@ -178,7 +178,7 @@ def _reproduction(folder: Path) -> None:
 
 
 def _parcel(folder: Path) -> None:
-    (folder / "given").write_bytes(parcel.pack(_TESTS / "golden" / "format-2" / "control.1"))
+    (folder / "given").write_bytes(parcel.pack(_TESTS / "golden" / "format-3" / "control.1"))
 
 
 _AGAIN = ("run", *_RUN, "REUSE=yes", "RESULTS=here")
@@ -233,7 +233,7 @@ _WARM = (
 
 
 def main() -> int:
-    """Exit code 0 if all trials were good."""
+    """Returns the exit code, 0 if all trials were good."""
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
     only_prints = "--print" in sys.argv
     count = numbers[0] if numbers else _MUTATIONS
@@ -265,7 +265,7 @@ def _try_all(numbers: Iterable[int], kinds: Mapping[str, Kind], folder: Path) ->
     tallies: dict[str, Tally] = defaultdict(Tally)
     gc.freeze()
     numbers = list(numbers)
-    # Nor may what damages files take all memory of a machine that others work on.
+    # The process that damages the files must not take all memory of a shared machine either.
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES * 2, _MEMORY_BYTES * 2))
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
         trials = [pool.submit(_try, number, kinds, folder) for number in numbers]
@@ -291,7 +291,7 @@ def _add(to: Tally, tally: Tally) -> None:
 
 
 def _try(number: int, kinds: Mapping[str, Kind], folder: Path) -> tuple[str, Tally]:
-    """Damage something, and run all that reads it: what was damaged, and how it went."""
+    """Damages an input and runs the commands that read it. Returns the kind of input and the results."""
     chance = random.Random(number)
     (name,) = chance.choices(list(_KINDS), [kind.share for kind in _KINDS.values()])
     if name not in kinds:
@@ -300,7 +300,7 @@ def _try(number: int, kinds: Mapping[str, Kind], folder: Path) -> tuple[str, Tal
 
 
 def _check_whole(name: str, kind: Kind, folder: Path) -> None:
-    """What is not damaged is read by every command. Raises AssertionError."""
+    """Checks that every command reads the undamaged input. Raises AssertionError."""
     tally = _tried(name, kind, 1, folder, None)
     assert not tally.findings, tally.findings
 
@@ -318,7 +318,7 @@ def _tried(name: str, kind: Kind, number: int, folder: Path, chance: random.Rand
         room = root / "room"
         room.mkdir()
         (room / "tmp").mkdir()
-        (root / "source").rename(room / "here")  # what a command leaves there the next one finds: so it is in life
+        (root / "source").rename(room / "here")  # a command finds what the one before left there, as in real use
         before = _state(outside)
         ended = _carry_out(words, room, trial)
         problems = list(_problems(words, ended, is_large=trial.is_large))
@@ -354,7 +354,7 @@ def _tried(name: str, kind: Kind, number: int, folder: Path, chance: random.Rand
 
 
 def _state(folder: Path) -> str:
-    """Of all that is in a folder: names, kinds, permissions, times, contents, and where symlinks lead to."""
+    """A digest of a folder: names, kinds, permissions, times, contents, and targets of symlinks."""
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         known = path.lstat()
@@ -367,7 +367,7 @@ def _state(folder: Path) -> str:
 
 
 def _problems(words: Words, ended: Ended, *, is_large: bool) -> Iterable[str]:
-    """What a command must not do."""
+    """Yields the things that a command did and must not do."""
     if ended.overdue:
         yield f"it did not end within {ended.wall_s:.0f} s"
         return
@@ -384,7 +384,7 @@ def _problems(words: Words, ended: Ended, *, is_large: bool) -> Iterable[str]:
             strange = Counter(letter for letter in text if printable(letter) != letter)
             yield f"it shows {', '.join(map(ascii, strange))}"
     lines = ended.err.splitlines()
-    if lines and _NOT_RUN in lines[0]:  # what is there already may be told besides
+    if lines and _NOT_RUN in lines[0]:  # further lines may tell of results that exist already
         return
     if len(lines) > 1:
         yield f"{len(lines)} lines on standard error: {ended.err[:300]!r}"
@@ -401,7 +401,7 @@ def _problems(words: Words, ended: Ended, *, is_large: bool) -> Iterable[str]:
 
 
 def _place(err: str) -> str:
-    """The last lines of the lab's own in a traceback."""
+    """The places of the last two lines of the lab's own code in a traceback."""
     lines = [
         line.split(", in ")[0] for line in err.splitlines() if line.startswith('  File "') and "/site-" not in line
     ]
@@ -439,7 +439,7 @@ def _carry_out(words: Words, room: Path, trial: Trial) -> Ended:
 
 
 def _become(words: Words, room: Path, number: int) -> None:
-    """The command, in this process, which is a copy. Does not come back."""
+    """Runs the command in this process, a forked copy. Does not return."""
     try:
         os.setsid()
         os.chdir(room)
@@ -474,16 +474,16 @@ def _command(words: Words) -> int:
 
 
 def _demo() -> int:
-    """The page asks for the arm; its server answers, and does not fall back on a fault of its own."""
+    """Requests an arm as the demo's page does; the server must answer without an internal error."""
     import httpx
 
-    from experiments.demo.desk import Desk
+    from experiments.demo.job_queue import JobQueue
     from experiments.demo.server import TOKEN_HEADER, application
 
     async def ask() -> httpx.Response:
-        desk = Desk(Path("here").resolve(), {"FABRIC": "virtual"}, 1)
-        desk._carry_out = _nothing  # type: ignore[assignment, method-assign]
-        way = httpx.ASGITransport(application(desk, token))
+        queue = JobQueue(Path("here").resolve(), {"FABRIC": "virtual"}, 1)
+        queue._carry_out = _nothing  # type: ignore[assignment, method-assign]
+        way = httpx.ASGITransport(application(queue, token))
         async with httpx.AsyncClient(transport=way, base_url="http://127.0.0.1") as page:
             return await page.post("/api/arms", json={"knobs": {"LOWAT": "16384"}}, headers={TOKEN_HEADER: token})
 
@@ -504,7 +504,7 @@ def _no_constant(name: str) -> float:
 
 
 def _notebook() -> int:
-    """What the notebooks make of a folder."""
+    """Reads the folder as the notebooks do."""
     from analysis.notebooks import lab
     from analysis.records.runs import load_experiment
     from common.formats.reading import FolderError
@@ -531,7 +531,7 @@ def _notebook_of_a_sweep() -> int:
 
 
 def _unpack() -> int:
-    """As the head does with what a worker gives."""
+    """Unpacks a parcel as the head does with a worker's."""
     try:
         parcel.unpack(Path("here/given").read_bytes(), Path("unpacked"))
         print("unpacked")
@@ -550,7 +550,7 @@ _IN_PLACE: Mapping[str, Callable[[], int]] = {
 
 
 def _stop_before_the_runs() -> None:
-    """In this process and its copies nothing is run, and nothing is installed."""
+    """Replaces the functions that run experiments and install programs, in this process and its copies."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise StepFailed("mutations", _NOT_RUN)
@@ -564,7 +564,7 @@ def _worded(words: Sequence[str]) -> dict[str, str]:
 
 
 def _sign(file: Path, fingerprint: Mapping[str, Any]) -> None:
-    """The document is of what has this fingerprint."""
+    """Writes this fingerprint, and a time, into the document."""
     document = json.loads(file.read_text())
     file.write_text(json.dumps({**document, "started_at": "2026-01-01T00:00:00+00:00", "fingerprint": fingerprint}))
 

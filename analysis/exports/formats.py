@@ -1,4 +1,4 @@
-"""The formats that results can be written in, and the files each makes of them."""
+"""The export formats, and the files that each of them writes."""
 
 import json
 from collections.abc import Callable, Mapping

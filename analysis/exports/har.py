@@ -1,4 +1,4 @@
-"""HAR 1.2, one document per run: a page per load, an entry per request. Pure.
+"""HAR 1.2, a document per run: a page per load, an entry per request. Pure.
 
 Whose each field is:
 - without an underscore: the HAR 1.2 specification's. `wait` ends and `receive` begins with the first byte of DATA,
@@ -6,8 +6,8 @@ Whose each field is:
 - `_priority`, `_resourceType`: Chrome DevTools'. The priority is the one with which Chrome sends that weight.
 - `_chunks`, `_http2_stream_*`: WebPageTest's. A chunk is payload that could be read together: `ts`, milliseconds since
   the page was asked for, and `bytes`. PerfCascade and waterfall-tools read chunks as well.
-- `_scriptAvailable`, a page timing: the lab's, when the origin had the script to give. Viewers that draw a line for
-  every page timing show it, as PerfCascade does.
+- `_focalAvailable`, a page timing: the lab's, when the origin had the focal resource to give. Viewers that draw a
+  line for every page timing show it, as PerfCascade does.
 - `_headers_ms`: the lab's. When the response's HEADERS were here, in milliseconds since the page was asked for.
 """
 
@@ -19,18 +19,14 @@ from analysis.loads.metrics import PageLoad
 from common.formats.plan import NAMES
 
 _HTTPS_PORT = 443
-_TYPES = {
-    "page": ("document", "text/html"),
-    "image": ("image", "image/jpeg"),
-    "script": ("script", "text/javascript"),
-}
-"""DevTools' word for the kind of resource, and the type the origin serves."""
+_KINDS = {"text/html": "document", "image/jpeg": "image", "text/javascript": "script", "text/css": "stylesheet"}
+"""DevTools' word for the kind of resource, by its content type; of all others it is `fetch`."""
 # Chrome makes a SPDY/3 priority of each of its five, and that weight of it (spdy_http_utils.cc, client/priorities.py).
 _PRIORITIES = {256: "VeryHigh", 220: "High", 183: "Medium", 147: "Low", 110: "VeryLow"}
 
 
 def document(album: Album, recording: Recording) -> dict[str, Any]:
-    """The HAR of one run."""
+    """Returns the HAR of a run."""
     loads = {load.number: load for load in recording.loads}
     return {
         "log": {
@@ -59,15 +55,17 @@ def _page(album: Album, recording: Recording, load: PageLoad) -> dict[str, Any]:
         "title": f"{recording.name}, load {load.number}" + (" (measured)" if measured else ""),
         "pageTimings": {
             "onContentLoad": -1,
-            "onLoad": load.ms(max(load.image.last_byte_ns, load.script.last_byte_ns)),
-            "_scriptAvailable": load.ms(load.script_available_ns),
+            "onLoad": load.ms(max(load.others.last_byte_ns, load.important.last_byte_ns)),
+            "_focalAvailable": load.ms(load.focal.available_ns),
         },
-        "comment": f"{recording.document['verdict']}: {recording.document['verdict_reason']}" if measured else "",
+        "comment": f"{recording.judgement.verdict}: {recording.judgement.reason}" if measured else "",
     }
 
 
 def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -> dict[str, Any]:
-    kind, mime_type = _TYPES.get(stream.name, ("other", "application/octet-stream"))
+    known = {each.name: each.content_type.partition(";")[0] for each in recording.plan.page.resources}
+    mime_type = known.get(stream.name, "application/octet-stream")
+    kind = _KINDS.get(mime_type, "fetch") if stream.name in known else "other"
     field = stream.request.signals.field
     timings = {
         "blocked": -1,

@@ -1,9 +1,9 @@
-"""Chrome's trace event format, as Perfetto reads it: every run a process, so that arms lie one above the other. Pure.
+"""Chrome's trace event format, for Perfetto: every run is a process, so that arms lie one above the other. Pure.
 
 Rules:
 1. The measured loads of all runs begin at the same instant of the trace.
-2. Slices of one track nest and never overlap; so each stream, and each path at the origin, has a track of its own.
-3. Names begin with the place they are about: client, front, link, origin. Perfetto orders tracks as it likes.
+2. Slices of a track nest and never overlap; so each stream, and each path at the origin, has its own track.
+3. Names begin with their place: client, front, link, origin. Perfetto chooses the order of tracks itself.
 4. A counter has a value from the client's first event on, and a new one only when it has changed.
 """
 
@@ -18,12 +18,12 @@ _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
 
 _TRACKS = 10**5
-"""Of each run. Numbers of tracks are a stream's, or far above; no two runs share one, as no two threads do."""
+"""The tracks reserved for each run. A track's number is that of its stream, or far above; no two runs share one."""
 _ORIGIN = 5 * 10**4
 
 
 def document(album: Album) -> dict[str, Any]:
-    """All runs in one trace."""
+    """Returns a trace of all runs."""
     lead_ns = max((each.measured.started_ns - each.zero_ns for each in album.recordings), default=0)
     events: list[_Event] = []
     for pid, recording in enumerate(album.recordings, start=1):
@@ -36,7 +36,7 @@ def document(album: Album) -> dict[str, Any]:
 
 
 class _Process:
-    """The events of one run. zero_ns: the instant of its clock at which the trace begins."""
+    """Makes the events of a run. zero_ns: the instant of its clock at which the trace begins."""
 
     def __init__(self, recording: Recording, pid: int, zero_ns: int) -> None:
         self._recording = recording
@@ -46,7 +46,7 @@ class _Process:
 
     def events(self) -> Iterator[_Event]:
         recording = self._recording
-        verdict = recording.document["verdict"]
+        verdict = recording.judgement.verdict
         yield self._metadata("process_name", self._marks_track, name=f"{recording.name}: {verdict}")
         yield self._metadata("process_sort_index", self._marks_track, sort_index=self._pid)
         yield from self._track(self._marks_track, "lab: loads")
@@ -63,15 +63,16 @@ class _Process:
         yield from self._queue()
 
     def _requests(self) -> list[OriginRequest]:
-        """Those of the client; before it, the lab asks whether the origin is ready."""
+        """The client's requests at the origin, without the earlier ones that test if the origin is ready."""
         return [each for each in self._recording.requests if each.received_ns >= self._recording.zero_ns]
 
     def _marks(self) -> Iterator[_Event]:
         for load in self._recording.loads:
             measured = " (measured)" if load is self._recording.measured else ""
-            until_ns = max(load.image.last_byte_ns, load.script.last_byte_ns)
+            until_ns = max(load.others.last_byte_ns, load.important.last_byte_ns)
             yield self._slice(self._marks_track, f"load {load.number}{measured}", load.started_ns, until_ns)
-            yield self._instant("script available", self._marks_track, load.script_available_ns, "p", load=load.number)
+            words = f"{load.focal.name} available"
+            yield self._instant(words, self._marks_track, load.focal.available_ns, "p", load=load.number)
 
     def _stream(self, stream: Stream) -> Iterator[_Event]:
         # HTTP/3 counts its streams from 0.
@@ -89,7 +90,7 @@ class _Process:
             yield self._slice(track, "waiting for the first byte", stream.headers_ns, first_ns)
         if last_ns > first_ns:
             yield self._slice(track, "receiving", first_ns, last_ns)
-        # A record may begin to arrive before what is readable earlier has come; slices have to wait their turn.
+        # A record may begin to arrive while an earlier one is incomplete; slices must not overlap.
         turn_ns = stream.headers_ns if stream.headers_ns < first_ns else stream.requested_ns
         for chunk in stream.chunks:
             started_ns = chunk.t_ns if chunk.started_ns is None else max(turn_ns, chunk.started_ns)

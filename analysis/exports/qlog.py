@@ -1,7 +1,7 @@
-"""qlog, as draft-ietf-quic-qlog-main-schema-14 has it: one contained file, a trace per run and vantage point. Pure.
+"""qlog (draft-ietf-quic-qlog-main-schema-14): a contained file with a trace per run and vantage point. Pure.
 
-qlog knows QUIC and HTTP/3 and leaves other protocols to whoever needs them. So HTTP/2 on TCP, and SPDY, get a namespace
-of the lab's, `priolab`, whose events have the shape of their likes there:
+qlog defines QUIC and HTTP/3; other protocols need a namespace of their own. So HTTP/2 on TCP, and SPDY, have the lab's
+namespace `priolab`, whose events have the shape of similar events:
 
 | event | vantage point | modelled on |
 |---|---|---|
@@ -10,7 +10,7 @@ of the lab's, `priolab`, whose events have the shape of their likes there:
 | priolab:metrics_updated | server | quic:recovery_metrics_updated |
 | priolab:queue_updated | network | - |
 
-docs/qlog.cddl defines them. What else happens is a `simulation:marker`, and the scenario a `simulation:scenario`.
+docs/qlog.cddl defines them. Other events are a `simulation:marker`; the scenario is a `simulation:scenario`.
 
 Times are milliseconds since the client's first event, the same in the three traces of a run.
 """
@@ -24,7 +24,7 @@ from common.formats.plan import NAMES, Protocol
 from common.formats.samples import QueueSample, SocketSample
 
 SCHEMA = "https://priolab.invalid/112026/priolab"
-"""Of the lab's events. Nobody owns that domain, and nothing can be fetched from it: the draft asks for a name only."""
+"""The URI of the lab's event schema. Nobody owns the domain; nothing can be fetched, as the draft needs only a name."""
 
 _FILE_SCHEMA = "urn:ietf:params:qlog:file:contained"
 _SIMULATION = "urn:ietf:params:qlog:events:simulation"
@@ -35,7 +35,7 @@ _Sample = TypeVar("_Sample", SocketSample, QueueSample)
 
 
 def document(album: Album) -> dict[str, Any]:
-    """All runs in one file."""
+    """Returns a file of all runs."""
     return {
         "file_schema": _FILE_SCHEMA,
         "serialization_format": "application/qlog+json",
@@ -161,7 +161,7 @@ _FRAMES: dict[str, tuple[str, Callable[[Recording, Event], dict[str, Any]]]] = {
 
 def _server(recording: Recording) -> Iterator[_Event]:
     for load in recording.loads:
-        yield _marker(recording, load.script_available_ns, "script-available", f"load {load.number}")
+        yield _marker(recording, load.focal.available_ns, f"{load.focal.name}-available", f"load {load.number}")
     yield from _updates(recording, "priolab:metrics_updated", recording.sockets, _metrics)
 
 
@@ -195,7 +195,7 @@ def _link(recording: Recording) -> Iterator[_Event]:
 def _updates(
     recording: Recording, name: str, samples: Sequence[_Sample], state_of: Callable[[_Sample], dict[str, Any]]
 ) -> Iterator[_Event]:
-    """An event where anything has changed, with what has."""
+    """Yields an event for each sample with changes, with the changed values."""
     before: dict[str, Any] = {}
     for sample in samples:
         state = state_of(sample)

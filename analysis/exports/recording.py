@@ -1,6 +1,6 @@
-"""What the formats are made from: the runs of an experiment that may be believed, read and put together.
+"""The input of the export formats: the ok runs of an experiment, read and combined.
 
-Only runs that are ok are here; an invalid one is never shown as a result, in no format.
+Only runs that are ok are here; an invalid run is never shown as a result, in any format.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from analysis.exports.streams import Stream, streams
+from analysis.loads.findings import judgement
 from analysis.loads.metrics import PageLoad, loads_of_good_run
-from analysis.records.runs import Experiment, Layers, Run
+from analysis.loads.verdict import Judgement
+from analysis.records.runs import Evidence, Experiment, Layers, Run
 from common.formats.events import Event
 from common.formats.plan import Plan
 from common.formats.reading import FolderError
@@ -38,19 +40,27 @@ class Recording:
         scenario: Mapping[str, Any] = self.document["scenario"]
         return scenario
 
+    @cached_property
+    def judgement(self) -> Judgement:
+        """The verdict on the measured load, from the event logs."""
+        evidence = Evidence(
+            events=self.events, requests=self.requests, page=self.plan.page, favoured=self.plan.favoured
+        )
+        return judgement(self.measured, evidence, self.scenario)
+
     @property
     def measured(self) -> PageLoad:
-        """The load that counts."""
+        """The measured load."""
         return self.loads[-1]
 
     @property
     def zero_ns(self) -> int:
-        """The client's first event, where this run's time begins in formats that want a beginning."""
+        """The time of the client's first event, where this run begins in formats that need a beginning."""
         return self.events[0].t_ns
 
     @property
     def end_ns(self) -> int:
-        """The client's last event."""
+        """The time of the client's last event."""
         return self.events[-1].t_ns
 
     def ms(self, t_ns: int) -> float:
@@ -90,9 +100,9 @@ class Album:
     left_out: tuple[str, ...]
 
     def wall_clock(self, recording: Recording, t_ns: int) -> datetime:
-        """An instant as date and time. Every run begins when the experiment did, so they can be laid over one another.
+        """An instant as date and time. Every run begins when the experiment did, so that runs can be overlaid.
 
-        A guest's clock has no date, and jumps; differences within a run are true to the microsecond.
+        A guest's clock has no date, and jumps; differences within a run are exact to the microsecond.
         """
         return self.started_at + timedelta(microseconds=(t_ns - recording.zero_ns) / 1000)
 

@@ -1,4 +1,4 @@
-"""The client's events, stream by stream: what waterfalls, traces and frame logs are made of. Pure."""
+"""Groups the client's events by stream, for waterfalls, traces and frame logs. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """One request and its response. chunks: its payload, in order."""
+    """A request and its response. chunks: its payload, in order."""
 
     load: int
     stream_id: int
@@ -33,22 +33,22 @@ class Stream:
 
     @property
     def name(self) -> str:
-        """Of its resource."""
+        """The name of its resource."""
         return self.request.name
 
     @property
     def first_byte_ns(self) -> int:
-        """Of DATA payload, as everywhere in the lab: servers let HEADERS overtake DATA by seconds."""
+        """The time of the first byte of DATA payload. HEADERS do not count: they can overtake DATA by seconds."""
         return self.chunks[0].t_ns
 
     @property
     def last_byte_ns(self) -> int:
-        """Of DATA payload."""
+        """The time of the last byte of DATA payload."""
         return self.chunks[-1].t_ns
 
     @property
     def size_bytes(self) -> int:
-        """Payload received."""
+        """The payload received."""
         return sum(chunk.size_bytes for chunk in self.chunks)
 
 

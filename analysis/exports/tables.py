@@ -1,7 +1,7 @@
-"""Tidy tables: a row per event, sample and load, each with its arm and run; units in the names of columns. Pure.
+"""Tidy tables: a row per event, sample and load, each with its arm and run; column names have the units. Pure.
 
-`since_page_ms` counts from the request of the measured load's page, as the summary does; `t_ns` is the run's own clock.
-The columns of events, arrivals, sockets and queue are those of the files they come from (docs/results.md).
+`since_page_ms` counts from the request of the measured load's page, as in the summary; `t_ns` is the run's own clock.
+The columns of events, arrivals, sockets and queue are those of their files (docs/results.md).
 """
 
 import csv
@@ -16,7 +16,7 @@ from common.formats.events import Arrival, Event
 from common.formats.reading import FolderError
 from common.formats.samples import QueueSample, SocketSample
 
-# In a table of its own, `bytes` says neither of what nor where.
+# In a table, the name `bytes` alone would not tell whose bytes they are.
 _RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}
 
 _ABOUT: dict[str, type] = {"arm": str, "run": str}
@@ -27,6 +27,7 @@ _SCENARIO: dict[str, type] = {
     "sndbuf_bytes": int,
     "congestion_control": str,
     "gso_segments": int,
+    "page": str,
     "plan": str,
     "first": str,
     "priorities": str,
@@ -49,21 +50,36 @@ _LOAD: dict[str, type] = {
     "load": int,
     "measured": bool,
     "verdict": str,
-    "script_available_ms": float,
-    "script_headers_ms": float,
-    "script_first_byte_ms": float,
-    "script_last_byte_ms": float,
-    "image_headers_ms": float,
-    "image_first_byte_ms": float,
-    "image_last_byte_ms": float,
-    "image_bytes_before_script": int,
-    "image_bytes_during_script": int,
+    "focal": str,
+    "available_ms": float,
+    "first_byte_ms": float,
+    "important_last_byte_ms": float,
+    "others_first_byte_ms": float,
+    "others_last_byte_ms": float,
+    "other_bytes_before": int,
+    "other_bytes_during": int,
+}
+
+
+_RESOURCE: dict[str, type] = {
+    "load": int,
+    "measured": bool,
+    "resource": str,
+    "important": bool,
+    "size_bytes": int,
+    "available_ms": float,
+    "headers_ms": float,
+    "first_byte_ms": float,
+    "last_byte_ms": float,
+    "gap_p50_ms": float,
+    "gap_p99_ms": float,
+    "gap_longest_ms": float,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of one shape. columns: str, int, float or bool by name, in order. rows: a value or None for each column."""
+    """A table. columns: str, int, float or bool by name, in order. rows: a value or None for each column."""
 
     name: str
     columns: Mapping[str, type]
@@ -71,9 +87,10 @@ class Table:
 
 
 def tables(album: Album) -> list[Table]:
-    """loads, events and, where anything was sampled, arrivals, sockets and queue."""
+    """loads, resources, events, arrivals, sockets and queue."""
     made = [
         Table(name="loads", columns=_ABOUT | _LOAD | _SCENARIO, rows=_loads(album.recordings)),
+        Table(name="resources", columns=_ABOUT | _RESOURCE, rows=_resources(album.recordings)),
         _table("events", Event, [(each, each.events) for each in album.recordings]),
     ]
     layers = [(each, each.layers) for each in album.recordings]
@@ -87,7 +104,7 @@ def tables(album: Album) -> list[Table]:
 
 
 def as_csv(table: Table) -> bytes:
-    """RFC 4180 with a header line, UTF-8; what is missing is an empty field."""
+    """Writes CSV (RFC 4180) with a header line, in UTF-8; a missing value is an empty field."""
     text = io.StringIO()
     lines = csv.writer(text)
     lines.writerow(table.columns)
@@ -96,7 +113,7 @@ def as_csv(table: Table) -> bytes:
 
 
 def as_parquet(table: Table) -> bytes:
-    """Parquet, with null where something is missing. Raises ImportError without pyarrow."""
+    """Writes Parquet; a missing value is null. Raises ImportError without pyarrow."""
     import pyarrow
     import pyarrow.parquet
 
@@ -114,7 +131,7 @@ def _cell(value: Any) -> Any:
 
 
 def _table(name: str, kind: type, parts: Iterable[tuple[Recording, Iterable[Any]]]) -> Table:
-    """A table of values of one kind, a column for each of their fields."""
+    """Makes a table of values of the same kind, with a column for each field."""
     hints = get_type_hints(kind)
     own = {_RENAMED.get(field.name, field.name): _plain(hints[field.name]) for field in fields(kind)}
     rows = []
@@ -127,7 +144,7 @@ def _table(name: str, kind: type, parts: Iterable[tuple[Recording, Iterable[Any]
 
 
 def _plain(hint: Any) -> type:
-    """The type of a field that may be None."""
+    """A field's type without None."""
     (plain,) = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
     return str if issubclass(plain, str) else plain
 
@@ -145,25 +162,31 @@ def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
         for load in recording.loads:
             measured = load is recording.measured
             document = load.as_document()
-            times = {
-                f"{resource}_{edge}": document[resource][edge]
-                for resource in ("script", "image")
-                for edge in ("headers_ms", "first_byte_ms", "last_byte_ms")
-            }
             own = {
                 "load": load.number,
                 "measured": measured,
-                "verdict": recording.document["verdict"] if measured else None,
+                "verdict": recording.judgement.verdict.value if measured else None,
             }
             counted = {name: document[name] for name in _LOAD if name in document}
-            rows.append(about | counted | own | times | asked)
+            rows.append(about | counted | own | asked)
+    return rows
+
+
+def _resources(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
+    rows = []
+    for recording in recordings:
+        for load in recording.loads:
+            about = {"arm": recording.arm, "run": recording.name, "load": load.number}
+            about |= {"measured": load is recording.measured}
+            for name, times in load.as_document()["resources"].items():
+                rows.append(dict.fromkeys(_RESOURCE) | about | {"resource": name} | times)
     return rows
 
 
 def _asked(recording: Recording, name: str, kind: type) -> Any:
     value = recording.scenario.get("lowat" if name == "lowat_bytes" else name)
     if name == "lowat_bytes" and value == AUTO:
-        return None  # no one number; the arm's name says it
+        return None  # not a single number; the arm's name tells it
     if value is None or isinstance(value, (int, float) if kind is float else kind):
         return value
     raise FolderError(f"{recording.name}/run.json: scenario: {name} is {value!r}")

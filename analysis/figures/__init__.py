@@ -1,1 +1,1 @@
-"""Pictures, each one Vega-Lite declaration: interactive HTML, SVG and PNG come from it."""
+"""Figures. Each is a Vega-Lite declaration, from which interactive HTML, SVG and PNG are made."""

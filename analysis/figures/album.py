@@ -17,11 +17,11 @@ FIGURES: Mapping[str, Callable[[Experiment], Chart | None]] = MappingProxyType(
         "clients": clients.draw,
     }
 )
-"""By name of the files."""
+"""The figures by file name."""
 
 
 def save(experiment: Experiment) -> list[Path]:
-    """Write every figure that has something to show into the experiment's folder, as SVG, PNG and HTML; the paths.
+    """Writes every figure that has data into the experiment's folder, as SVG, PNG and HTML. Returns the paths.
 
     Raises FolderError, and OSError if the folder cannot be written.
     """

@@ -1,4 +1,4 @@
-"""What the figures show of an experiment: of each arm its typical run, with what was seen in it."""
+"""The data of the figures: for each arm of an experiment its typical run, with what was recorded in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,48 +7,52 @@ from typing import Any
 
 from analysis.figures.words import kilobytes, plain
 from analysis.loads.bookkeeping import NoLedger, ledger
+from analysis.loads.findings import judgement
 from analysis.loads.ledger import Ledger
 from analysis.loads.metrics import PageLoad, measured_load
+from analysis.loads.verdict import Judgement
 from analysis.records.rate import steps_of
 from analysis.records.runs import Evidence, Experiment, Layers, Run
 from analysis.reports.summary import measured, typical
+from common.formats.page import MAPS
 
 CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium"})
-"""Who loads pages, in the figures' words."""
+"""The clients' names in figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A typical run, read once.
+    """A typical run, read once. All that a figure shows of it is made from its event logs.
 
-    server, client: its front, and who loaded its pages, where arms have several. called: its name, where LOWAT is not
-    what makes it.
+    server, client: the front and the client, if the arms differ in them. called: the arm's name, if arms are not named
+    for LOWAT.
     """
 
     run: Run
     evidence: Evidence
     layers: Layers
     load: PageLoad
+    judgement: Judgement
     server: str | None = None
     called: str | None = None
     client: str | None = None
 
     @property
     def lowat(self) -> int | None:
-        """As asked, if it is one number for all of the run."""
+        """LOWAT as asked, if it is a single number for the whole run; None otherwise."""
         lowat: int | str | None = self.run.scenario["lowat"]
         return lowat if isinstance(lowat, int) else None
 
     @property
     def name(self) -> str:
-        """What makes it an arm, in the figures' words."""
+        """The arm's name in figures: what distinguishes it from the others."""
         if self.called is not None:
             return self.called
         return f"{self.client}, {self.setting}" if self.client else self.setting
 
     @property
     def setting(self) -> str:
-        """The same, without the client."""
+        """The arm's server and LOWAT in words, without the client."""
         lowat = self.run.scenario["lowat"]
         words = f"LOWAT {'unset' if lowat is None else lowat}"
         return f"{self.server}, {words}" if self.server else words
@@ -62,7 +66,7 @@ class Arm:
 
 
 def arms(experiment: Experiment) -> list[Arm]:
-    """In the experiment's order; those without a run that is ok are missing. Raises FolderError."""
+    """The arms in the experiment's order, without those that have no ok run. Raises FolderError."""
     runs = [run for repetitions in experiment.arms().values() if (run := typical(repetitions)) is not None]
     servers, clients = [run.scenario["server"] for run in runs], [_client(run) for run in runs]
     return [
@@ -82,11 +86,13 @@ def _client(run: Run) -> str:
 def arm_of(run: Run, *, server: str | None = None, client: str | None = None, called: str | None = None) -> Arm:
     """The arm of a run that is ok. Raises FolderError."""
     evidence = run.evidence()
+    load = measured_load(evidence)
     return Arm(
         run=run,
         evidence=evidence,
         layers=run.layers(),
-        load=measured_load(evidence),
+        load=load,
+        judgement=judgement(load, evidence, run.scenario),
         server=server,
         client=client,
         called=called,
@@ -94,14 +100,14 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
-    """What holds for all of them, and which arms are missing."""
+    """The facts common to all arms, and the arms that are missing."""
     yield from facts(shown, experiment.document["fabric"])
     names = {arm.run.arm for arm in shown}
     yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
 
 
 def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
-    """What holds for all of them: the link, and how the front is set."""
+    """The facts common to all arms: the link, and the settings of the front."""
     run = shown[0].run
     scenario = run.scenario
     rate = scenario["rate_bit_s"]
@@ -130,12 +136,12 @@ def _buffer(size_bytes: int | None) -> str:
 
 
 def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
-    """What else is not as most pictures have it, in the knobs' own words."""
+    """The settings that differ from most figures, as knobs."""
     if scenario["native"] != "off":
         yield f"NATIVE={scenario['native']}"
     if scenario["buffering"] != "on":
         yield f"BUFFERING={scenario['buffering']}"
-    for name, usual in (("plan", "maps"), ("first", "image"), ("shaper_at", "link")):
+    for name, usual in (("page", MAPS), ("plan", "loads"), ("first", None), ("shaper_at", "link")):
         if scenario[name] != usual:
             yield f"{name.upper()}={scenario[name]}"
     if scenario["priorities"] != "spdy":

@@ -1,8 +1,8 @@
 """The socket lane's numbers: bytes of the connection between the front's kernel and the client, over time. Pure.
 
-1. unsent: with the front's kernel, not yet sent once. What TCP_NOTSENT_LOWAT bounds;
-2. in flight: sent, and not yet read by the client in order. What was lost counts until it has come again;
-3. queue: the part of 2 that stands in the bottleneck.
+1. unsent: in the front's kernel, not yet sent once; TCP_NOTSENT_LOWAT limits these;
+2. in flight: sent, and not yet read by the client in order. A lost byte counts until it has arrived again;
+3. queue: the part of 2 that is in the bottleneck's queue.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What one look showed, at_s after the page's request."""
+    """A sample, at_s after the page's request."""
 
     at_s: float
     unsent_bytes: int
@@ -47,7 +47,7 @@ def _look(load: PageLoad, layers: Layers, sample: SocketSample) -> Look:
 
 
 def columns(items: Iterable[T], width: float, place: Callable[[T], float], size: Callable[[T], float]) -> list[T]:
-    """Of the items in each column of that width the largest, so that no peak is lost; in order."""
+    """The largest item in each column of that width, so that no peak is lost; in order."""
     largest: dict[int, T] = {}
     for item in items:
         column = int(place(item) / width)
@@ -57,7 +57,7 @@ def columns(items: Iterable[T], width: float, place: Callable[[T], float], size:
 
 
 def bends(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points without those in the middle of a level stretch: a line through them is the same."""
+    """The points without those inside a level stretch, which do not change the line."""
     return [
         point
         for index, point in enumerate(points)
@@ -69,7 +69,7 @@ _STEPS = [digit * 10.0**power for power in range(-4, 12) for digit in (1, 2, 5)]
 
 
 def ticks(most: float, least_step: float) -> list[float]:
-    """Round numbers above 0 and up to most, evenly spaced: by no less than least_step, or there is but one or two."""
+    """Evenly spaced round numbers above 0 and up to most, at least least_step apart unless only one or two fit."""
     steps = [step for step in _STEPS if step <= most]
     step = next((step for step in steps if step >= least_step), steps[-1])
     return [step * count for count in range(1, int(most / step) + 1)]

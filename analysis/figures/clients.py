@@ -1,6 +1,6 @@
-"""Clients beside each other: of arms that differ in nothing but who loads the page, when script and image came.
+"""Clients beside each other: of arms that differ in nothing but who loads the page, when its resources came.
 
-A panel for each scenario, with and without LOWAT; in it each client has two bars, from first byte to last.
+There is a panel for each scenario, with and without LOWAT; in it each client has two bars, from first byte to last.
 """
 
 import json
@@ -11,10 +11,11 @@ import altair as alt
 
 from analysis.figures import sheet
 from analysis.figures.arms import CLIENTS, Arm, arms, headline
+from analysis.figures.lanes import Lane, lanes_of
 from analysis.figures.lettering import beside
 from analysis.figures.palette import INK, QUIET
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel
-from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.loads.metrics import Piece
 from analysis.records.runs import Experiment
 
 _TOOLTIP = [
@@ -27,7 +28,7 @@ _ROW_PX = 40
 _BAR = 0.33
 _GAP_ROWS = 0.7
 _ROOM = 1.24
-"""The labels stand to the right of the bars."""
+"""Room to the right of the bars for labels, as a factor of the longest bar."""
 
 _SAYS = ("request-sent", "priority-sent")
 
@@ -38,7 +39,7 @@ def draw(experiment: Experiment) -> Chart | None:
     if not groups:
         return None
     shown = [arm for group in groups for arm in group]
-    ends = [arm.load.ms(times.last_byte_ns) / 1000 for arm in shown for times in (arm.load.script, arm.load.image)]
+    ends = [arm.load.ms(times[-1].t_ns) / 1000 for arm in shown for _, times in _lanes(arm)]
     axis = Axis(most=max(ends) * _ROOM, title="seconds after the page was asked for")
     panels = [_panel(group, axis, is_last=group is groups[-1]) for group in groups]
     return sheet.sheet(panels, list(headline(experiment, shown)))
@@ -53,22 +54,32 @@ def _groups(shown: Sequence[Arm]) -> list[list[Arm]]:
 
 
 def _panel(group: Sequence[Arm], axis: Axis, *, is_last: bool) -> Chart:
-    rows = len(group) * (2 + _GAP_ROWS) - _GAP_ROWS
+    rows = len(group) * (len(_lanes(group[0])) + _GAP_ROWS) - _GAP_ROWS
     panel = Panel(axis=axis, bottom=-rows, top=0.1, height_px=round((rows + 0.1) * _ROW_PX), is_last=is_last)
     bars: list[dict[str, Any]] = []
     texts: list[Chart] = []
     row = 0.0
     for arm in group:
         texts.append(panel.margin(_client(arm), row - 1, INK, side=-1, font_px=SMALL))
-        for name, times in ((SCRIPT, arm.load.script), (IMAGE, arm.load.image)):
-            first_s, last_s = (arm.load.ms(t_ns) / 1000 for t_ns in (times.first_byte_ns, times.last_byte_ns))
+        for lane, times in _lanes(arm):
+            name = lane.name
+            first_s, last_s = (arm.load.ms(piece.t_ns) / 1000 for piece in (times[0], times[-1]))
             at = row - 0.5
-            bars.append({"start": first_s, "end": last_s, "base": at - _BAR, "top": at + _BAR, "resource": name})
+            bars.append(
+                {
+                    "start": first_s,
+                    "end": last_s,
+                    "base": at - _BAR,
+                    "top": at + _BAR,
+                    "resource": name,
+                    "colour": lane.colour,
+                }
+            )
             words = f"{name} {first_s:.2f} to {last_s:.2f} s"
             texts.append(panel.text(beside(words, axis.pixels(last_s), FONT - 4, WIDTH), at, QUIET))
             row -= 1
         row -= _GAP_ROWS
-    verdicts = {_client(arm): str(arm.run.document["verdict"]) for arm in group}
+    verdicts = {_client(arm): arm.judgement.verdict.value for arm in group}
     alike = len(set(verdicts.values())) == 1
     told = f"{next(iter(verdicts.values()))} with {' and '.join(verdicts)}"
     if not alike:
@@ -77,15 +88,20 @@ def _panel(group: Sequence[Arm], axis: Axis, *, is_last: bool) -> Chart:
     return panel.made_of([panel.bars(bars, _TOOLTIP), *texts], sheet.title(f"{group[0].setting}: {told}", subtitle))
 
 
+def _lanes(arm: Arm) -> list[tuple[Lane, list[Piece]]]:
+    return [(lane, lane.pieces(arm.load)) for lane in reversed(lanes_of(arm.load.page))]
+
+
 def _client(arm: Arm) -> str:
     return CLIENTS[arm.run.scenario["client"]]
 
 
 def _asked(arm: Arm) -> str:
-    """What the client said of script and image in the measured load, in the order in which it did."""
+    """What the client said of the page's contents in the measured load, in the order in which it did."""
+    names = {each.name for each in arm.load.page.contents}
     said = [
         f"{event.resource} ({event.detail or 'nothing said'})"
         for event in arm.evidence.events
-        if event.load == arm.load.number and event.kind in _SAYS and event.resource in (SCRIPT, IMAGE)
+        if event.load == arm.load.number and event.kind in _SAYS and event.resource in names
     ]
     return f"{_client(arm)} asked: {', then '.join(said)}."

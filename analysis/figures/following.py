@@ -1,9 +1,9 @@
-"""A link whose rate changes, and what LOWAT made of it: a panel for each arm, on one time axis.
+"""LOWAT on a link whose rate changes: a panel for each arm, on one time axis.
 
-In each: what stood unsent in the front's kernel, as the time that the link's rate then needs for it (area), what LOWAT
-and a packet buffer let stand (line; none without a limit), the target (dotted) and the quarter around it in which a
-LOWAT is right (band). Dashed lines are changes of the rate, and behind each is a shade for two round trips. Time is
-logarithmic: a rate ten times as large is the same distance everywhere. Above all of them is the rate itself.
+Each panel shows the unsent bytes in the front's kernel as the time that the link's rate needs for them (area), the most
+that LOWAT and a packet buffer allow (line; none without a limit), the target (dotted), and the quarter around it in
+which a LOWAT is right (band). Dashed lines are changes of the rate, each followed by a shade of two round trips. These
+times are on a logarithmic scale, where a tenfold rate is the same distance everywhere. The top panel is the rate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from analysis.reports.following import BAND, Seen, Step, steps
 from analysis.sweeps.words import milliseconds, rate
 
 NAME = "following"
-"""Of the files."""
+"""The files' name."""
 
 _LEAST_MS, _MOST_MS = 1.0, 10_000.0
 _TICKS_MS = (10, 100, 1000)
@@ -38,7 +38,7 @@ _S = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
-    """One arm: its name in words, what was seen of it, and when its load began."""
+    """An arm: its name in words, its samples, and when its load began."""
 
     name: str
     seen: Seen
@@ -50,12 +50,12 @@ class Followed:
 
 
 def save(arms: Sequence[Followed], headline: Sequence[str], folder: Path) -> list[Path]:
-    """The picture in that folder, as SVG, PNG and HTML. Raises OSError."""
+    """Writes the figure into the folder, as SVG, PNG and HTML. Returns the paths. Raises OSError."""
     return picture.save(draw(arms, headline), folder, NAME)
 
 
 def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Chart:
-    """The sheet; headline: words above it. There is at least one arm."""
+    """Draws the sheet. headline: words above it. There must be at least one arm."""
     most_s = max(arm.s(arm.seen.until_ns) for arm in arms)
     axis = Axis(most=most_s * 1.02, title="seconds after the page was asked for")
     panels = [_panel(arm, axis, is_last=arm is arms[-1]) for arm in arms]
@@ -63,7 +63,7 @@ def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Chart:
 
 
 def words_of(step: Step) -> str:
-    """What became of a step, in a line."""
+    """A line on how LOWAT followed a step."""
     if step.lowat_ns is None:
         return "never right"
     late = f"{milliseconds(step.lowat_ns / _MS)} of {milliseconds(step.round_trips_ns[-1] / _MS)}"
@@ -92,7 +92,7 @@ def _panel(arm: Followed, axis: Axis, *, is_last: bool) -> Chart:
 
 
 def _rate_panel(arm: Followed, axis: Axis) -> Chart:
-    """The link's rate, from nothing to the most it is."""
+    """The panel of the link's rate, from zero to its maximum."""
     pieces = arm.seen.rate.pieces
     most_bit_s = max(rate_bit_s for _, rate_bit_s in pieces)
     panel = Panel(axis=axis, bottom=0, top=1.5, height_px=_RATE_PX, is_last=False)
@@ -115,7 +115,7 @@ def _rate_panel(arm: Followed, axis: Axis) -> Chart:
 
 
 def _shades(arm: Followed, found: Sequence[Step], panel: Panel) -> Chart:
-    """Two round trips after each step; the first of the panel's layers."""
+    """The shades of two round trips after each step; the first of the panel's layers."""
     rows = [
         {
             "start": arm.s(step.at_ns),
@@ -144,7 +144,7 @@ def _band(target_ms: float, panel: Panel) -> Chart:
 
 
 def _unsent(arm: Followed, panel: Panel) -> Chart:
-    """Of the looks of each column the one with most."""
+    """The area of unsent bytes: the largest sample of each column."""
     axis, seen = panel.axis, arm.seen
     looks = [look for look in seen.looks if 0 <= arm.s(look.t_ns) <= arm.s(seen.until_ns)]
     rows = [
@@ -159,7 +159,7 @@ def _unsent(arm: Followed, panel: Panel) -> Chart:
 
 
 def _limit(arm: Followed, panel: Panel) -> Iterator[Chart]:
-    """What LOWAT lets stand."""
+    """The line of the most that LOWAT allows."""
     seen, most_ns = arm.seen, arm.seen.until_ns
     changes = sorted({*(each.t_ns for each in seen.settings), *(t_ns for t_ns, _ in seen.rate.pieces), arm.began_ns})
     rows: list[dict[str, Any]] = [

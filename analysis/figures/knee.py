@@ -1,9 +1,9 @@
 """The knee: script first byte, its part in the send queue, and goodput against LOWAT, for each network of a sweep.
 
-A panel for each, with the same axis (`knee_plot`), side by side.
+The networks' panels stand side by side and have the same axis (`knee_plot`).
 
-It is declared in Vega-Lite's own words: Altair copies and checks what stands in a row of a row again and again, which
-takes half a minute for two dozen networks.
+The declaration is plain Vega-Lite: Altair copies and checks nested rows again and again, which takes half a minute for
+two dozen networks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,19 +20,22 @@ from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Network, networks
 
 NAME = "knee"
-"""Of the files."""
+"""The files' name."""
 
 _SIZES = ((1, Size(columns=1, font_px=22)), (4, Size(columns=2, font_px=19)), (10**6, Size(columns=3, font_px=16)))
 
 
 def save(sweep: Sweep) -> list[Path]:
-    """The picture in the sweep's folder, as SVG, PNG and HTML; none if no run is ok. Raises FolderError, OSError."""
+    """Writes the figure into the sweep's folder, as SVG, PNG and HTML; none if no run is ok. Returns the paths.
+
+    Raises FolderError, OSError.
+    """
     declaration = draw(sweep)
     return picture.save_declaration(declaration, sweep.path, NAME) if declaration else []
 
 
 def draw(sweep: Sweep) -> Declaration | None:
-    """The declaration, None if there is nothing to show. Raises FolderError."""
+    """Returns the declaration, None if there is nothing to show. Raises FolderError."""
     found = networks(sweep)
     shown = [network for network in found if any(level.is_good for level in network.levels)]
     if not shown:
@@ -67,7 +70,7 @@ def _headline(sweep: Sweep, found: Sequence[Network], shown: Sequence[Network]) 
     yield document["fabric"]
     yield "one repetition" if document["repeat"] == 1 else f"{document['repeat']} repetitions"
     yield "ring: recommended"
-    yield "grey: no difference"
+    yield "grey: noise band"
     if troubles := sum(len(arm.troubles) for arm in sweep.arms):
         yield f"{troubles} run{'s' if troubles > 1 else ''} missing or not ok"
     yield from (f"{network.name}: no run is ok" for network in found if network not in shown)
@@ -93,7 +96,7 @@ def _cell(network: Network, axis: Axis, size: Size, number: int) -> Declaration:
 
 
 def _level_titles(cells: Sequence[Declaration]) -> None:
-    """As many lines above each, so that the plots of a row stand at one height."""
+    """Gives all titles the same number of lines, so that the plots of a row are at the same height."""
     most = max(len(cell["title"]["text"]) + len(cell["title"]["subtitle"]) for cell in cells)
     for cell in cells:
         title = cell["title"]

@@ -1,9 +1,9 @@
-"""One plot of the knee's picture: measures of one network against LOWAT, in Vega-Lite's own words.
+"""A plot of the knee's figure: measures of a network against LOWAT, in plain Vega-Lite.
 
-LOWAT is on a logarithmic axis, with unset at the right of it, joined to nothing. Bars are intervals. The grey band is
-what is no difference (`spread.reach`): from the soonest first byte, and from the goodput that others are held against.
-A median outside of it differs measurably, unless its bar and that value's have something in common. A ring is around
-the recommended value; what LOWAT=auto reached is a dashed line.
+LOWAT is on a logarithmic axis; unset is at its right, not joined to the others. Bars are intervals. The grey band is
+the A/A noise band (`spread.reach`): around the soonest first byte, and around the goodput that others are compared
+with. A median outside it differs measurably, unless its bar overlaps that value's bar. A ring marks the recommended
+value; a dashed line shows the result of LOWAT=auto.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +12,9 @@ from math import log2
 from typing import Any, Self
 
 from analysis.figures.backlog import ticks
-from analysis.figures.palette import GOODPUT, GRID, INK, LAYERS, NO_DIFFERENCE, RESOURCES, STEERED
+from analysis.figures.palette import GOODPUT, GRID, IMPORTANT, INK, LAYERS, NO_DIFFERENCE, STEERED
 from analysis.figures.sheet import WIDTH
 from analysis.loads.ledger import Layer
-from analysis.loads.metrics import SCRIPT
 from analysis.sweeps import words
 from analysis.sweeps.knee import Knee
 from analysis.sweeps.measures import Measure
@@ -24,15 +23,15 @@ from analysis.sweeps.networks import NONE, Level, Network
 Declaration = dict[str, Any]
 
 GAP_PX = 36
-"""Between plots that stand side by side."""
+"""The gap between plots side by side."""
 
 AXIS_PX = 84
-"""What stands left of a plot."""
+"""The width of the axis left of a plot."""
 
 _UNSET_AFTER = 1.5  # doublings
-_ROOM, _GOODPUT_ROOM = 1.12, 1.5  # above the highest value; goodput has it written over all of them
+_ROOM, _GOODPUT_ROOM = 1.12, 1.5  # above the highest value; in the plot of goodput there is text above them
 _SERIES: Mapping[Measure, tuple[str, str]] = {
-    Measure.FIRST_BYTE: ("script first byte", RESOURCES[SCRIPT]),
+    Measure.FIRST_BYTE: ("script first byte", IMPORTANT[0]),
     Measure.SEND_QUEUE: ("of it, unsent in the kernel", LAYERS[Layer.UNSENT]),
     Measure.GOODPUT: ("goodput", GOODPUT),
 }
@@ -42,22 +41,22 @@ _COLOURS = {**dict(_SERIES.values()), _AUTO: STEERED}
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """What a network has of the sheet."""
+    """A network's share of the sheet."""
 
     columns: int
     font_px: int
 
     @property
     def width_px(self) -> int:
-        """Of a plot, without what stands left of it."""
+        """The width of a plot, without its axis."""
         return (WIDTH - (self.columns - 1) * GAP_PX) // self.columns - AXIS_PX
 
     def height_px(self, measure: Measure) -> int:
-        """Of a plot in which this measure is judged."""
+        """The height of a plot in which this measure is judged."""
         return round(self.width_px * (0.14 if measure is Measure.GOODPUT else 0.34)) + 50
 
     def letters(self, **more: Any) -> Declaration:
-        """Of an axis."""
+        """The fonts of an axis."""
         return {
             "labelFontSize": self.font_px - 2,
             "titleFontSize": self.font_px,
@@ -68,9 +67,9 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """Places of the values on the common axis: by binary logarithm, unset after them.
+    """Positions of the values on the common axis: by binary logarithm, unset after them.
 
-    has_steered: whether LOWAT=auto, which has no place on it, is in any of the plots.
+    has_steered: true if LOWAT=auto, which has no position on it, is in any of the plots.
     """
 
     values: tuple[int, ...]
@@ -78,7 +77,7 @@ class Axis:
 
     @classmethod
     def of(cls, shown: Sequence[Network]) -> Self:
-        """One for all networks."""
+        """The common axis of all networks."""
         levels = [level for network in shown for level in network.levels]
         tried = {level.lowat_bytes for level in levels}
         return cls(
@@ -87,17 +86,17 @@ class Axis:
         )
 
     def place(self, level: Level) -> float:
-        """Where a value stands."""
+        """The position of a value."""
         return self.unset if level.lowat_bytes is None else log2(level.lowat_bytes)
 
     @property
     def unset(self) -> float:
-        """Where unset stands."""
+        """The position of unset."""
         return log2(max(self.values, default=1)) + _UNSET_AFTER
 
     @property
     def domain(self) -> tuple[float, float]:
-        """From and to where it reaches."""
+        """The axis's lower and upper end."""
         return log2(min(self.values, default=1)) - 0.6, self.unset + 0.6
 
     def x(self, size: Size, *, is_shown: bool) -> Declaration:
@@ -118,7 +117,7 @@ class Axis:
 
 
 class Plot:
-    """One of a network's two plots: these measures, the last of which is the one that is judged."""
+    """One of a network's two plots, of these measures; the last measure is the one that is judged."""
 
     def __init__(self, network: Network, knee: Knee, axis: Axis, size: Size, drawn: Sequence[Measure]) -> None:
         self._knee, self._axis, self._size, self._drawn = knee, axis, size, drawn
@@ -128,7 +127,7 @@ class Plot:
         self._scale, self._unit = _unit(self._judged, self._most)
 
     def declaration(self, move: str) -> Declaration:
-        """The plot. move: a name for what moves its axis."""
+        """The plot's declaration. move: the name of the selection that moves its axis."""
         layers = [*self._band(), *self._auto(), *self._lines(), *self._ring()]
         layers[0]["params"] = [{"name": move, "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}]
         return {"width": self._size.width_px, "height": self._size.height_px(self._judged), "layer": layers}
@@ -141,7 +140,7 @@ class Plot:
         most = self._most / self._scale
         axis = self._size.letters(
             title=self._unit,
-            # None at the very top: its label would make this plot higher than its neighbour.
+            # No tick at the very top: its label would make this plot higher than its neighbour.
             values=[0.0, *ticks(most, most / (3 if self._judged is Measure.GOODPUT else 5))],
             gridColor=GRID,
             minExtent=AXIS_PX - 30,
@@ -157,7 +156,7 @@ class Plot:
         return self._most / self._scale * room
 
     def _band(self) -> list[Declaration]:
-        """Above the best first byte, or to both sides of the goodput that others are held against."""
+        """The noise band above the best first byte, or on both sides of the goodput that others are compared with."""
         is_goodput = self._judged is Measure.GOODPUT
         level = self._knee.reference if is_goodput else self._knee.best
         if level is None:
@@ -247,7 +246,7 @@ class Plot:
             "low": found.low / self._scale,
             "high": found.high / self._scale,
             "lowat": level.value,
-            # Unset is no value among the others: it is not joined to them.
+            # Unset is not joined to the numbers.
             "joined": level.value != NONE,
             "series": _SERIES[measure][0],
             "text": words.amount(measure, found.median),
@@ -262,5 +261,5 @@ def _unit(measure: Measure, most: float) -> tuple[float, str]:
 
 
 def _short(value: int) -> str:
-    """In K if it is a whole number of them."""
+    """Formats the value in K if it is a multiple of 1024."""
     return f"{value // 1024}K" if value % 1024 == 0 else str(value)

@@ -1,6 +1,6 @@
-"""The first-byte ladder: of script and image in each arm, from the first packet to the first whole frame.
+"""The first-byte ladder: of two resources in each arm, from the first packet to the first whole frame.
 
-Every step stands in a row of its own: a bar from the rung before, and how much later it is.
+Every step has its own row: a bar from the previous rung, and how much later it is.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,10 @@ import altair as alt
 from analysis.figures import sheet
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.lettering import beside
-from analysis.figures.palette import INK, RESOURCES
+from analysis.figures.palette import IMPORTANT, INK, OTHERS
 from analysis.figures.sheet import FONT, WIDTH, Axis, Chart, Panel, values
 from analysis.loads.ladder import Reached, Rung, ladder
-from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.loads.verdict import possessive
 from analysis.records.runs import Experiment
 
 _TOOLTIP = [
@@ -26,16 +26,16 @@ _TOOLTIP = [
 _ROW_PX = 40
 _BAR = 0.27
 _GAP_ROWS = 0.8
-# The labels stand to the right of the bars, and there must be room for the longest.
+# Room to the right of the bars for the longest label.
 _ROOM = 1.8
 
 _Ladders = dict[str, list[Reached]]
 
 
 def draw(experiment: Experiment) -> Chart | None:
-    """The chart, None if no arm has anything to show."""
+    """Returns the chart, None if no arm has anything to show."""
     shown = arms(experiment)
-    every = [{name: ladder(arm.load, arm.evidence, name) for name in (SCRIPT, IMAGE)} for arm in shown]
+    every = [{name: ladder(arm.load, arm.evidence, name) for name in _pair(arm)} for arm in shown]
     lengths_ms = [(rungs[-1].t_ns - rungs[0].t_ns) / 10**6 for ladders in every for rungs in ladders.values() if rungs]
     if not lengths_ms:
         return None
@@ -47,16 +47,24 @@ def draw(experiment: Experiment) -> Chart | None:
     return sheet.sheet(panels, list(headline(experiment, shown)))
 
 
+def _pair(arm: Arm) -> tuple[str, str]:
+    """The focal resource, and of the others the one that came first."""
+    load = arm.load
+    first = min(load.page.others, key=lambda each: load.resources[each.name].first_byte_ns)
+    return load.focal.name, first.name
+
+
 def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Chart:
     rows = sum(map(len, ladders.values())) + _GAP_ROWS
     panel = Panel(axis=axis, bottom=-rows, top=0.3, height_px=round((rows + 0.3) * _ROW_PX), is_last=is_last)
     bars: list[dict[str, Any]] = []
     texts: list[Chart] = []
     row = 0.0
+    colours = dict(zip(_pair(arm), (IMPORTANT[0], OTHERS[0]), strict=True))
     for name, rungs in ladders.items():
         if not rungs:
             continue
-        texts.append(panel.margin(name, row - len(rungs) / 2, RESOURCES[name], side=-1))
+        texts.append(panel.margin(name, row - len(rungs) / 2, colours[name], side=-1))
         for start, end, rung, words in _steps(arm, rungs):
             at = row - 0.5
             bars.append(
@@ -66,6 +74,7 @@ def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Chart:
                     "base": at - _BAR,
                     "top": at + _BAR,
                     "resource": name,
+                    "colour": colours[name],
                     "rung": rung.value,
                     "step_ms": end - start,
                 }
@@ -77,7 +86,7 @@ def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Chart:
 
 
 def _steps(arm: Arm, rungs: Sequence[Reached]) -> Iterator[tuple[float, float, Rung, str]]:
-    """Of each rung the one before and itself, in ms after the first, and what to say of it."""
+    """Yields for each rung (the previous one's and its time in ms after the first, the rung, its label)."""
     before_ns = first_ns = rungs[0].t_ns
     for rung in rungs:
         step_ms = (rung.t_ns - before_ns) / 10**6
@@ -88,13 +97,14 @@ def _steps(arm: Arm, rungs: Sequence[Reached]) -> Iterator[tuple[float, float, R
 
 def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
     """Title and subtitle of an arm."""
-    script = {reached.rung: reached.t_ns for reached in ladders[SCRIPT]}
-    payload_ns, packet_ns = script.get(Rung.PAYLOAD), script.get(Rung.PACKET)
+    focal = arm.load.focal.name
+    reached = {each.rung: each.t_ns for each in ladders[focal]}
+    payload_ns, packet_ns = reached.get(Rung.PAYLOAD), reached.get(Rung.PACKET)
     if payload_ns is None or packet_ns is None:
         return arm.name, []
     later_ms = (payload_ns - packet_ns) / 10**6
-    words = f"{arm.name}: the script's first byte {later_ms:,.0f} ms after its first packet"
-    whole_ns = script.get(Rung.FRAME)
+    words = f"{arm.name}: the {possessive(focal)} first byte {later_ms:,.0f} ms after its first packet"
+    whole_ns = reached.get(Rung.FRAME)
     if whole_ns is None:
         return words, []
     usable_s, whole_s = (arm.load.ms(t_ns) / 1000 for t_ns in (payload_ns, whole_ns))
@@ -102,7 +112,7 @@ def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
 
 
 def _ends(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:
-    """A mark at every rung, so that a step of no length is seen."""
+    """A mark at every rung, so that a step of zero length is visible."""
     ends = [{"start": row["end"], "base": row["base"], "top": row["top"]} for row in rows]
     return (
         alt.Chart(values(ends))

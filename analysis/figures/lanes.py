@@ -1,8 +1,8 @@
-"""Lanes of the timeline: how much of the link each resource had, and when. Pure.
+"""The timeline's lanes: each resource's share of the link over time. Pure.
 
 Rules:
-1. A lane begins with its resource's first byte and ends with the last. One shorter than a step is one whole step that
-   ends with the last byte, if there is room before it: too short to tell its part of the link, but seen.
+1. A lane begins with the first byte of its resources and ends with the last. One shorter than a step is one whole
+   step that ends with the last byte, if there is room before it: too short to tell its part of the link, but seen.
 2. Payload is drawn where it crossed the link. A TLS record is readable when its last byte is here, and after a loss
    many records are readable at once; both crossed before.
 3. So the record that makes the first byte crossed before the lane begins. It is drawn only where nothing else would
@@ -10,23 +10,25 @@ Rules:
 4. A step that carried anything is thick enough to be seen.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
+from analysis.figures.palette import IMPORTANT, OTHERS
+from analysis.loads.metrics import PageLoad, Piece, Traffic
 from analysis.records.rate import Rate
+from common.formats.page import Page, Resource
 
-# Frames, records, TCP, IP and Ethernet around a full-size packet's payload.
+# Overhead of frames, records, TCP, IP and Ethernet around a full-size packet's payload.
 _OVERHEAD = 1514 / 1440
 _THINNEST = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """From start_s to end_s after the page's request the resource had this part of the link, 0 to 1.
+    """The resource's share of the link, 0 to 1, from start_s to end_s after the page's request.
 
-    On a link without a rate: of what it carried when it was busiest.
+    On a link without a rate it is relative to the busiest step of either lane.
     """
 
     start_s: float
@@ -36,21 +38,60 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class _Burst:
-    """Payload of one stream that became readable together, and the time in which it crossed the link."""
+    """Payload of a stream that became readable together, and the time in which it crossed the link."""
 
     start_s: float
     end_s: float
     size_bytes: int
 
 
-def lanes(load: PageLoad, rate: Rate | None, step_s: float) -> dict[str, list[Step]]:
-    """The lane of each resource, without gaps, in steps of about step_s. rate: its times count from the page's request.
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """Resources that share a lane. name: of the only one, or of them together."""
 
-    Where the rate changes, the part is of what the link could carry then.
+    name: str
+    colour: str
+    resources: tuple[str, ...]
+
+    def pieces(self, load: PageLoad) -> list[Piece]:
+        """Their payload, in order of time."""
+        pieces = [piece for name in self.resources for piece in load.resources[name].pieces]
+        return sorted(pieces, key=lambda piece: piece.t_ns)
+
+
+_MOST_LANES = 6
+
+
+def lanes_of(page: Page) -> list[Lane]:
+    """The lanes of a page, from the lowest to the highest: the others, and the important ones above them.
+
+    Each resource has its own, where these are not too many; then the others share one.
     """
-    resources = {IMAGE: load.image, SCRIPT: load.script}
-    bursts = _bursts(load, resources, rate)
-    cuts = {name: _cut(load, times, bursts[name], step_s) for name, times in resources.items()}
+    others, important = page.others, page.important
+    if len(others) + len(important) <= _MOST_LANES:
+        return [*_own(others, OTHERS), *_own(important, IMPORTANT)]
+    shared = Lane(name=f"{len(others)} others", colour=OTHERS[0], resources=tuple(each.name for each in others))
+    if len(important) < _MOST_LANES:
+        return [shared, *_own(important, IMPORTANT)]
+    names = tuple(each.name for each in important)
+    return [shared, Lane(name=f"{len(important)} important", colour=IMPORTANT[0], resources=names)]
+
+
+def _own(resources: Sequence[Resource], colours: Sequence[str]) -> list[Lane]:
+    return [
+        Lane(name=each.name, colour=colours[index % len(colours)], resources=(each.name,))
+        for index, each in enumerate(resources)
+    ]
+
+
+def lanes(load: PageLoad, rate: Rate | None, step_s: float) -> dict[str, list[Step]]:
+    """The steps of each lane, without gaps, in steps of about step_s. rate: its times count from the page's request.
+
+    If the rate changes, a share is of the rate at that time.
+    """
+    pieces = {lane.name: lane.pieces(load) for lane in lanes_of(load.page)}
+    bursts = _bursts(load, pieces, rate)
+    cuts = {name: _cut(load, Traffic(own), bursts[name], step_s) for name, own in pieces.items()}
     if rate is None:
         most_s = max(size / (end_s - start_s) for start_s, end_s, size in chain(*cuts.values()))
 
@@ -77,19 +118,19 @@ def _lane(cut: _Cut, full_bytes: Callable[[float, float], float]) -> list[Step]:
     return steps
 
 
-def _bursts(load: PageLoad, resources: dict[str, ResourceTimes], rate: Rate | None) -> dict[str, list[_Burst]]:
+def _bursts(load: PageLoad, pieces: dict[str, list[Piece]], rate: Rate | None) -> dict[str, list[_Burst]]:
     readable: dict[int, dict[str, int]] = {}
-    for name, times in resources.items():
-        for piece in times.pieces:
+    for name, own in pieces.items():
+        for piece in own:
             sizes = readable.setdefault(piece.t_ns, {})
             sizes[name] = sizes.get(name, 0) + piece.size_bytes
-    bursts: dict[str, list[_Burst]] = {name: [] for name in resources}
+    bursts: dict[str, list[_Burst]] = {name: [] for name in pieces}
     before_s = 0.0
     for t_ns, sizes in sorted(readable.items()):
         end_s = load.ms(t_ns) / 1000
         start_s = max(before_s, _begun_s(end_s, sum(sizes.values()) * _OVERHEAD, rate))
         for name, size_bytes in sizes.items():
-            if rate is None or t_ns > resources[name].first_byte_ns:
+            if rate is None or t_ns > pieces[name][0].t_ns:
                 bursts[name].append(_Burst(start_s=start_s, end_s=end_s, size_bytes=size_bytes))
         before_s = end_s
     return bursts
@@ -99,7 +140,7 @@ def _begun_s(end_s: float, frames_bytes: float, rate: Rate | None) -> float:
     return end_s if rate is None else rate.begun_ns(end_s * 10**9, frames_bytes) / 10**9
 
 
-def _cut(load: PageLoad, times: ResourceTimes, bursts: list[_Burst], step_s: float) -> _Cut:
+def _cut(load: PageLoad, times: Traffic, bursts: list[_Burst], step_s: float) -> _Cut:
     first_s, last_s = (load.ms(t_ns) / 1000 for t_ns in (times.first_byte_ns, times.last_byte_ns))
     if last_s - first_s < step_s:
         first_s = max(0.0, last_s - step_s)
@@ -116,7 +157,7 @@ def _cut(load: PageLoad, times: ResourceTimes, bursts: list[_Burst], step_s: flo
 
 
 def _parts(burst: _Burst, edges: list[float]) -> list[tuple[int, float]]:
-    """(index of a step, part of the burst that falls into it)."""
+    """Returns (index of a step, fraction of the burst that falls into it)."""
     width_s = (edges[-1] - edges[0]) / (len(edges) - 1)
     first, last = (
         min(len(edges) - 2, max(0, int((at_s - edges[0]) / width_s))) for at_s in (burst.start_s, burst.end_s)

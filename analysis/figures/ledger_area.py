@@ -1,6 +1,6 @@
-"""The ledger over time: where the image's bytes are, from the front at the top to the client at the bottom.
+"""The ledger over time: where the bytes of the others are, from the front at the top to the client at the bottom.
 
-What the front still holds as pending it can put behind the script; all below is out of its hands.
+What the front still holds as pending it can put behind the focal resource; all below is out of its hands.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,16 +13,16 @@ import altair as alt
 from analysis.figures import lettering, sheet
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.backlog import columns, ticks
-from analysis.figures.palette import LAYERS, QUIET, RECEIVED, RESOURCES
+from analysis.figures.palette import IMPORTANT, LAYERS, OTHERS, QUIET, RECEIVED
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, values
 from analysis.loads.ledger import Layer, Ledger, Moment
-from analysis.loads.metrics import SCRIPT
+from analysis.loads.verdict import possessive
 from analysis.records.runs import Experiment
 
 _HEIGHT_PX = 220
 _COLUMN_PX = 4
 _STEP_PX = 10
-# Rows of text above the areas, in heights of them.
+# Rows of text above the areas, as multiples of the areas' height.
 _FIRST_BYTE_ROW = 1.11
 _AVAILABLE_ROW = 1.28
 _TOP = 1.38
@@ -52,13 +52,13 @@ _PLACES: Mapping[str, _Where] = MappingProxyType(
 
 
 def draw(experiment: Experiment) -> Chart | None:
-    """The chart, None if no arm has a ledger."""
+    """Returns the chart, None if no arm has a ledger."""
     shown = [(arm, ledger) for arm in arms(experiment) if (ledger := arm.ledger()) is not None and ledger.moments]
     if not shown:
         return None
     most_s = max(arm.load.ms(max(ledger.moments[-1].t_ns, ledger.first_byte_ns)) for arm, ledger in shown) / 1000
     axis = Axis(most=most_s * 1.01, title="seconds after the page was asked for")
-    # In the legend; the rest would only be looked for in vain.
+    # Only places that appear in the figure are in the legend.
     present = [
         name
         for name, where in reversed(list(_PLACES.items()))
@@ -76,7 +76,7 @@ def _panel(arm: Arm, ledger: Ledger, present: Sequence[str], axis: Axis, *, is_l
     marks = ticks(size_bytes / 1024, _TICK * size_bytes / 1024)
     layers = [
         _areas(arm, ledger, size_bytes, present, panel),
-        panel.margin("image", 0.5, RESOURCES["image"], side=-1),
+        panel.margin(_others(arm), 0.5, OTHERS[0], side=-1),
         *(panel.margin(f"{kib:,g} KiB", kib * 1024 / size_bytes, QUIET, side=1, font_px=SMALL) for kib in marks),
         *_instants(arm, ledger, panel),
         _numbers(arm, ledger, panel),
@@ -84,10 +84,15 @@ def _panel(arm: Arm, ledger: Ledger, present: Sequence[str], axis: Axis, *, is_l
     return panel.made_of(layers, sheet.title(*_words(arm, ledger)))
 
 
+def _others(arm: Arm) -> str:
+    others = arm.load.page.others
+    return others[0].name if len(others) == 1 else f"{len(others)} others"
+
+
 def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
-    """Title and subtitle: what the script could not overtake any more when it came to be."""
+    """Title and subtitle: what the focal resource could not overtake any more when it came to be."""
     moment = ledger.at_available
-    ahead = f"{arm.name}: {moment.ahead_bytes / 1024:,.0f} KiB of the image ahead of the script"
+    ahead = f"{arm.name}: {moment.ahead_bytes / 1024:,.0f} KiB of the {_others(arm)} ahead of the {ledger.focal}"
     parts = [
         f"{where.size(moment) / 1024:,.0f} KiB {name}"
         for name, where in reversed(list(_PLACES.items()))
@@ -137,24 +142,26 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
 
 
 def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
-    """When the script was there to be sent, and when it could be used."""
+    """When the focal resource was there to be sent, and when it could be used."""
     axis = panel.axis
     available_s, first_s = (arm.load.ms(t_ns) / 1000 for t_ns in (ledger.available_ns, ledger.first_byte_ns))
-    first = lettering.beside(f"script's first byte {axis.seconds(first_s)}", axis.pixels(first_s), FONT - 2, WIDTH)
+    first = lettering.beside(
+        f"{possessive(ledger.focal)} first byte {axis.seconds(first_s)}", axis.pixels(first_s), FONT - 2, WIDTH
+    )
     available = lettering.beside(
-        f"script available at the front {axis.seconds(available_s)}", axis.pixels(available_s), FONT - 2, WIDTH
+        f"{ledger.focal} available at the front {axis.seconds(available_s)}", axis.pixels(available_s), FONT - 2, WIDTH
     )
     in_the_way = [_FIRST_BYTE_ROW] if first.covers(axis.pixels(available_s), _LINE_MARGIN_PX) else []
     return [
         panel.instant(available_s, lettering.spans(0, _AVAILABLE_ROW, in_the_way, _LABEL_HALF)),
-        panel.instant(first_s, [(0, _FIRST_BYTE_ROW)], RESOURCES[SCRIPT]),
+        panel.instant(first_s, [(0, _FIRST_BYTE_ROW)], IMPORTANT[0]),
         panel.text(available, _AVAILABLE_ROW, QUIET),
-        panel.text(first, _FIRST_BYTE_ROW, RESOURCES[SCRIPT]),
+        panel.text(first, _FIRST_BYTE_ROW, IMPORTANT[0]),
     ]
 
 
 def _numbers(arm: Arm, ledger: Ledger, panel: Panel) -> Chart:
-    """For every step of the axis, the first look in it."""
+    """The tooltips: for every step of the axis, the first sample in it."""
     step_s = panel.axis.value(_STEP_PX)
     seen = {int(arm.load.ms(moment.t_ns) / 1000 / step_s): moment for moment in reversed(ledger.moments)}
     rows = [

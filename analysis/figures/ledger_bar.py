@@ -1,6 +1,6 @@
-"""The ledger as bars: how long the script waited in each layer, in the order in which it passed through them.
+"""The ledger as bars: how long the focal resource waited in each layer, in the order in which it passed through them.
 
-Below each bar stands how much of the wait no server could have spared it.
+Below each bar is the part of the wait that no server could have avoided.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,12 +25,12 @@ _SHORTEST_NS = 5 * 10**6
 
 
 def draw(experiment: Experiment) -> Chart | None:
-    """The chart, None if no arm has a ledger."""
+    """Returns the chart, None if no arm has a ledger."""
     shown = [(arm, ledger) for arm in arms(experiment) if (ledger := arm.ledger()) is not None]
     if not shown:
         return None
     most_s = max(ledger.wait_ns for _, ledger in shown) / 10**9
-    axis = Axis(most=most_s * 1.03, title="seconds after the script was available at the front")
+    axis = Axis(most=most_s * 1.03, title=f"seconds after the {shown[0][1].focal} was available at the front")
     present = [layer for layer in Layer if any(abs(ledger.parts[layer]) >= _SHORTEST_NS for _, ledger in shown)]
     panels = [
         _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)
@@ -48,7 +48,7 @@ def _panel(arm: Arm, ledger: Ledger, present: Sequence[Layer], axis: Axis, *, is
 
 
 def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
-    """From where to where each part reaches; what is less than nothing, as `unexplained` can be, has no length."""
+    """The start and end of each part; a negative part, as `unexplained` can be, is left out."""
     start_s = 0.0
     for layer, wait_ns in ledger.parts.items():
         if wait_ns > 0:
@@ -78,7 +78,7 @@ def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel
 
 
 def _lengths(parts: Sequence[dict[str, Any]], panel: Panel) -> Iterator[Chart]:
-    """Seconds, where there is room for them."""
+    """The seconds of each part, if there is room for them."""
     for part in parts:
         label = inside(f"{part['s']:.2f} s", panel.axis.pixels(part["start"]), panel.axis.pixels(part["end"]))
         if label is not None:
@@ -93,9 +93,9 @@ def inside(text: str, left_px: float, right_px: float) -> Label | None:
 
 
 def _possible(arm: Arm, panel: Panel) -> list[Chart]:
-    """How soon the first byte could have been there."""
+    """The mark of the soonest possible first byte."""
     load = arm.load
-    limit_ns = bound_of(load, arm.run.scenario).script_first_byte_ns - (load.script_available_ns - load.started_ns)
+    limit_ns = bound_of(load, arm.run.scenario).first_byte_ns - (load.focal.available_ns - load.started_ns)
     at_s = max(0, limit_ns) / 10**9
     label = beside(f"possible: {at_s:.2f} s", panel.axis.pixels(at_s), FONT - 2, WIDTH)
     mark = (

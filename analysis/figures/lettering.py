@@ -1,13 +1,13 @@
-"""Words of the figures: how wide they are, where a line of them breaks, where a label stands. Pure.
+"""Text in figures: its width, its line breaks, the positions of labels. Pure.
 
-Widths are estimates for Liberation Sans, which vl-convert brings along; Arial's and Helvetica's are the same.
+Widths are estimates for Liberation Sans, which vl-convert includes; Arial and Helvetica have the same.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 FAMILIES = "Liberation Sans, Helvetica, Arial, sans-serif"
-"""As CSS and SVG name families."""
+"""The font families, for CSS and SVG."""
 
 _NARROW = frozenset(" !'(),-./:;I[]fijlrt|·")
 _WIDE = frozenset("%@mw")
@@ -15,7 +15,7 @@ _GAP_LETTERS = 2
 
 
 def text_px(text: str, font_px: float) -> float:
-    """Width of a line of text."""
+    """The width of a line of text."""
     return font_px * sum(map(_letter, text))
 
 
@@ -28,7 +28,7 @@ def _letter(letter: str) -> float:
 
 
 def wrapped(parts: Sequence[str], separator: str, font_px: float, width_px: float) -> list[str]:
-    """Lines no wider than that, broken only between parts; a part that is wider has a line of its own."""
+    """Breaks text into lines no wider than width_px, only between parts; a wider part has a line of its own."""
     lines: list[str] = []
     for part in parts:
         longer = f"{lines[-1]}{separator}{part}" if lines else part
@@ -49,27 +49,27 @@ class Label:
     font_px: float
 
     def covers(self, x_px: float, margin_px: float) -> bool:
-        """Whether a vertical line there would come closer to the text than the margin."""
+        """True if a vertical line at x_px would come closer to the text than the margin."""
         width_px = text_px(self.text, self.font_px) * self.side
         left_px, right_px = sorted((self.at_px, self.at_px + width_px))
         return left_px - margin_px < x_px < right_px + margin_px
 
 
 def beside(text: str, at_px: float, font_px: float, width_px: float) -> Label:
-    """A label to the right of its instant if it fits into a picture that wide, to the left otherwise."""
+    """A label to the right of its instant if it fits into the figure's width, otherwise to the left."""
     fits = at_px + text_px(text, font_px) < width_px
     return Label(text=text, at_px=at_px, side=1 if fits else -1, font_px=font_px)
 
 
 def spans(bottom: float, top: float, rows: Sequence[float], half: float) -> list[tuple[float, float]]:
-    """The parts of a vertical line that leave these rows free, half a row's height to each side; rows go upward."""
+    """The parts of a vertical line that leave these rows free; half: half a row's height. rows: from the bottom up."""
     bottoms = [bottom, *(row + half for row in rows)]
     tops = [*(row - half for row in rows), top]
     return list(zip(bottoms, tops, strict=True))
 
 
 def edges(first: str, last: str, span_px: tuple[float, float], font_px: float, width_px: float) -> list[Label]:
-    """Labels of a lane's first and last byte: inside of its edges, or as one label if it is too short for both."""
+    """Labels of a lane's first and last byte: inside its edges, or a single label if it is too short for both."""
     first_px, last_px = span_px
     room_px = last_px - first_px
     if room_px >= text_px(first, font_px) + text_px(last, font_px) + _GAP_LETTERS * font_px:

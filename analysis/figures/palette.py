@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from analysis.loads.ledger import Layer
-from analysis.loads.metrics import IMAGE, SCRIPT
 from analysis.loads.verdict import Verdict
 
 INK = "#1a1a1a"
 QUIET = "#5a5a5a"
 GRID = "#e4e4e4"
 
-RESOURCES: Mapping[str, str] = MappingProxyType({IMAGE: "#0072b2", SCRIPT: "#d55e00"})
+IMPORTANT = ("#d55e00", "#e69f00", "#8a5a00")
+OTHERS = ("#0072b2", "#3f93c9", "#56a3a6", "#5b7fa6", "#7aa6d8")
+"""Of important resources and of the others, in the page's order; they repeat."""
+
+RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": IMPORTANT[0]})
+"""Of the resources of PAGE=maps."""
 
 LAYERS: Mapping[Layer, str] = MappingProxyType(
     {
@@ -28,21 +32,21 @@ LAYERS: Mapping[Layer, str] = MappingProxyType(
     }
 )
 
-RECEIVED = RESOURCES[IMAGE]
-"""Image bytes that are where they should be."""
+RECEIVED = OTHERS[0]
+"""Bytes that are where they should be."""
 
 VERDICTS: Mapping[str, str] = MappingProxyType({Verdict.KEPT: "#00664b", Verdict.INVERTED: "#b00020"})
 
 GOODPUT = "#117733"
 STEERED = "#004488"
 NO_DIFFERENCE = "#ececec"
-"""Of the pictures of a sweep: goodput, what LOWAT=auto reached, and the band within which there is no difference."""
+"""Colours of a sweep's figures: goodput, the result of LOWAT=auto, and the noise band."""
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever can be read on it."""
+    """Black or white, whichever is readable on the colour."""
     red, green, blue = (_linear(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5))
-    # Where both have the same contrast (WCAG 2.1, relative luminance).
+    # At the threshold both have the same contrast (WCAG 2.1, relative luminance).
     return INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else "#ffffff"
 
 

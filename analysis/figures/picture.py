@@ -1,8 +1,8 @@
-"""Pictures: one declaration as interactive HTML, SVG and PNG.
+"""Writes a declaration as interactive HTML, SVG and PNG.
 
-The HTML holds all it needs, Vega's program included, and forbids itself to fetch anything. Packing that program takes
-more than a second, so it is kept beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by default ~/.cache/priolab).
-Where that cannot be written, it is packed each time.
+The HTML is self-contained, Vega's program included, and its policy forbids it to fetch anything. Packing that program
+takes more than a second, so it is cached beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by default
+~/.cache/priolab). If that folder cannot be written, the program is packed each time.
 """
 
 import html
@@ -43,20 +43,20 @@ vegaEmbed("#picture", {declaration}, {options}).catch(function (error) {{
 </body>
 </html>
 """
-# No link to an editor on the network.
+# No link to an online editor.
 _OPTIONS = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, "source": True, "editor": False}}
 
 
 def save(chart: Any, folder: Path, name: str) -> list[Path]:
-    """NAME.svg, NAME.png and NAME.html; each appears whole. The paths. Raises OSError.
+    """Writes NAME.svg, NAME.png and NAME.html, each atomically. Returns the paths. Raises OSError.
 
-    That charts are valid Vega-Lite is for tests to see: looking costs as much as drawing.
+    It does not validate the Vega-Lite, which costs as much as drawing; tests do.
     """
     return save_declaration(chart.to_dict(validate=False), folder, name)
 
 
 def save_declaration(declaration: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
-    """A picture that is declared in Vega-Lite's own words."""
+    """Writes a figure that is declared in plain Vega-Lite. See `save`."""
     svg = drawn(declaration)
     files = {
         folder / f"{name}.svg": svg.encode(),
@@ -68,19 +68,19 @@ def save_declaration(declaration: Mapping[str, Any], folder: Path, name: str) ->
 
 
 def drawn(declaration: Mapping[str, Any]) -> str:
-    """A declaration as SVG."""
+    """Draws a declaration as SVG."""
     return vl_convert.vegalite_to_svg(still(declaration), vl_version=_VEGA_LITE)
 
 
 def png(svg: str) -> bytes:
-    """What was drawn, as PNG."""
+    """Converts an SVG to PNG."""
     made: bytes = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
     return made
 
 
 def page(declaration: Mapping[str, Any], title: str) -> str:
-    """The interactive picture."""
-    # $schema is an address; nobody needs it where the mode is told.
+    """The interactive figure as HTML."""
+    # $schema is an address; it is not needed if the mode is given.
     bare = {key: value for key, value in declaration.items() if key != "$schema"}
     return _PAGE.format(
         title=html.escape(title), program=_program(), declaration=script(bare), options=script(_OPTIONS)
@@ -88,7 +88,7 @@ def page(declaration: Mapping[str, Any], title: str) -> str:
 
 
 def still(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a declaration is seen on paper: without what can only be pointed at, moved, or is cut off when moved."""
+    """The static part of a declaration: without its parameters for interaction and its invisible layers."""
 
     def seen(node: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in node.items() if key != "params"}
@@ -101,7 +101,7 @@ def still(declaration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def script(value: Any) -> str:
-    """JSON that can stand in a script element."""
+    """JSON that is safe inside a script element."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -115,7 +115,7 @@ def _program() -> str:
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         write(kept, program.encode())
-    except OSError:  # a home that is not writable only costs time
+    except OSError:  # without a writable cache it only takes longer
         pass
     return program
 

@@ -1,4 +1,4 @@
-"""Where the link's rate changed: thin lines through a panel, each with the new rate beside it."""
+"""Changes of the link's rate: thin lines through a panel, each with the new rate beside it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,12 +23,12 @@ def steps_made(observed: Mapping[str, Any], until_s: float) -> list[tuple[float,
 def rate_lines(
     steps: Iterable[tuple[float, int]], panel: Panel, row: float, rows: Mapping[float, Sequence[Label]], half: float
 ) -> list[Chart]:
-    """Lines from the panel's bottom to that row. rows: labels that stand in the way, by their height; half: of one."""
+    """Lines from the panel's bottom to that row. rows: labels to avoid, by height. half: half a label's height."""
     made: list[Chart] = []
     placed = list(_placed(steps, panel))
     for at_s, label in placed:
         at_px = panel.axis.pixels(at_s)
-        # Its own label stands beside it; another's may reach across.
+        # A line's own label is beside it; another's may reach across.
         others = [other for _, other in placed if other is not None and other is not label]
         in_the_way = [
             height
@@ -42,7 +42,7 @@ def rate_lines(
 
 
 def _placed(steps: Iterable[tuple[float, int]], panel: Panel) -> Iterator[tuple[float, Label | None]]:
-    """Each step with its label; without one where it would run into the label before."""
+    """Yields each step with its label, None if that would overlap the previous label."""
     free_from_px = 0.0
     for at_s, rate_bit_s in steps:
         at_px = panel.axis.pixels(at_s)

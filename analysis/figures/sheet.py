@@ -1,7 +1,8 @@
-"""Sheets: panels one above the other on one axis, and what stands in them.
+"""Sheets: panels one above the other on a common axis, and their elements.
 
-Everything that depends on the axis has a place on it rather than on the paper, so that it moves along when the reader
-of the interactive picture does. Fields: start, and end, are values of the axis; base and top are heights in the panel.
+Everything that depends on the axis has a position on the axis rather than on the paper, so that it moves when the
+reader moves the interactive figure. Fields: start and end are values of the axis; base and top are heights in the
+panel.
 """
 
 import warnings
@@ -13,14 +14,14 @@ import altair as alt
 
 from analysis.figures import lettering
 from analysis.figures.lettering import FAMILIES, Label
-from analysis.figures.palette import GRID, INK, QUIET, RESOURCES
+from analysis.figures.palette import GRID, INK, QUIET
 
 WIDTH = 1320
 FONT = 24
 SMALL = FONT - 3
 _NAME_PX = 14
 
-# Altair's own types for what layering and concatenating give are wider than what its functions accept.
+# The types that Altair's layering and concatenating return are wider than those its functions accept.
 Chart = Any
 
 CONFIG: dict[str, Any] = {
@@ -41,9 +42,9 @@ CONFIG: dict[str, Any] = {
         "offset": 18,
     },
 }
-"""What all pictures have in common."""
+"""The configuration of all figures."""
 
-# Places on the paper. Channels are given as what they are: Altair takes milliseconds to find that out of anything else.
+# Positions on the paper, as channel objects: Altair takes milliseconds to infer the channel from anything else.
 _X_AT: Any = alt.XValue
 _Y_AT: Any = alt.YValue
 _Y2_AT: Any = alt.Y2Value
@@ -57,20 +58,20 @@ class Axis:
     title: str
 
     def pixels(self, value: float) -> float:
-        """Where a value is, from the left."""
+        """A value's position, from the left."""
         return value / self.most * WIDTH
 
     def value(self, at_px: float) -> float:
-        """What is there."""
+        """The value at a position."""
         return at_px / WIDTH * self.most
 
     def step(self, index: int, step_px: float) -> dict[str, float]:
-        """Start and end of one of the equal steps into which it is divided."""
+        """Start and end of a step, if the axis is divided into steps of step_px."""
         start, end = (round(self.value(at * step_px), 4) for at in (index, index + 1))
         return {"start": start, "end": min(end, self.most)}
 
     def seconds(self, value_s: float) -> str:
-        """A time with as many digits as the axis can show."""
+        """Formats a time with as many digits as the axis can show."""
         digits = 3 if self.most < 1 else 2 if self.most < 200 else 0
         return f"{value_s:.{digits}f} s"
 
@@ -86,7 +87,7 @@ class Panel:
     is_last: bool
 
     def x(self) -> alt.X:
-        """The axis itself, for one of the panel's layers; the others say along()."""
+        """The axis itself, for one of the panel's layers; the others use alt.X without one."""
         axis = alt.Axis(
             title=self.axis.title if self.is_last else None,
             labelFontSize=FONT - 2,
@@ -103,11 +104,11 @@ class Panel:
         return alt.X("start:Q", scale=alt.Scale(domain=[0, self.axis.most], nice=False), axis=axis)
 
     def y(self, field: str) -> alt.Y:
-        """A height."""
+        """The channel of a height in the panel."""
         return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[self.bottom, self.top], nice=False), axis=None)
 
     def text(self, label: Label, row: float, colour: str, *, bold: bool = False) -> Chart:
-        """A label that belongs to a place on the axis."""
+        """A label at a place on the axis."""
         rows = [{"start": self.axis.value(label.at_px), "base": row, "text": label.text}]
         return (
             alt.Chart(values(rows))
@@ -123,7 +124,7 @@ class Panel:
         )
 
     def margin(self, text: str, row: float, colour: str, *, side: int, font_px: float = FONT) -> Chart:
-        """A word beside the panel, left of it if side is -1, right of it if it is 1; on the left they are names."""
+        """A word beside the panel: on its left if side is -1 (names), on its right if side is 1."""
         return (
             alt.Chart(values([{"base": row, "text": text}]))
             .mark_text(
@@ -138,7 +139,7 @@ class Panel:
         )
 
     def level(self, row: float, colour: str, *, dash: Sequence[int] = ()) -> Chart:
-        """A thin line from side to side."""
+        """A thin horizontal line across the panel."""
         return (
             alt.Chart(values([{"base": row}]))
             .mark_rule(strokeWidth=1.5, strokeDash=list(dash), color=colour)
@@ -148,7 +149,7 @@ class Panel:
     def instant(
         self, at: float, spans: Sequence[tuple[float, float]], colour: str = INK, *, width_px: float = 3
     ) -> Chart:
-        """A dashed line at a place of the axis, through these (bottom, top)."""
+        """A dashed vertical line at a place of the axis, drawn in these spans of (bottom, top)."""
         rows = [{"start": at, "base": bottom, "top": top} for bottom, top in spans]
         return (
             alt.Chart(values(rows))
@@ -157,8 +158,7 @@ class Panel:
         )
 
     def bars(self, rows: Sequence[Mapping[str, Any]], tooltip: Sequence[alt.Tooltip]) -> Chart:
-        """From start to end and from base to top, each in its resource's colour."""
-        colours = alt.Scale(domain=list(RESOURCES), range=list(RESOURCES.values()))
+        """From start to end and from base to top, each in its own colour."""
         return (
             alt.Chart(values(rows))
             .mark_rect()
@@ -167,13 +167,13 @@ class Panel:
                 x2=alt.X2("end:Q"),
                 y=self.y("base"),
                 y2=alt.Y2("top:Q"),
-                color=alt.Color("resource:N", scale=colours, legend=None),
+                color=alt.Color("colour:N", scale=None, legend=None),
                 tooltip=list(tooltip),
             )
         )
 
     def numbers(self, rows: Sequence[Mapping[str, Any]], tooltip: Mapping[str, str]) -> Chart:
-        """What the reader of the interactive picture is told, from start to end; tooltip: words by field."""
+        """Tooltips of the interactive figure, from start to end. tooltip: words by field."""
         return (
             alt.Chart(values(rows))
             .mark_rect(opacity=0, aria=False)
@@ -187,17 +187,17 @@ class Panel:
         )
 
     def made_of(self, layers: Sequence[Chart], title: alt.TitleParams) -> Chart:
-        """The panel; the first layer has the axis."""
+        """The panel made of these layers; the first has the axis."""
         moving = [layers[0].add_params(_MOVE), *layers[1:]]
         return alt.layer(*moving).properties(width=WIDTH, height=self.height_px, title=title)
 
 
-# One for all panels: they move together.
+# All panels share it, so they move together.
 _MOVE = alt.selection_interval(bind="scales", encodings=["x"], name="move")
 
 
 def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitleParams:
-    """Above a panel; the subtitle's parts are words."""
+    """The title above a panel; the subtitle's parts are words."""
     return alt.TitleParams(
         words,
         subtitle=lettering.wrapped(subtitle, " ", SMALL, WIDTH),
@@ -213,7 +213,7 @@ def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitlePa
 
 
 def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
-    """All panels, below the headline's parts."""
+    """A sheet of all panels, below the headline's parts."""
     words = alt.TitleParams(
         lettering.wrapped(headline, " · ", FONT, WIDTH),
         fontSize=FONT,
@@ -226,7 +226,7 @@ def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
 
 
 def below(words: alt.TitleParams, panels: Sequence[Chart]) -> Chart:
-    """All panels, below a title."""
+    """A sheet of all panels, below a title."""
     with warnings.catch_warnings():
         # All panels have the same _MOVE on purpose.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter", UserWarning)
@@ -235,7 +235,7 @@ def below(words: alt.TitleParams, panels: Sequence[Chart]) -> Chart:
 
 
 def legend(present: Sequence[str]) -> alt.Legend:
-    """Of these alone."""
+    """A legend of these entries only."""
     return alt.Legend(values=list(present), columns=len(present) if len(present) <= _ONE_ROW else 3)
 
 
@@ -243,6 +243,6 @@ _ONE_ROW = 4
 
 
 def values(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:
-    """Rows of a layer."""
-    # Altair copies lists again and again, and lets tuples be.
+    """The data of a layer."""
+    # Altair copies lists again and again, but not tuples.
     return alt.InlineData(values=tuple(rows))

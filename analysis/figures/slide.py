@@ -1,4 +1,4 @@
-"""A slide: a statement, a sentence or two, and below them the timelines of the arms that show it."""
+"""A slide: a statement, a sentence or two, and below them timelines of arms that support it."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ _TEXT_PX = 27
 
 
 def _common(shown: Sequence[Arm], fabric: str) -> list[str]:
-    """What holds for every arm; the names say in what they differ."""
+    """The facts common to all arms; the names tell the differences."""
     first, *others = ([*facts([arm], fabric)] for arm in shown)
     return [fact for fact in first if all(fact in other for other in others)]
 
 
 def draw(title: str, text: str, shown: Sequence[Arm], fabric: str) -> Chart:
-    """The chart. shown: at least one arm."""
+    """Returns the chart. shown: at least one arm."""
     words = alt.TitleParams(
         lettering.wrapped(title.split(), " ", _TITLE_PX, WIDTH),
         subtitle=[

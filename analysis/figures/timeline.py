@@ -1,14 +1,14 @@
-"""The timeline: the arms one above the other on one time axis, image and script as lanes, thickness = rate.
+"""The timeline: the arms one above the other on one time axis, resources as lanes, thickness = rate.
 
-Below the lanes of an arm whose socket was looked at stands what was between the front and the client, on scales that
-all arms share: bytes unsent in the kernel, and bytes in flight with those in the bottleneck's queue among them.
+Below the lanes, if the arm's socket was sampled, is the socket's lane with the data between front and client, on scales
+common to all arms: bytes unsent in the kernel, and bytes in flight, including those in the bottleneck's queue.
 
-Text sits in rows of its own, so nothing can overlap: above each lane its first and last byte, above both lanes the
-instant the script was available. The line of that instant pauses where it would strike through text. What belongs to
-the socket's lane is named beside it.
+Text sits in rows of its own, so nothing can overlap: above each lane its first and last byte, above all lanes the
+instant the focal resource was available. The line of that instant pauses where it would strike through text. What
+belongs to the socket's lane is named beside it.
 
-Where the link's rate changed, a thin line goes through all of it, with the new rate at its top; a lane's thickness is
-its part of what the link could carry then.
+A change of the link's rate is a thin line through the panel, with the new rate at its top; a lane's thickness is its
+share of the rate at that time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +21,13 @@ import altair as alt
 from analysis.figures import lettering, picture
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.backlog import Look, backlog, bends, columns, ticks
-from analysis.figures.lanes import lanes
+from analysis.figures.lanes import lanes, lanes_of
 from analysis.figures.lettering import Label
-from analysis.figures.palette import INK, LAYERS, QUIET, RESOURCES, VERDICTS
+from analysis.figures.palette import INK, LAYERS, QUIET, VERDICTS
 from analysis.figures.rate_lines import rate_lines, steps_made
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, sheet, title, values
 from analysis.loads.ledger import Layer
-from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.loads.metrics import PageLoad, Traffic
 from analysis.records.rate import Rate
 from analysis.records.runs import Experiment
 
@@ -36,14 +36,15 @@ _LOOK_PX = 4
 
 # Vertical layout of a panel, in lane heights.
 _UNIT_PX = 66
-_BASE = {IMAGE: 0.0, SCRIPT: 1.85}
+_LANE = 1.85
 _MARK = 1.16
 _LABEL_ABOVE = 1.36
 _LABEL_HALF = 0.24
-_AVAILABLE_ROW = 3.65
-_TOP = 4.0
-_STEPS_ROW = 4.1
-_TOP_WITH_STEPS = 4.45
+# Above the base of the highest lane.
+_AVAILABLE_ROW = 1.8
+_TOP = 2.15
+_STEPS_ROW = 2.25
+_TOP_WITH_STEPS = 2.6
 _LINE_MARGIN_PX = 8
 UNSENT = (-2.0, -0.45)
 NETWORK = (-3.5, -2.35)
@@ -59,7 +60,7 @@ _LOWAT_ROOM = 1.6
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """Part of the socket's lane: between two heights, from 0 to most_bytes, the same in every panel."""
+    """A part of the socket's lane: between two heights, from 0 to most_bytes, the same in every panel."""
 
     base: float
     top: float
@@ -75,15 +76,26 @@ class _Rows:
     network: _Row
 
 
+def _bases(load: PageLoad) -> dict[str, float]:
+    """The base of each lane, by its name."""
+    return {lane.name: index * _LANE for index, lane in enumerate(lanes_of(load.page))}
+
+
+def _highest(load: PageLoad) -> float:
+    return max(_bases(load).values())
+
+
 def draw(experiment: Experiment) -> Chart | None:
-    """The chart, None if no arm has anything to show."""
+    """Returns the chart, None if no arm has anything to show."""
     shown = arms(experiment)
     return sheet(panels_of(shown), list(headline(experiment, shown))) if shown else None
 
 
 def panels_of(shown: Sequence[Arm]) -> list[Chart]:
     """A panel for each arm, on one time axis; the last shows it."""
-    most_s = max(arm.load.ms(max(arm.load.image.last_byte_ns, arm.load.script.last_byte_ns)) for arm in shown) / 1000
+    most_s = (
+        max(arm.load.ms(max(arm.load.others.last_byte_ns, arm.load.important.last_byte_ns)) for arm in shown) / 1000
+    )
     axis = Axis(most=most_s * 1.03, title="seconds after the page was asked for")
     looks = [backlog(arm.load, arm.layers, axis.most) for arm in shown]
     rows = _rows(looks, [arm.lowat for arm in shown])
@@ -94,13 +106,13 @@ def panels_of(shown: Sequence[Arm]) -> list[Chart]:
 
 
 def save(experiment: Experiment) -> list[Path]:
-    """Write timeline.svg, .png and .html into the experiment's folder; the paths, none if there is nothing to draw."""
+    """Writes timeline.svg, .png and .html into the experiment's folder. Returns the paths; empty if nothing to draw."""
     chart = draw(experiment)
     return [] if chart is None else picture.save(chart, experiment.path, "timeline")
 
 
 def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Rows:
-    """Scales on which everything has room, LOWAT too unless it is far above all that was seen."""
+    """Scales with room for all samples, and for LOWAT unless it is far above them."""
     every = [look for seen in looks for look in seen]
     unsent = max((look.unsent_bytes for look in every), default=0)
     near = [lowat for lowat in lowats if lowat is not None and lowat <= unsent * _LOWAT_ROOM]
@@ -113,33 +125,37 @@ def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Row
 
 def _panel(arm: Arm, looks: Sequence[Look], rows: _Rows, axis: Axis, *, is_last: bool) -> Chart:
     steps = steps_made(arm.run.observed, axis.most)
-    bottom, top = _BOTTOM if looks else 0.0, _TOP_WITH_STEPS if steps else _TOP
+    bottom, top = _BOTTOM if looks else 0.0, _highest(arm.load) + (_TOP_WITH_STEPS if steps else _TOP)
+    bases = _bases(arm.load)
     panel = Panel(axis=axis, bottom=bottom, top=top, height_px=round((top - bottom) * _UNIT_PX), is_last=is_last)
-    verdict = arm.run.document["verdict"]
-    labels = {name: _edge_labels(arm.load, name, axis) for name in _BASE}
+    verdict = arm.judgement.verdict
+    labels = {name: _edge_labels(arm.load, name, axis) for name in bases}
     layers = [
         _lanes(arm, panel),
-        *(panel.margin(name, base + 0.5, RESOURCES[name], side=-1) for name, base in _BASE.items()),
+        *(panel.margin(lane.name, bases[lane.name] + 0.5, lane.colour, side=-1) for lane in lanes_of(arm.load.page)),
         *(_socket(looks, rows, arm.lowat, panel) if looks else ()),
-        *rate_lines(steps, panel, _STEPS_ROW, _text_rows(arm.load, labels, panel), _LABEL_HALF),
+        *rate_lines(steps, panel, _highest(arm.load) + _STEPS_ROW, _text_rows(arm.load, labels, panel), _LABEL_HALF),
         *_available(arm.load, labels, panel),
         _marks(arm.load, panel),
-        *(panel.text(label, _BASE[name] + _LABEL_ABOVE, INK) for name, beside in labels.items() for label in beside),
+        *(panel.text(label, bases[name] + _LABEL_ABOVE, INK) for name, beside in labels.items() for label in beside),
         _numbers(arm.load, looks, panel),
     ]
-    words = title(f"{arm.name}: {verdict}", str(arm.run.document["verdict_reason"]).split(), VERDICTS.get(verdict, INK))
+    words = title(f"{arm.name}: {verdict}", arm.judgement.reason.split(), VERDICTS.get(verdict, INK))
     return panel.made_of(layers, words)
 
 
 def _lanes(arm: Arm, panel: Panel) -> Chart:
     rows = []
+    bases, shown = _bases(arm.load), lanes_of(arm.load.page)
     for name, steps in lanes(arm.load, Rate.of(arm.run.scenario), panel.axis.value(_STEP_PX)).items():
-        # The area holds each height until the next row; the last one only closes it.
+        # The area keeps each height until the next row; the last row only closes it.
         ends = [(step.start_s, step.height) for step in steps] + [(steps[-1].end_s, steps[-1].height)]
-        base = _BASE[name]
+        base = bases[name]
         rows += [{"start": at_s, "base": base, "top": base + height, "resource": name} for at_s, height in ends]
     colour = alt.Color(
-        "resource:N", scale=alt.Scale(domain=list(RESOURCES), range=list(RESOURCES.values())), legend=None
+        "resource:N",
+        scale=alt.Scale(domain=[lane.name for lane in shown], range=[lane.colour for lane in shown]),
+        legend=None,
     )
     return (
         alt.Chart(values(rows))
@@ -149,7 +165,7 @@ def _lanes(arm: Arm, panel: Panel) -> Chart:
 
 
 def _socket(looks: Sequence[Look], rows: _Rows, lowat: int | None, panel: Panel) -> list[Chart]:
-    """The socket's lane, its scales and its names."""
+    """The socket's lane with its scales and names."""
     drawn = columns(
         looks,
         panel.axis.value(_LOOK_PX),
@@ -198,7 +214,7 @@ def _scale(row: _Row, limit: int | None, panel: Panel) -> list[Chart]:
 
 
 def scale_marks(most_bytes: float, limit_bytes: int | None, height_px: float) -> list[float]:
-    """Of the scale of a row that high, the KiB to write beside it: none closer to another or the limit than a line."""
+    """The KiB to write beside the scale of a row; at least a line of text apart from each other and from the limit."""
     line = SMALL * 1.1 / height_px * most_bytes / 1024
     marks = ticks(most_bytes / 1024, line)
     return [kib for kib in marks if limit_bytes is None or abs(kib - limit_bytes / 1024) >= line]
@@ -206,14 +222,14 @@ def scale_marks(most_bytes: float, limit_bytes: int | None, height_px: float) ->
 
 def _edges_s(load: PageLoad, name: str) -> tuple[float, float]:
     """When the first and the last byte came."""
-    times = {IMAGE: load.image, SCRIPT: load.script}[name]
-    return load.ms(times.first_byte_ns) / 1000, load.ms(times.last_byte_ns) / 1000
+    pieces = next(lane for lane in lanes_of(load.page) if lane.name == name).pieces(load)
+    return load.ms(pieces[0].t_ns) / 1000, load.ms(pieces[-1].t_ns) / 1000
 
 
 def _marks(load: PageLoad, panel: Panel) -> Chart:
     rows = [
         {"start": at_s, "base": base, "top": base + _MARK}
-        for name, base in _BASE.items()
+        for name, base in _bases(load).items()
         for at_s in _edges_s(load, name)
     ]
     return (
@@ -236,31 +252,32 @@ def _edge_labels(load: PageLoad, name: str, axis: Axis) -> list[Label]:
 
 def _text_rows(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Panel) -> dict[float, Sequence[Label]]:
     """All labels above the lanes, by row."""
-    rows: dict[float, Sequence[Label]] = {_BASE[name] + _LABEL_ABOVE: beside for name, beside in labels.items()}
-    return rows | {_AVAILABLE_ROW: [_available_label(load, panel)]}
+    bases = _bases(load)
+    rows: dict[float, Sequence[Label]] = {bases[name] + _LABEL_ABOVE: beside for name, beside in labels.items()}
+    return rows | {_highest(load) + _AVAILABLE_ROW: [_available_label(load, panel)]}
 
 
 def _available_label(load: PageLoad, panel: Panel) -> Label:
-    at_s = load.ms(load.script_available_ns) / 1000
-    words = f"script available at the front {panel.axis.seconds(at_s)}"
+    at_s = load.ms(load.focal.available_ns) / 1000
+    words = f"{load.focal.name} available at the front {panel.axis.seconds(at_s)}"
     return lettering.beside(words, panel.axis.pixels(at_s), FONT - 2, WIDTH)
 
 
 def _available(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Panel) -> list[Chart]:
-    at_s = load.ms(load.script_available_ns) / 1000
+    at_s = load.ms(load.focal.available_ns) / 1000
+    bases, row = _bases(load), _highest(load) + _AVAILABLE_ROW
     at_px = panel.axis.pixels(at_s)
     in_the_way = [
-        _BASE[name] + _LABEL_ABOVE
+        bases[name] + _LABEL_ABOVE
         for name, beside in labels.items()
         if any(label.covers(at_px, _LINE_MARGIN_PX) for label in beside)
     ]
     return [
-        panel.instant(at_s, lettering.spans(panel.bottom, _AVAILABLE_ROW, in_the_way, _LABEL_HALF)),
-        panel.text(_available_label(load, panel), _AVAILABLE_ROW, QUIET),
+        panel.instant(at_s, lettering.spans(panel.bottom, row, in_the_way, _LABEL_HALF)),
+        panel.text(_available_label(load, panel), row, QUIET),
     ]
 
 
-_TOOLTIP = {"start": "seconds", "script": "script received, KiB", "image": "image received, KiB"}
 _SOCKET_TOOLTIP = {
     "unsent": "unsent in the kernel, KiB",
     "in_flight": "in flight, KiB",
@@ -269,16 +286,17 @@ _SOCKET_TOOLTIP = {
 
 
 def _numbers(load: PageLoad, looks: Sequence[Look], panel: Panel) -> Chart:
-    """What the lanes are worth, for every step of the axis; of the socket, the first look in it."""
+    """The tooltips: the lanes' bytes for every step of the axis; for the socket, the first sample in it."""
     step_s = panel.axis.value(_STEP_PX)
     seen = {int(look.at_s / step_s): look for look in reversed(looks)}
     rows: list[dict[str, Any]] = []
+    received = {lane.name: Traffic(lane.pieces(load)) for lane in reversed(lanes_of(load.page))}
+    tooltip = {"start": "seconds"} | {name: f"{name} received, KiB" for name in received}
     for index in range(WIDTH // _STEP_PX):
         until_ns = load.started_ns + round((index + 1) * step_s * 10**9)
         row: dict[str, Any] = {
             **panel.axis.step(index, _STEP_PX),
-            "script": _kib(load.script.bytes_until(until_ns)),
-            "image": _kib(load.image.bytes_until(until_ns)),
+            **{name: _kib(traffic.bytes_until(until_ns)) for name, traffic in received.items()},
         }
         if look := seen.get(index):
             row |= {
@@ -287,7 +305,7 @@ def _numbers(load: PageLoad, looks: Sequence[Look], panel: Panel) -> Chart:
                 "queue": _kib(look.queue_bytes),
             }
         rows.append(row)
-    return panel.numbers(rows, _TOOLTIP | (_SOCKET_TOOLTIP if looks else {}))
+    return panel.numbers(rows, tooltip | (_SOCKET_TOOLTIP if looks else {}))
 
 
 def _kib(size_bytes: int) -> float:

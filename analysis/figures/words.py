@@ -1,11 +1,11 @@
-"""Numbers of the figures in words. Pure."""
+"""Formats numbers for figures. Pure."""
 
 
 def plain(number: float) -> str:
-    """Three digits behind the point at most, and never an exponent."""
+    """Formats with at most three digits after the point, and never an exponent."""
     return f"{number:,.3f}".rstrip("0").rstrip(".")
 
 
 def kilobytes(rate_bit_s: int) -> str:
-    """A rate: `128 kB/s`."""
+    """Formats a rate: `128 kB/s`."""
     return f"{plain(rate_bit_s / 8000)} kB/s"

@@ -1,6 +1,6 @@
 """Makes the ledger of a load from what was sampled in the front's place, on the link and at the client. Pure.
 
-analysis/loads/ledger.py says what the layers are, and how the script's passing from one to the next is seen.
+analysis/loads/ledger.py says what the layers are, and how the focal resource's passing from one to the next is seen.
 """
 
 from bisect import bisect_right
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 from analysis.loads.ledger import Layer, Ledger, Moment
-from analysis.loads.metrics import IMAGE, PATHS, SCRIPT, PageLoad
+from analysis.loads.metrics import PageLoad
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
 from analysis.records.rate import Rate
@@ -61,43 +61,45 @@ def _short(waited_ns: int, scenario: Mapping[str, Any]) -> str:
 
 def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> Ledger:
     """The ledger of a load; of the measured one, where the rate changes. Raises NoLedger."""
-    image = Payload(evidence.events, load.number, IMAGE)
+    focal = load.focal
+    others = Payload(evidence.events, load.number, {each.name for each in load.page.others})
     try:
-        position = Payload(evidence.events, load.number, SCRIPT).first() + 1
+        position = Payload(evidence.events, load.number, {focal.name}).first() + 1
     except ValueError as error:
         raise NoLedger(str(error)) from error
     sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
     if len(sockets) < FEWEST_LOOKS:
         raise NoLedger(f"the front's socket was looked at {len(sockets)} times during the load")
-    waited_ns = load.script.first_byte_ns - load.script_available_ns
+    waited_ns = focal.first_byte_ns - focal.available_ns
     if waited_ns < _look_ns(sockets):
-        raise NoLedger(f"the script waited {_short(waited_ns, scenario)}, less than from one look to the next")
+        raise NoLedger(f"the {focal.name} waited {_short(waited_ns, scenario)}, less than from one look to the next")
     if sockets[-1].sent_bytes < position:
-        raise NoLedger("the front's socket was not looked at any more when the script was sent")
+        raise NoLedger(f"the front's socket was not looked at any more when the {focal.name} was sent")
     if not layers.arrivals:
         raise NoLedger("what arrived at the client was not noted down")
     if scenario["rate_bit_s"] is not None and not layers.queue:
         raise NoLedger("the link's queue was not noted down")
     link = _Link.of(scenario, load.started_ns)
     parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, link)
-    moments = _moments(load, evidence, image, position, sockets, layers, link)
+    moments = _moments(load, others, position, sockets, layers, link)
     if not moments:
-        raise NoLedger("the front's socket was not looked at while it had the image")
+        raise NoLedger("the front's socket was not looked at while it had the other resources")
     return Ledger(
         load=load.number,
-        available_ns=load.script_available_ns,
-        first_byte_ns=load.script.first_byte_ns,
+        focal=focal.name,
+        available_ns=focal.available_ns,
+        first_byte_ns=focal.first_byte_ns,
         parts=parts,
         moments=tuple(moments),
     )
 
 
 def _record_ns(load: PageLoad, evidence: Evidence) -> int:
-    """When the first byte of the record arrived that held the script's first byte."""
+    """When the first byte of the record arrived that held the focal resource's first byte."""
     for event in evidence.events:
-        if (event.load, event.resource, event.kind) == (load.number, SCRIPT, "data"):
+        if (event.load, event.resource, event.kind) == (load.number, load.focal.name, "data"):
             return event.t_ns if event.record_ns is None else event.record_ns
-    raise NoLedger("the script has no data")
+    raise NoLedger(f"the {load.focal.name} has no data")
 
 
 def _parts(
@@ -108,7 +110,7 @@ def _parts(
     layers: Layers,
     link: _Link,
 ) -> dict[Layer, int]:
-    available_ns = load.script_available_ns
+    available_ns = load.focal.available_ns
     before = latest(sockets, available_ns) or sockets[0]
     handed_ns = _reached(sockets, [sample.handed_bytes for sample in sockets], position, available_ns, record_ns)
     accepted_ns = _reached(
@@ -133,7 +135,7 @@ def _parts(
         Layer.QUEUE: queue_ns,
         Layer.PROPAGATION: own_ns,
         Layer.RECOVERY: recovery_ns,
-        Layer.RECORD: load.script.first_byte_ns - record_ns,
+        Layer.RECORD: load.focal.first_byte_ns - record_ns,
         Layer.UNEXPLAINED: rest_ns - recovery_ns,
     }
 
@@ -195,31 +197,30 @@ def _reached(
 
 def _moments(
     load: PageLoad,
-    evidence: Evidence,
-    image: Payload,
+    others: Payload,
     position: int,
     sockets: Sequence[SocketSample],
     layers: Layers,
     link: _Link,
 ) -> list[Moment]:
-    ahead = image.before(position)
-    from_ns = _image_ns(load, evidence)
-    # The last look before the script exists stands for the instant at which it does.
-    waiting_from = bisect_right(sockets, load.script_available_ns, key=lambda sample: sample.t_ns) - 1
+    ahead = others.before(position)
+    from_ns = min(load.resources[each.name].available_ns for each in load.page.others)
+    # The last look before the focal resource exists stands for the instant at which it does.
+    waiting_from = bisect_right(sockets, load.focal.available_ns, key=lambda sample: sample.t_ns) - 1
     moments = []
     for index, sample in enumerate(sockets):
         if sample.t_ns < from_ns:
             continue
         seen = whereabouts(sample, layers, queue_first=link.queue_first)
-        handed, sent, received = (image.before(at) for at in (seen.handed_bytes, seen.sent_bytes, seen.arrived_bytes))
-        near_from, far_from = image.before(seen.near_from_bytes), image.before(seen.far_from_bytes)
+        handed, sent, received = (others.before(at) for at in (seen.handed_bytes, seen.sent_bytes, seen.arrived_bytes))
+        near_from, far_from = others.before(seen.near_from_bytes), others.before(seen.far_from_bytes)
         near, far = sent - near_from, near_from - far_from
         is_waiting = index >= waiting_from and handed < ahead
         committed = ahead - handed if is_waiting else 0
         moments.append(
             Moment(
                 t_ns=sample.t_ns,
-                pending_bytes=image.size_bytes - handed - committed,
+                pending_bytes=others.size_bytes - handed - committed,
                 committed_bytes=committed,
                 unsent_bytes=handed - sent,
                 queue_bytes=near if link.queue_first else far,
@@ -229,14 +230,6 @@ def _moments(
             )
         )
     return moments
-
-
-def _image_ns(load: PageLoad, evidence: Evidence) -> int:
-    """When the image came to be with the front."""
-    for request in evidence.requests:
-        if request.path == PATHS[IMAGE] and request.received_ns >= load.started_ns and request.available_ns:
-            return request.available_ns
-    return load.image.requested_ns
 
 
 def _look_ns(sockets: Sequence[SocketSample]) -> int:

@@ -18,14 +18,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from analysis.loads.metrics import IMAGE, PAGE, PATHS, SCRIPT, PageLoad, page_loads
+from analysis.loads.metrics import PageLoad, ResourceTimes, page_loads
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
 from analysis.records.shape import AUTO, PROBE
 from common.formats.events import Arrival
+from common.formats.page import Resource
 from common.formats.samples import OriginRequest, QueueSample
-from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, framed
+from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES, framed
 
 _MS = 10**6
 _LATE = 5
@@ -38,8 +39,8 @@ _ACKED_EARLY_BYTES = 2
 _MOST_HEADERS_BYTES = 94
 """Of a frame: Ethernet, IPv4, TCP with timestamps and three blocks of SACK."""
 
-_MOST_PAGE_PACKETS = 4
-"""The page's own, and what TLS and HTTP/2 say first on a connection."""
+_FIRST_PACKETS = 4
+"""What TLS and HTTP/2 say first on a connection, and what is left of a document's last packet."""
 
 _TRAIN_PACKETS = 8
 
@@ -79,12 +80,12 @@ def contradictions(
     Raises FolderError if the record of a load is incomplete.
     """
     loads = page_loads(evidence)
-    yield from _payload(loads, scenario)
+    yield from _payload(loads)
     yield from _order(evidence, layers)
-    asked = list(_asked(loads, evidence.requests))
-    yield from _requests(loads, evidence.requests)
+    asked = list(_asked(loads, evidence))
+    yield from _requests(loads, evidence)
     yield from _causes(asked, scenario, allowance)
-    yield from _origin(asked, scenario, allowance)
+    yield from _origin(asked, allowance)
     if scenario["client"] == "h2":  # a browser takes its time, and makes connections to spare
         yield from _delays(asked, layers, scenario, allowance)
         yield from _transport(layers, scenario, allowance)
@@ -97,12 +98,12 @@ def contradictions(
 def outside(evidence: Evidence) -> Iterator[Contradiction]:
     """Requests that the origin noted down when no page was being loaded. Without them a load cannot be judged."""
     times_ns = [event.t_ns for event in evidence.events if event.kind in ("load-started", "load-finished")]
+    names = {each.path: each.name for each in evidence.page.resources}
     for request in evidence.requests:
-        if times_ns and request.path == PATHS[SCRIPT] and not times_ns[0] <= request.received_ns <= times_ns[-1]:
+        if times_ns and request.path in names and not times_ns[0] <= request.received_ns <= times_ns[-1]:
             seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first began"
-            yield Contradiction(
-                what="the origin's time of a request of the script", asked="within the loads", seen=seen
-            )
+            what = f"the origin's time of a request of the {names[request.path]}"
+            yield Contradiction(what=what, asked="within the loads", seen=seen)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,8 @@ class _Asked:
     """A request of a load at both ends. sent_ns, first_ns: when the client sent it, and had data of the answer."""
 
     name: str
-    path: str
+    resource: Resource
+    is_document: bool
     sent_ns: int
     first_ns: int
     request: OriginRequest
@@ -128,15 +130,12 @@ class _Asked:
         return what, None if available_ns is None else self.first_ns - available_ns
 
 
-def _payload(loads: Sequence[PageLoad], scenario: Mapping[str, Any]) -> Iterator[Contradiction]:
+def _payload(loads: Sequence[PageLoad]) -> Iterator[Contradiction]:
     for load in loads:
-        for name, resource in ((IMAGE, load.image), (SCRIPT, load.script)):
-            if resource.size_bytes != scenario["size_bytes"]:
-                asked, seen = f"{scenario['size_bytes']} bytes", f"{resource.size_bytes} bytes"
-                yield Contradiction(what=f"payload of the {name} in load {load.number}", asked=asked, seen=seen)
-    if len(sizes := {load.page_bytes for load in loads}) > 1:
-        seen = " and ".join(map(str, sorted(sizes)))
-        yield Contradiction(what="payload of the page", asked="the same in each load", seen=f"{seen} bytes")
+        for times in load.resources.values():
+            if times.size_bytes != times.resource.size_bytes:
+                asked, seen = f"{times.resource.size_bytes} bytes", f"{times.size_bytes} bytes"
+                yield Contradiction(what=f"payload of the {times.name} in load {load.number}", asked=asked, seen=seen)
 
 
 def _order(evidence: Evidence, layers: Layers) -> Iterator[Contradiction]:
@@ -166,27 +165,35 @@ def _backwards(what: str, step_ns: int) -> Contradiction:
     return Contradiction(what=what, asked="forwards", seen=f"a step of {step_ns / _MS:.3f} ms")
 
 
-def _asked(loads: Sequence[PageLoad], requests: Sequence[OriginRequest]) -> Iterator[_Asked]:
+def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
     """The last requests of each path are those of the loads: before them somebody saw whether the front answers."""
-    for name in (PAGE, IMAGE, SCRIPT):
-        served = [request for request in requests if request.path == PATHS[name]][-len(loads) :]
+    for resource in evidence.page.resources:
+        served = [request for request in evidence.requests if request.path == resource.path][-len(loads) :]
         for load, request in zip(loads, served, strict=False):
-            resource = {IMAGE: load.image, SCRIPT: load.script}.get(name)
+            times = load.resources[resource.name]
             yield _Asked(
-                name=f"{name} in load {load.number}",
-                path=PATHS[name],
-                sent_ns=resource.requested_ns if resource else load.started_ns,
-                # The page is there when the client asks for what is in it.
-                first_ns=resource.first_byte_ns if resource else load.image.requested_ns,
+                name=f"{resource.name} in load {load.number}",
+                resource=resource,
+                is_document=resource in evidence.page.documents,
+                sent_ns=times.requested_ns,
+                first_ns=_had_ns(load, times),
                 request=request,
             )
 
 
-def _requests(loads: Sequence[PageLoad], requests: Sequence[OriginRequest]) -> Iterator[Contradiction]:
-    for name in (IMAGE, SCRIPT):
-        served = sum(request.path == PATHS[name] for request in requests)
+def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
+    """When the client had data of a resource; all of it, where it then asks for those that wait for it."""
+    awaiting = [each.requested_ns for each in load.resources.values() if each.resource.after == times.name]
+    return min(awaiting, default=times.first_byte_ns)
+
+
+def _requests(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[Contradiction]:
+    for resource in evidence.page.resources:
+        if resource.path == "/":
+            continue  # who looks whether the front answers may ask for it
+        served = sum(request.path == resource.path for request in evidence.requests)
         if served != len(loads):
-            what = f"requests of the {name} at the origin"
+            what = f"requests of the {resource.name} at the origin"
             yield Contradiction(what=what, asked=str(len(loads)), seen=str(served))
 
 
@@ -205,11 +212,12 @@ def _delays(
     if scenario["loss"] or not layers.queue:
         return
     rate = Rate.of(scenario)
-    packets_ns = _MOST_PAGE_PACKETS * PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s if rate else 0
     up_ns, down_ns = scenario["delay_up_ns"], scenario["delay_ns"]
     for each in asked:
         ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, 0)]
-        if each.path == PATHS[PAGE] and each.request.available_ns is not None:
+        if each.is_document and each.request.available_ns is not None:
+            packets = _FIRST_PACKETS + each.resource.size_bytes // SEGMENT_BYTES
+            packets_ns = packets * PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s if rate else 0
             before, after = layers.held(each.request.available_ns), layers.held(each.first_ns)
             if not _holds_something(before) and _dropped(before) == _dropped(after):
                 ways.append((each.to_client, down_ns, scenario["jitter_ns"] + packets_ns))
@@ -226,11 +234,11 @@ def _holds_something(held: QueueSample | None) -> bool:
     return held is not None and bool(held.packets or held.delay_line_packets)
 
 
-def _origin(asked: Iterable[_Asked], scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
+def _origin(asked: Iterable[_Asked], allowance: Allowance) -> Iterator[Contradiction]:
     for each in asked:
         if each.request.available_ns is None:
             continue
-        least_ns = scenario["script_delay_ns"] if each.path == PATHS[SCRIPT] else 0
+        least_ns = each.resource.first_ns
         took_ns = each.request.available_ns - each.request.received_ns
         if not least_ns <= took_ns <= least_ns + max(allowance.too_late_ns, least_ns // _TIMER_PART):
             yield Contradiction(

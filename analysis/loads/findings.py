@@ -6,12 +6,13 @@ from typing import Any
 
 from analysis.loads.bookkeeping import NoLedger, ledger
 from analysis.loads.metrics import PageLoad, page_loads
-from analysis.loads.model import NoPrediction, Writes, script_first_byte_ms
+from analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from analysis.loads.oracle import Bound, bound, inversion
-from analysis.loads.probe import judge_probe, probe_of
-from analysis.loads.verdict import judge
+from analysis.loads.probe import Probe, judge_probe, probe_of
+from analysis.loads.verdict import Judgement, judge
 from analysis.records.runs import Evidence, Layers
 from analysis.records.shape import PROBE
+from common.formats.page import MAPS, Page
 from common.formats.reading import FolderError
 
 NOTHING: Mapping[str, Any] = MappingProxyType(
@@ -40,56 +41,74 @@ def findings(
     if not loads:
         return NOTHING
     measured = loads[-1]
+    told = judgement(measured, evidence, scenario)
     if scenario["plan"] == PROBE:
-        return _of_probe(loads, evidence)
-    judgement = judge(measured, evidence.favoured, scenario["delay_ns"])
+        return _of_probe(loads, evidence, told)
     accounts, reason = None, None
     try:
         accounts = ledger(measured, evidence, layers, scenario).as_document()
     except NoLedger as error:
         reason = str(error)
-    return {
-        "verdict": judgement.verdict,
-        "verdict_reason": judgement.reason,
+    found = {
+        "verdict": told.verdict,
+        "verdict_reason": told.reason,
         "loads": [load.as_document() for load in loads],
         "ledger": accounts,
         "ledger_reason": reason,
         "oracle": inversion(measured, bound_of(measured, scenario)).as_document(),
-        "prediction": _prediction(scenario, front),
+        "prediction": _prediction(scenario, evidence.page, front),
         "probe": None,
     }
+    return _with_maps_keys(found) if evidence.page.name == MAPS else found
 
 
-def _of_probe(loads: Sequence[PageLoad], evidence: Evidence) -> Mapping[str, Any]:
-    """Its times are the client's own doing, so nothing is made of them."""
-    if (probe := probe_of(evidence.events)) is None:
+_MAPS_KEYS = {
+    "ledger": ("other_bytes_at_available", "image_bytes_at_available"),
+    "oracle": ("first_byte_ms", "script_first_byte_ms"),
+    "prediction": ("first_byte_ms", "script_first_byte_ms"),
+    "probe": ("important_share", "script_share"),
+}
+"""Of each part the key, and what it is called besides with PAGE=maps."""
+
+
+def _with_maps_keys(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The findings with the keys of PAGE=maps, which name its resources."""
+    named = {part: {**found[part], own: found[part][key]} for part, (key, own) in _MAPS_KEYS.items() if found[part]}
+    return {**found, **named}
+
+
+def judgement(load: PageLoad, evidence: Evidence, scenario: Mapping[str, Any]) -> Judgement:
+    """Returns the verdict on the measured load. Raises FolderError for a probe without steps."""
+    if scenario["plan"] == PROBE:
+        return judge_probe(_probe(evidence), evidence.favoured)
+    return judge(load, evidence.favoured, scenario["delay_ns"])
+
+
+def _probe(evidence: Evidence) -> Probe:
+    if (probe := probe_of(evidence.events, evidence.page)) is None:
         raise FolderError(f"{evidence.source}: a probe whose window was never opened")
-    judgement = judge_probe(probe, evidence.favoured)
-    return {
+    return probe
+
+
+def _of_probe(loads: Sequence[PageLoad], evidence: Evidence, told: Judgement) -> Mapping[str, Any]:
+    """Its times are the client's own doing, so nothing is made of them."""
+    found = {
         **NOTHING,
-        "verdict": judgement.verdict,
-        "verdict_reason": judgement.reason,
+        "verdict": told.verdict,
+        "verdict_reason": told.reason,
         "loads": [load.as_document() for load in loads],
-        "probe": probe.as_document(),
+        "probe": _probe(evidence).as_document(),
     }
+    return _with_maps_keys(found) if evidence.page.name == MAPS else found
 
 
-def _prediction(scenario: Mapping[str, Any], front: Mapping[str, Any]) -> dict[str, Any]:
+def _prediction(scenario: Mapping[str, Any], page: Page, front: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return {"script_first_byte_ms": script_first_byte_ms(scenario, Writes.from_document(front)), "reason": None}
+        return {"first_byte_ms": first_byte_ms(scenario, page, Writes.from_document(front)), "reason": None}
     except NoPrediction as error:
-        return {"script_first_byte_ms": None, "reason": str(error)}
+        return {"first_byte_ms": None, "reason": str(error)}
 
 
 def bound_of(load: PageLoad, scenario: Mapping[str, Any]) -> Bound:
     """The oracle's bound for the measured load of that scenario."""
-    return bound(
-        rate_bit_s=scenario["rate_bit_s"],
-        delay_ns=scenario["delay_ns"],
-        delay_up_ns=scenario["delay_up_ns"],
-        jitter_ns=scenario["jitter_ns"],
-        page_bytes=load.page_bytes,
-        script_delay_ns=scenario["script_delay_ns"],
-        image_bytes=load.image.size_bytes,
-        rate_steps=scenario["rate_steps"],
-    )
+    return bound(load.page, load.focal.resource, scenario)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad
+from analysis.loads.metrics import PageLoad, ResourceTimes
 from analysis.loads.oracle import page_crossed_ns
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
@@ -26,6 +26,9 @@ from common.packets import PACKET_BYTES
 
 FIRST = "first"
 """The resource that comes first; nothing is before it on the link."""
+
+IMPORTANT = "important"
+"""The focal resource."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,33 +40,36 @@ class Late:
 
 
 def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> dict[str, Late]:
-    """FIRST: its first packet at the client, where TLS records are known. SCRIPT: the origin had it to give.
+    """FIRST: its first packet at the client, where TLS records are known. IMPORTANT: the origin had it to give.
 
     Nothing of a link that loses packets, where a lost page is as late as one that nobody served. With jitter a packet
     may be late by as much twice.
     """
     if scenario["loss"]:
         return {}
-    asked_ns = load.started_ns + _asked_ns(load, layers, scenario)
-    held_ns = {SCRIPT: scenario["script_delay_ns"], IMAGE: 0}
-    late_ns = {SCRIPT: load.script_available_ns - asked_ns - held_ns[SCRIPT]}
-    names = {SCRIPT: SCRIPT}
+    found: dict[str, Late] = {}
+    if (asked_ns := _asked_ns(load, load.focal, layers, scenario)) is not None:
+        late_ns = load.focal.available_ns - asked_ns - load.focal.resource.first_ns
+        found[IMPORTANT] = _late(load, load.focal, late_ns)
     if came := _first_to_come(load, evidence):
-        names[FIRST], came_ns = came
-        way_ns = scenario["delay_ns"] + 2 * scenario["jitter_ns"] + _packet_ns(Rate.of(scenario))
-        late_ns[FIRST] = came_ns - asked_ns - held_ns[names[FIRST]] - way_ns
-    return {
-        what: Late(late_ns=late_ns[what], first_byte_ns=getattr(load, name).first_byte_ns - load.started_ns)
-        for what, name in names.items()
-    }
+        first, came_ns = load.resources[came[0]], came[1]
+        if (asked_ns := _asked_ns(load, first, layers, scenario)) is not None:
+            way_ns = scenario["delay_ns"] + 2 * scenario["jitter_ns"] + _packet_ns(Rate.of(scenario))
+            found[FIRST] = _late(load, first, came_ns - asked_ns - first.resource.first_ns - way_ns)
+    return found
+
+
+def _late(load: PageLoad, times: ResourceTimes, late_ns: int) -> Late:
+    return Late(late_ns=late_ns, first_byte_ns=times.first_byte_ns - load.started_ns)
 
 
 def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
     """The resource, and when the first of its TLS records began to arrive; None where there are no records."""
+    contents = {each.name for each in load.page.contents}
     began = [
         (event.record_ns, event.resource)
         for event in evidence.events
-        if (event.load, event.kind) == (load.number, "data") and event.resource in (IMAGE, SCRIPT) and event.record_ns
+        if (event.load, event.kind) == (load.number, "data") and event.resource in contents and event.record_ns
     ]
     if not began:
         return None
@@ -71,24 +77,34 @@ def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None
     return name, came_ns
 
 
-def _asked_ns(load: PageLoad, layers: Layers, scenario: Mapping[str, Any]) -> int:
-    """From the request of the page to the requests of the others at the origin, if nobody but the link takes time."""
+def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Mapping[str, Any]) -> int | None:
+    """When the request of a resource is at the origin, if nobody but the link takes time.
+
+    None if it waits for more than one document.
+    """
+    before = load.page.before(times.resource)
+    up_ns, down_ns = int(scenario["delay_up_ns"]), scenario["delay_ns"]
+    if not before:
+        return load.started_ns + up_ns
+    if len(before) > 1:
+        return None
     rate = Rate.of(scenario)
-    before_ns = 0
+    queued_ns = 0
     if rate is not None:
         # What is queued before the page can be there was retransmitted needlessly in the load before, and goes first.
-        until_ns = load.started_ns + scenario["delay_up_ns"] + scenario["delay_ns"] - scenario["jitter_ns"]
+        until_ns = load.started_ns + up_ns + down_ns - scenario["jitter_ns"]
         held = [line.bytes for line in layers.queue if load.started_ns < line.t_ns <= until_ns]
-        before_ns = max(held, default=0) * 8 * 10**9 // rate.slowest_bit_s
-    at_bottleneck_ns = scenario["delay_up_ns"] + scenario["delay_ns"] + 2 * scenario["jitter_ns"] + before_ns
-    return page_crossed_ns(rate, at_bottleneck_ns, _sent_bytes(load, layers)) + int(scenario["delay_up_ns"])
+        queued_ns = max(held, default=0) * 8 * 10**9 // rate.slowest_bit_s
+    at_bottleneck_ns = up_ns + before[0].last_ns + down_ns + 2 * scenario["jitter_ns"] + queued_ns
+    sent_bytes = max(before[0].size_bytes, _sent_bytes(load.started_ns, times.requested_ns, layers))
+    return load.started_ns + page_crossed_ns(rate, at_bottleneck_ns, sent_bytes) + up_ns
 
 
-def _sent_bytes(load: PageLoad, layers: Layers) -> int:
+def _sent_bytes(from_ns: int, until_ns: int, layers: Layers) -> int:
     """What the front sent until the client had the page: headers, too, and in a first load what TLS and HTTP/2 say."""
-    asked = [latest(layers.arrivals, t_ns) for t_ns in (load.started_ns, load.image.requested_ns)]
+    asked = [latest(layers.arrivals, t_ns) for t_ns in (from_ns, until_ns)]
     before, after = (arrival.tcp_bytes if arrival else 0 for arrival in asked)
-    return max(load.page_bytes, after - before)
+    return after - before
 
 
 def _packet_ns(rate: Rate | None) -> int:

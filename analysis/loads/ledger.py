@@ -1,23 +1,23 @@
-"""The ledger: where the script's first byte waited, and how much of the image stood before it. Pure.
+"""The ledger: where the focal resource's first byte waited, and how much of the others stood before it. Pure.
 
-The script's first byte exists when the origin has it to give, and can be used when its TLS record is complete at the
+Its first byte exists when the origin has it to give, and can be used when its TLS record is complete at the
 client. Between the two it is at every moment in exactly one of these, in this order:
 
-1. pending: with the front, which could still send it before the image, but the kernel takes nothing;
-2. committed: with the front, behind image bytes that it had already put in line (TLS record, output buffer);
+1. pending: with the front, which could still send it before the others, but the kernel takes nothing;
+2. committed: with the front, behind bytes of the others that it had already put in line (TLS record, output buffer);
 3. unsent: with the front's kernel, behind all that it took before. The only one that TCP_NOTSENT_LOWAT bounds;
 4. queue: sent, behind other packets in the bottleneck;
 5. propagation: on its way, delay and its own packet's transmission;
 6. record: with the client, which cannot decrypt a record before its last byte is here.
 
 When it passes from one to the next is seen from outside: the front's kernel counts the bytes handed to it and sent
-(`SocketSample`), the client where in the same stream the script began (`stream.Payload`). How long 4 takes follows from
-what the link says it holds, its rate and its delay. What that leaves over of the time that passed is `recovery` if
-it is more than the time from look to look and anything was sent again in the meantime, because a byte cannot be read
-before those ahead of it, but no more than the time in which the client saw nothing come. The rest is `unexplained`. So
-the parts add up, and the last says what the others are worth.
+(`SocketSample`), the client where in the same stream the resource began (`stream.Payload`). How long 4 takes
+follows from what the link says it holds, its rate and its delay. What that leaves over of the time that passed is
+`recovery` if it is more than the time from look to look and anything was sent again in the meantime, because a byte
+cannot be read before those ahead of it, but no more than the time in which the client saw nothing come. The rest is
+`unexplained`. So the parts add up, and the last says what the others are worth.
 
-A front that sends the image first by its own choice, as when no order was asked for, shows as 2.
+A front that sends the others first by its own choice, as when no order was asked for, shows as 2.
 """
 
 from bisect import bisect_right
@@ -29,7 +29,7 @@ from typing import Any
 
 
 class Layer(StrEnum):
-    """Where the script's first byte can be; see above."""
+    """Where that first byte can be; see above."""
 
     PENDING = "front_pending"
     COMMITTED = "front_committed"
@@ -43,9 +43,9 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """Where the image's bytes are at an instant; they add up to the image.
+    """Where the bytes of the others are at an instant; they add up to all of theirs.
 
-    committed is known from the moment the script exists until the front hands it over: image bytes that then still went
+    committed is known from the moment the resource exists until the front hands it over: bytes that then still went
     before it. What else is with the front counts as pending. recovery: sent, neither on the link nor readable: lost,
     or with the client behind something that was.
     """
@@ -66,15 +66,19 @@ class Moment:
 
     @property
     def ahead_bytes(self) -> int:
-        """Image bytes that the script cannot overtake any more."""
+        """Bytes that the focal resource cannot overtake any more."""
         return self.committed_bytes + self.unsent_bytes + self.in_flight_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """One load's. available_ns: the script exists; first_byte_ns: it can be used. parts: wait by layer, in order."""
+    """The ledger of a load. available_ns: the focal resource exists; first_byte_ns: it can be used.
+
+    parts: the wait by layer, in order.
+    """
 
     load: int
+    focal: str
     available_ns: int
     first_byte_ns: int
     parts: Mapping[Layer, int]
@@ -97,7 +101,7 @@ class Ledger:
 
     @property
     def at_available(self) -> Moment:
-        """The last look before the script existed, told with what was already committed then."""
+        """The last look before the focal resource existed, told with what was already committed then."""
         index = bisect_right(self.moments, self.available_ns, key=lambda moment: moment.t_ns)
         return self.moments[max(0, index - 1)]
 
@@ -105,11 +109,12 @@ class Ledger:
         """As run.json keeps it: milliseconds and bytes."""
         moment = self.at_available
         return {
+            "focal": self.focal,
             "wait_ms": self.wait_ns / 10**6,
             "parts_ms": {layer.value: wait_ns / 10**6 for layer, wait_ns in self.parts.items()},
             "largest": self.largest.value,
             "explained": round(self.explained, 4),
-            "image_bytes_at_available": {
+            "other_bytes_at_available": {
                 field.name.removesuffix("_bytes"): getattr(moment, field.name)
                 for field in fields(moment)
                 if field.name.endswith("_bytes")
@@ -129,7 +134,7 @@ WORDS: Mapping[Layer, str] = MappingProxyType(
         Layer.UNEXPLAINED: "unexplained",
     }
 )
-"""What the script does in each, after \"it waited\" and a time."""
+"""What the focal resource does in each, after \"it waited\" and a time."""
 
 _SHORTEST_MS = 5.0
 
@@ -141,4 +146,4 @@ def sentence(document: Mapping[str, Any]) -> str:
         for layer, words in WORDS.items()
         if abs(wait_ms := document["parts_ms"].get(layer.value, 0)) >= _SHORTEST_MS
     ]
-    return f"the script waited {document['wait_ms'] / 1000:.2f} s = {' '.join(parts).removeprefix('+ ')}"
+    return f"the {document['focal']} waited {document['wait_ms'] / 1000:.2f} s = {' '.join(parts).removeprefix('+ ')}"

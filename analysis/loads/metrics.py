@@ -1,19 +1,18 @@
-"""What a page load amounted to, from what client and origin wrote down. Pure."""
+"""Measures of a page load, from what client and origin wrote down. Pure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import cached_property
+from itertools import pairwise
+from statistics import quantiles
 from typing import Any
 
 from analysis.records.runs import Evidence
 from common.formats.events import Event
+from common.formats.page import MAPS, Page, Resource
 from common.formats.reading import FolderError
 from common.formats.samples import OriginRequest
-
-PAGE, IMAGE, SCRIPT = "page", "image", "script"
-PATHS: Mapping[str, str] = MappingProxyType({PAGE: "/", IMAGE: "/image.jpg", SCRIPT: "/script.js"})
-"""Of the resources, as the origin's log has them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,80 +23,201 @@ class Piece:
     size_bytes: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResourceTimes:
-    """One resource of one load; nanoseconds of CLOCK_MONOTONIC.
+class Traffic:
+    """Payload over time, of one resource or of several. pieces: in order of time."""
 
-    first_byte_ns: first DATA payload, not HEADERS and not a frame's header. pieces: all DATA payload, in order.
-    """
-
-    requested_ns: int
-    headers_ns: int
-    first_byte_ns: int
-    last_byte_ns: int
-    pieces: tuple[Piece, ...]
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._times_ns = [piece.t_ns for piece in pieces]
+        totals, total = [0], 0
+        for piece in pieces:
+            total += piece.size_bytes
+            totals.append(total)
+        self._totals = totals
 
     @property
     def size_bytes(self) -> int:
         """Payload received."""
-        return sum(piece.size_bytes for piece in self.pieces)
+        return self._totals[-1]
+
+    @property
+    def first_byte_ns(self) -> int:
+        """The instant of the first payload."""
+        return self._times_ns[0]
+
+    @property
+    def last_byte_ns(self) -> int:
+        """The instant of the last payload."""
+        return self._times_ns[-1]
 
     def bytes_before(self, t_ns: int) -> int:
         """Payload received before an instant."""
-        return sum(piece.size_bytes for piece in self.pieces[: bisect_left(self.pieces, t_ns, key=_time)])
+        return self._totals[bisect_left(self._times_ns, t_ns)]
 
     def bytes_until(self, t_ns: int) -> int:
         """Payload received up to and at an instant."""
-        return sum(piece.size_bytes for piece in self.pieces[: bisect_right(self.pieces, t_ns, key=_time)])
+        return self._totals[bisect_right(self._times_ns, t_ns)]
+
+    def reached_ns(self, size_bytes: int) -> int:
+        """The instant at which so much payload had been received. Raises IndexError if it never was."""
+        return self._times_ns[bisect_left(self._totals, size_bytes) - 1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaps:
+    """Times between the arrivals of a resource's pieces, in nanoseconds: median, 99th percentile, longest."""
+
+    p50_ns: float
+    p99_ns: float
+    longest_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceTimes:
+    """A resource of a load; nanoseconds of CLOCK_MONOTONIC.
+
+    available_ns: the origin had it, or its first piece, to give. first byte: of DATA payload, not HEADERS and not a
+    frame's header. pieces: all DATA payload, in order.
+    """
+
+    resource: Resource
+    requested_ns: int
+    available_ns: int
+    headers_ns: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the resource."""
+        return self.resource.name
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Its payload over time."""
+        return Traffic(self.pieces)
+
+    @property
+    def first_byte_ns(self) -> int:
+        """The instant of the first payload."""
+        return self.pieces[0].t_ns
+
+    @property
+    def last_byte_ns(self) -> int:
+        """The instant of the last payload."""
+        return self.pieces[-1].t_ns
+
+    @property
+    def size_bytes(self) -> int:
+        """Payload received."""
+        return self.traffic.size_bytes
+
+    @cached_property
+    def gaps(self) -> Gaps | None:
+        """The gaps between its pieces; None for a response that is there at once."""
+        ends = self.resource.ends_bytes
+        if len(ends) < 2 or ends[-1] > self.size_bytes:
+            return None
+        came_ns = [self.traffic.reached_ns(end) for end in ends]
+        gaps_ns = [later - earlier for earlier, later in pairwise(came_ns)]
+        percentiles = quantiles(gaps_ns, n=100, method="inclusive") if len(gaps_ns) > 1 else [float(gaps_ns[0])] * 99
+        return Gaps(p50_ns=percentiles[49], p99_ns=percentiles[98], longest_ns=max(gaps_ns))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageLoad:
-    """One page load. started_ns: the page's request; finished_ns: the last stream has ended.
+    """A page load. started_ns: its first request; finished_ns: its last stream ended.
 
-    page_bytes: payload of the page itself. script_available_ns: the origin had the script to give.
+    resources: by name, in the page's order.
     """
 
     number: int
     started_ns: int
     finished_ns: int
-    page_bytes: int
-    script_available_ns: int
-    image: ResourceTimes
-    script: ResourceTimes
+    page: Page
+    resources: Mapping[str, ResourceTimes]
 
-    def ms(self, t_ns: int) -> float:
-        """Milliseconds since the page was asked for."""
+    def ms(self, t_ns: float) -> float:
+        """Milliseconds since the load's first request."""
         return (t_ns - self.started_ns) / 10**6
 
-    @property
-    def image_bytes_before_script(self) -> int:
-        """Image payload that arrived before the script's first byte."""
-        return self.image.bytes_before(self.script.first_byte_ns)
+    @cached_property
+    def focal(self) -> ResourceTimes:
+        """The important resource that the origin had last: the one that finds most bytes before it."""
+        return max((self.resources[each.name] for each in self.page.important), key=lambda times: times.available_ns)
+
+    @cached_property
+    def important(self) -> Traffic:
+        """Payload of the important resources."""
+        return self.traffic(each.name for each in self.page.important)
+
+    @cached_property
+    def others(self) -> Traffic:
+        """Payload of the other resources, documents excluded."""
+        return self.traffic(each.name for each in self.page.others)
+
+    def traffic(self, names: Iterable[str]) -> Traffic:
+        """Payload of these resources together."""
+        pieces = [piece for name in names for piece in self.resources[name].pieces]
+        return Traffic(sorted(pieces, key=lambda piece: piece.t_ns))
 
     @property
-    def image_bytes_during_script(self) -> int:
-        """Image payload that arrived from the script's first byte to its last."""
-        return self.image.bytes_until(self.script.last_byte_ns) - self.image_bytes_before_script
+    def asked_ns(self) -> int:
+        """The instant at which the focal resource was requested."""
+        return self.focal.requested_ns
+
+    @property
+    def other_bytes_before(self) -> int:
+        """Payload of the others that arrived before the focal resource's first byte."""
+        return self.others.bytes_before(self.focal.first_byte_ns)
+
+    @property
+    def other_bytes_during(self) -> int:
+        """Payload of the others that arrived from the focal resource's first byte to its last."""
+        return self.others.bytes_until(self.focal.last_byte_ns) - self.other_bytes_before
 
     def as_document(self) -> dict[str, Any]:
-        """The load as run.json keeps it: milliseconds from the page's request, and bytes."""
-
-        def times(resource: ResourceTimes) -> dict[str, float]:
-            return {
-                "headers_ms": self.ms(resource.headers_ns),
-                "first_byte_ms": self.ms(resource.first_byte_ns),
-                "last_byte_ms": self.ms(resource.last_byte_ns),
-            }
-
-        return {
+        """The load as run.json keeps it: milliseconds from the load's first request, and bytes."""
+        document = {
             "load": self.number,
-            "script_available_ms": self.ms(self.script_available_ns),
-            "script": times(self.script),
-            "image": times(self.image),
-            "image_bytes_before_script": self.image_bytes_before_script,
-            "image_bytes_during_script": self.image_bytes_during_script,
+            "resources": {name: self._times(times) for name, times in self.resources.items()},
+            "focal": self.focal.name,
+            "available_ms": self.ms(self.focal.available_ns),
+            "first_byte_ms": self.ms(self.focal.first_byte_ns),
+            "important_last_byte_ms": self.ms(self.important.last_byte_ns),
+            "others_first_byte_ms": self.ms(self.others.first_byte_ns),
+            "others_last_byte_ms": self.ms(self.others.last_byte_ns),
+            "other_bytes_before": self.other_bytes_before,
+            "other_bytes_during": self.other_bytes_during,
         }
+        return document | (_maps_keys(document) if self.page.name == MAPS else {})
+
+    def _times(self, times: ResourceTimes) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "available_ms": self.ms(times.available_ns),
+            "headers_ms": self.ms(times.headers_ns),
+            "first_byte_ms": self.ms(times.first_byte_ns),
+            "last_byte_ms": self.ms(times.last_byte_ns),
+            "size_bytes": times.size_bytes,
+            "important": times.resource.important,
+        }
+        if gaps := times.gaps:
+            document |= {
+                "gap_p50_ms": gaps.p50_ns / 10**6,
+                "gap_p99_ms": gaps.p99_ns / 10**6,
+                "gap_longest_ms": gaps.longest_ns / 10**6,
+            }
+        return document
+
+
+def _maps_keys(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of PAGE=maps, by the names of its resources."""
+    edges = ("headers_ms", "first_byte_ms", "last_byte_ms")
+    return {
+        "script_available_ms": document["available_ms"],
+        "script": {edge: document["resources"]["script"][edge] for edge in edges},
+        "image": {edge: document["resources"]["image"][edge] for edge in edges},
+        "image_bytes_before_script": document["other_bytes_before"],
+        "image_bytes_during_script": document["other_bytes_during"],
+    }
 
 
 def page_loads(evidence: Evidence) -> list[PageLoad]:
@@ -106,7 +226,7 @@ def page_loads(evidence: Evidence) -> list[PageLoad]:
     for event in evidence.events:
         by_load.setdefault(event.load, []).append(event)
     complete = [events for events in by_load.values() if any(event.kind == "load-finished" for event in events)]
-    return [_page_load(_Load(events, evidence.source), evidence.requests) for events in complete]
+    return [_page_load(_Load(events, evidence.source), evidence) for events in complete]
 
 
 def measured_load(evidence: Evidence) -> PageLoad:
@@ -120,10 +240,6 @@ def loads_of_good_run(evidence: Evidence) -> list[PageLoad]:
     if not loads:
         raise FolderError(f"{evidence.source}: no load is complete, though the run is ok")
     return loads
-
-
-def _time(piece: Piece) -> int:
-    return piece.t_ns
 
 
 class _Load:
@@ -140,31 +256,24 @@ class _Load:
                 return event.t_ns
         raise self.lacks(f"{kind} of {resource}" if resource else kind)
 
-    def payload_bytes(self, resource: str) -> int:
-        return sum(event.size_bytes or 0 for event in self.events if (event.kind, event.resource) == ("data", resource))
-
     def lacks(self, what: str) -> FolderError:
         return FolderError(f"{self._source}: load {self.number} is without {what}")
 
 
-def _page_load(load: _Load, requests: Iterable[OriginRequest]) -> PageLoad:
+def _page_load(load: _Load, evidence: Evidence) -> PageLoad:
     started_ns, finished_ns = load.first_ns("load-started"), load.first_ns("load-finished")
-    for request in requests:
-        is_of_load = started_ns <= request.received_ns <= finished_ns
-        if request.path == PATHS[SCRIPT] and request.available_ns and is_of_load:
-            return PageLoad(
-                number=load.number,
-                started_ns=started_ns,
-                finished_ns=finished_ns,
-                page_bytes=load.payload_bytes(PAGE),
-                script_available_ns=request.available_ns,
-                image=_resource(load, IMAGE),
-                script=_resource(load, SCRIPT),
-            )
-    raise load.lacks(f"a request of {PATHS[SCRIPT]} in the origin's log")
+    requests = [each for each in evidence.requests if started_ns <= each.received_ns <= finished_ns]
+    return PageLoad(
+        number=load.number,
+        started_ns=started_ns,
+        finished_ns=finished_ns,
+        page=evidence.page,
+        resources={each.name: _resource(load, each, requests) for each in evidence.page.resources},
+    )
 
 
-def _resource(load: _Load, name: str) -> ResourceTimes:
+def _resource(load: _Load, resource: Resource, requests: Iterable[OriginRequest]) -> ResourceTimes:
+    name = resource.name
     pieces = tuple(
         Piece(t_ns=event.t_ns, size_bytes=event.size_bytes or 0)
         for event in load.events
@@ -172,10 +281,14 @@ def _resource(load: _Load, name: str) -> ResourceTimes:
     )
     if not pieces:
         raise load.lacks(f"data of {name}")
+    answers = (each.available_ns for each in requests if each.path == resource.path)
+    available_ns = next(filter(None, answers), None)  # one that was given up says nothing
+    if available_ns is None:
+        raise load.lacks(f"a request of {resource.path} in the origin's log")
     return ResourceTimes(
+        resource=resource,
         requested_ns=load.first_ns("request-sent", name),
+        available_ns=available_ns,
         headers_ns=load.first_ns("headers", name),
-        first_byte_ns=pieces[0].t_ns,
-        last_byte_ns=pieces[-1].t_ns,
         pieces=pieces,
     )

@@ -1,13 +1,13 @@
-"""The predictor: when the script's first byte should come, by arithmetic alone. Pure. docs/model.md has its error.
+"""The predictor: when the focal resource's first byte should come, by arithmetic. Pure. docs/model.md has its error.
 
-The link is busy from the image's first packet on, so what counts is how many bytes go before the script:
+The link is busy from the first packet of the others on, so what counts is how many bytes go before the resource:
 
-    first byte = image asked for + delay + transmission(bytes ahead + the script's own first record)
+    first byte = the others requested + delay + transmission(bytes ahead + the resource's own first record)
 
 and never sooner than the oracle allows, a whole record counted. The bytes ahead are what the front has let go of when
-the script comes to be:
+the resource comes to be:
 
-    ahead = sent at once + unsent + refilled + begun,    the image at most
+    ahead = sent at once + unsent + refilled + begun,    all of the others at most
 
 sent at once   The congestion window: ten segments on a fresh connection and one more for each that was acknowledged,
                until it has filled pipe and queue once; from then on it saws between that and what a loss leaves of it
@@ -15,8 +15,8 @@ sent at once   The congestion window: ten segments on a fresh connection and one
 unsent         Up to LOWAT in whole offload packets: the kernel looks at the limit only when it begins a new one, of 45
                segments or GSO. The send buffer binds in the same way; without SNDBUF it grows with the window, by
                twice (bbr: three times) 2304 bytes a segment, a full packet as the kernel accounts for it.
-refilled       While the origin has no script yet, acknowledgements let out more. The kernel asks for more when less
-               than half of LOWAT is unsent, and again takes it in whole packets.
+refilled       While the origin has no such resource yet, acknowledgements let out more. The kernel asks for more when
+               less than half of LOWAT is unsent, and again takes it in whole packets.
 begun          The rest of the TLS record that the kernel did not take all of: half of one, on average. A front that
                writes in batches, and waits to be asked before the next, has begun a whole one.
 
@@ -25,9 +25,9 @@ until it is mended: the next packet through the full queue tells of it, and what
 
 It leaves out loss but for that, jitter, a rate that changes, a bottleneck on the front's own egress, a window of HTTP/2
 that binds, a server's own mechanism, one that does not buffer, whose TLS records were given a size, or of which the
-catalogue does not say how it writes, a script that is requested first, a browser as the client, priorities said in
-another way than by plain weights, and, where streams share by weight, other weights than those of SPDY's priorities:
-there is no prediction then.
+catalogue does not say how it writes, another order of requests than the page's, a browser as the client, priorities
+said in another way than by plain weights, and, where streams share by weight, other weights than those of SPDY's
+priorities: there is no prediction then.
 """
 
 from collections.abc import Mapping
@@ -35,8 +35,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Self
 
-from analysis.loads.oracle import bound
+from analysis.loads.oracle import bound, latest_important
 from analysis.records.shape import AUTO
+from common.formats.page import Page, Resource
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
@@ -47,7 +48,6 @@ _SEGMENT_TRUESIZE = 2304
 _AFTER_LOSS = {"cubic": 0.7, "reno": 0.5}
 _BUFFER_PER_WINDOW = {"bbr": 3}
 _STARTUP_GAIN = 2.89  # of bbr: 2/ln 2
-_PAGE_BYTES = 600
 
 
 class NoPrediction(Exception):
@@ -75,38 +75,34 @@ class Writes:
         )
 
 
-def script_first_byte_ms(scenario: Mapping[str, Any], writes: Writes) -> float:
-    """Milliseconds from the request of the measured load's page. Raises NoPrediction."""
-    _check_covered(scenario, writes)
+def first_byte_ms(scenario: Mapping[str, Any], page: Page, writes: Writes) -> float:
+    """Milliseconds from the measured load's first request. Raises NoPrediction."""
+    focal = latest_important(page)
+    _check_covered(scenario, page, focal, writes)
     delay_s, up_s = scenario["delay_ns"] / 10**9, scenario["delay_up_ns"] / 10**9
-    soonest_ns = bound(
-        rate_bit_s=scenario["rate_bit_s"],
-        delay_ns=scenario["delay_ns"],
-        delay_up_ns=scenario["delay_up_ns"],
-        jitter_ns=0,
-        page_bytes=_PAGE_BYTES,
-        script_delay_ns=scenario["script_delay_ns"],
-        image_bytes=scenario["size_bytes"],
-    ).script_first_byte_ns
+    document_bytes = sum(each.size_bytes for each in page.before(focal))
+    soonest_ns = bound(page, focal, {**scenario, "jitter_ns": 0}).first_byte_ns
     soonest_ms: float = soonest_ns / 10**6
     if scenario["rate_bit_s"] is None:
         return soonest_ms
-    line = _Line.of(scenario)
+    line = _Line.of(scenario, page)
     record_s = line.transmission_s(writes.record_bytes)
-    asked_s = 2 * up_s + delay_s + line.transmission_s(_PAGE_BYTES)
-    ahead = _ahead_bytes(scenario, writes, line)
+    asked_s = up_s + len(page.before(focal)) * (up_s + delay_s) + line.transmission_s(document_bytes)
+    ahead = _ahead_bytes(scenario, page, focal, writes, line)
     crossed_s = asked_s + delay_s + line.delivery_s(ahead + writes.record_bytes)
     latest_s: float = max(crossed_s, asked_s + line.mended_s)
     return max(soonest_ms + record_s * 1000, latest_s * 1000)
 
 
-def _check_covered(scenario: Mapping[str, Any], writes: Writes) -> None:
+def _check_covered(scenario: Mapping[str, Any], page: Page, focal: Resource, writes: Writes) -> None:
     for knob, covered in (
         ("NATIVE=on", scenario["native"] == "off"),
         ("LOSS", not scenario["loss"]),
         ("JITTER", not scenario["jitter_ns"]),
-        ("a WINDOW smaller than the image", scenario["window_bytes"] >= scenario["size_bytes"]),
-        ("FIRST=script", scenario["first"] == "image"),
+        ("a WINDOW smaller than the others", scenario["window_bytes"] >= sum(each.size_bytes for each in page.others)),
+        ("a page with others that are late, or in chunks", not any(each.last_ns for each in page.others)),
+        ("a page with others that wait for something else", all(each.after == focal.after for each in page.others)),
+        ("FIRST", scenario["first"] is None),
         ("a DIALECT that is not plain", scenario["dialect"] == "plain"),
         ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),
         ("LOWAT=auto", scenario["lowat"] != AUTO),
@@ -138,12 +134,12 @@ class _Line:
     is_paced: bool
 
     @classmethod
-    def of(cls, scenario: Mapping[str, Any]) -> Self:
+    def of(cls, scenario: Mapping[str, Any], page: Page) -> Self:
         byte_s = scenario["rate_bit_s"] / 8
         round_trip_s = (scenario["delay_ns"] + scenario["delay_up_ns"]) / 10**9
         pipe = max(1.0, byte_s * round_trip_s / PACKET_BYTES)
         most = pipe + scenario["queue_packets"]
-        grown = _FIRST_WINDOW + scenario["reloads"] * 2 * scenario["size_bytes"] / SEGMENT_BYTES
+        grown = _FIRST_WINDOW + scenario["reloads"] * page.contents_bytes / SEGMENT_BYTES
         control = scenario["congestion_control"]
         is_paced = control == "bbr"
         after_loss = _AFTER_LOSS.get(control, 1.0)
@@ -166,7 +162,7 @@ class _Line:
 
     @property
     def mended_s(self) -> float:
-        """From the image's request until the end of a burst, lost once, is there."""
+        """From the others' request until the end of a burst, lost once, is there."""
         if not self.bursts:
             return 0.0
         return 2 * (self.round_trip_s + self.queue_segments * PACKET_BYTES / self.byte_s)
@@ -197,19 +193,20 @@ class _Line:
         return waited_s + remaining * _WIRE / self.byte_s
 
 
-def _ahead_bytes(scenario: Mapping[str, Any], writes: Writes, line: _Line) -> float:
-    """Image bytes that the script comes after."""
-    image = float(scenario["size_bytes"])
+def _ahead_bytes(scenario: Mapping[str, Any], page: Page, focal: Resource, writes: Writes, line: _Line) -> float:
+    """Bytes that the focal resource comes after: of the others, and of important ones that are there before it."""
+    sooner = [each for each in page.important if each is not focal and each.first_ns <= focal.first_ns]
+    before = float(sum(each.size_bytes for each in (*page.others, *sooner)))
     if writes.strict and scenario["priorities"] != "spdy":
-        return image  # the front has no reason to let the script go first
-    sent = line.sent_bytes(scenario["script_delay_ns"] / 10**9)
+        return before  # the front has no reason to let the resource go first
+    sent = line.sent_bytes(focal.first_ns / 10**9)
     offload = min(scenario["gso_segments"] or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * SEGMENT_BYTES
     room = max(0.0, _buffer_bytes(scenario, line) - line.at_once_bytes)
     ahead = [max(line.at_once_bytes, sent) + ceil(room / offload) * offload]
     if scenario["lowat"] is not None:
         ahead.append(_let_go_bytes(scenario["lowat"], offload, writes, line.at_once_bytes, sent))
     begun = writes.record_bytes if writes.batch_bytes else writes.record_bytes / 2
-    return min(image, min(ahead) + begun)
+    return min(before, min(ahead) + begun)
 
 
 def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent: float) -> float:

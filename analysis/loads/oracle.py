@@ -1,9 +1,12 @@
-"""The oracle: how soon the script's first byte could have been there, whatever server and kernel do. Pure."""
+"""The oracle: how soon the focal resource's first byte could have been there, whatever server and kernel do. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from analysis.loads.metrics import PageLoad
 from analysis.records.rate import Rate
+from common.formats.page import Page, Resource
 from common.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
 
 _FIRST_BYTE = 1
@@ -13,56 +16,66 @@ _FRAME_BYTES = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """script_first_byte_ns: from the request of the page. image_bytes: that may go before it without fault."""
+    """first_byte_ns: from the load's first request. other_bytes: of the others, that may go before it without fault."""
 
-    script_first_byte_ns: int
-    image_bytes: int
+    first_byte_ns: int
+    other_bytes: int
 
 
-def bound(
-    *,
-    rate_bit_s: int | None,
-    delay_ns: int,
-    delay_up_ns: int,
-    jitter_ns: int,
-    page_bytes: int,
-    script_delay_ns: int,
-    image_bytes: int,
-    rate_steps: str | None = None,
-) -> Bound:
-    """The lower bound on a link with that rate, steps of it (analysis/records/rate.py), and those delays each way.
+def latest_important(page: Page) -> Resource:
+    """Returns the important resource that the origin has last, if nothing but its delays takes time."""
+    return max(page.important, key=lambda each: sum(one.last_ns for one in page.before(each)) + each.first_ns)
 
-    The script's first byte cannot be at the client before these, one after the other:
 
-        request of the page, to the front                        delay_up
-        the page, all of it, to the client                       transmission(page) + delay
-        request of the script, which the page names              delay_up
-        the origin has the script                                script_delay
-        the smallest packet that holds a byte of it              transmission(1) + delay
+def bound(page: Page, focal: Resource, scenario: Mapping[str, Any]) -> Bound:
+    """The lower bound for a resource of a page on the link of a scenario (see run.json).
 
-    All of the page, because the client asks when it has all. Servers and kernels take no time, the connection exists,
-    nothing is lost and no window binds. Transmission counts what no protocol can leave out: 66 bytes of headers per
-    packet, one TLS record and one frame per answer; the smallest packet, so no record that must be filled first. What
-    is longer than this is a choice of somebody's. With jitter, a delay may be shorter by as much. Where the rate is
-    about to rise, a packet that waits for that may be there sooner than one that does not; so the bound lets it wait.
+    Its first byte cannot be at the client before these, one after the other:
 
-    Image bytes go before it without fault, too: an ideal server gives the link to the image while there is no script.
-    That is what the link carries in script_delay, the image at most.
+        for each resource that it waits for:
+            the request, to the front                                delay_up
+            the origin has it                                        its delay
+            all of it, to the client                                 transmission(its size) + delay
+        the request of the resource itself                           delay_up
+        the origin has its first byte                                its delay
+        the smallest packet that holds a byte of it                  transmission(1) + delay
+
+    All of a document, because the client requests what it names when it has all. Servers and kernels take no time, the
+    connection exists, nothing is lost and no window binds. Transmission counts what no protocol can leave out: 66 bytes
+    of headers per packet, one TLS record and one frame per answer; the smallest packet, so no record that must be
+    filled first. What is longer than this is somebody's choice. With jitter, a delay may be shorter by as much. Where
+    the rate is about to rise, a packet that waits for that may be there sooner than one that does not; so the bound
+    lets it wait.
+
+    Bytes of the others go before it without fault, too: an ideal server gives the link to them while the resource does
+    not exist. That is what the link carries from their first request to then, all of them at most.
     """
-    one_way_ns = max(0, delay_ns - jitter_ns)
-    rate = Rate.of({"rate_bit_s": rate_bit_s, "rate_steps": rate_steps})
-    # Both instants are those of the bottleneck, which stands at the client's end.
-    asked_ns = page_crossed_ns(rate, delay_up_ns + one_way_ns, page_bytes) + delay_up_ns + one_way_ns
-    available_ns = asked_ns + script_delay_ns
+    one_way_ns = max(0, scenario["delay_ns"] - scenario["jitter_ns"])
+    rate = Rate.of(scenario)
+    # All instants are those of the bottleneck, which stands at the client's end.
+    asked_ns = _asked_ns(page, focal, rate, scenario["delay_up_ns"] + one_way_ns)
+    available_ns = asked_ns + focal.first_ns
     first_byte_ns = _crossed_ns(available_ns, _FIRST_BYTE, rate)
+    total_bytes = sum(each.size_bytes for each in page.others)
     if rate is None:
-        return Bound(script_first_byte_ns=first_byte_ns, image_bytes=image_bytes)
-    carried = int(unframed(rate.carried_bytes(asked_ns, available_ns)))
-    return Bound(script_first_byte_ns=first_byte_ns, image_bytes=min(image_bytes, carried))
+        return Bound(first_byte_ns=first_byte_ns, other_bytes=total_bytes)
+    round_ns = scenario["delay_up_ns"] + one_way_ns
+    from_ns = min(_asked_ns(page, each, rate, round_ns) + each.first_ns for each in page.others)
+    carried = int(unframed(rate.carried_bytes(min(from_ns, available_ns), available_ns)))
+    return Bound(first_byte_ns=first_byte_ns, other_bytes=min(total_bytes, carried))
+
+
+def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) -> int:
+    """When an answer to its request could be at the bottleneck, if the origin had it at once."""
+    at_ns = round_ns
+    for each in page.before(resource):
+        crossed_ns = page_crossed_ns(rate, at_ns + each.first_ns, each.size_bytes)
+        at_ns = max(crossed_ns, at_ns + each.last_ns) + round_ns
+    return at_ns
 
 
 def page_crossed_ns(rate: Rate | None, from_ns: int, page_bytes: int) -> int:
-    """When all of the page has crossed the bottleneck, at the soonest. from_ns: when it is there."""
+    """When all of a document has crossed the bottleneck, at the soonest. from_ns: when it is there."""
     return _crossed_ns(from_ns, page_bytes, rate)
 
 
@@ -79,18 +92,21 @@ def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Inversion:
-    """A load against its bound. late_ns: of the script's first byte; image_bytes: that went before it besides."""
+    """A load against its bound. late_ns: of the focal resource's first byte.
+
+    other_bytes: that went before it besides.
+    """
 
     bound: Bound
     late_ns: int
-    image_bytes: int
+    other_bytes: int
 
     def as_document(self) -> dict[str, float]:
         """As run.json keeps it."""
         return {
-            "script_first_byte_ms": self.bound.script_first_byte_ns / 10**6,
+            "first_byte_ms": self.bound.first_byte_ns / 10**6,
             "inversion_ms": self.late_ns / 10**6,
-            "inversion_bytes": self.image_bytes,
+            "inversion_bytes": self.other_bytes,
         }
 
 
@@ -98,6 +114,6 @@ def inversion(load: PageLoad, limit: Bound) -> Inversion:
     """What a load lost against the bound."""
     return Inversion(
         bound=limit,
-        late_ns=load.script.first_byte_ns - load.started_ns - limit.script_first_byte_ns,
-        image_bytes=max(0, load.image_bytes_before_script - limit.image_bytes),
+        late_ns=load.focal.first_byte_ns - load.started_ns - limit.first_byte_ns,
+        other_bytes=max(0, load.other_bytes_before - limit.other_bytes),
     )

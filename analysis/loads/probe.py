@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.loads.metrics import IMAGE, SCRIPT
 from analysis.loads.verdict import Judgement, Verdict
 from common.formats.events import Event
+from common.formats.page import Page
 
 ALONE = 0.98
 """A share from which on a stream is said to have had the window to itself: a step is about two hundredths of it all."""
@@ -22,6 +22,7 @@ ALONE = 0.98
 class Probe:
     """served: (resource, payload bytes) in the order of arrival, neighbours of one resource put together."""
 
+    important: str
     steps: int
     served: tuple[tuple[str, int], ...]
 
@@ -30,15 +31,16 @@ class Probe:
         return sum(size_bytes for name, size_bytes in self.served if name == resource)
 
     @property
-    def script_share(self) -> float:
-        """The script's part of all that was let through."""
-        return self.size_bytes(SCRIPT) / sum(size_bytes for _, size_bytes in self.served)
+    def important_share(self) -> float:
+        """The important resource's part of all that was let through."""
+        return self.size_bytes(self.important) / sum(size_bytes for _, size_bytes in self.served)
 
     def as_document(self) -> dict[str, Any]:
         """As run.json keeps it."""
         return {
             "steps": self.steps,
-            "script_share": round(self.script_share, 4),
+            "important": self.important,
+            "important_share": round(self.important_share, 4),
             "served": [[name, size_bytes] for name, size_bytes in self.served],
         }
 
@@ -46,11 +48,11 @@ class Probe:
     def from_document(cls, document: Mapping[str, Any]) -> "Probe":
         """From run.json."""
         served = tuple((str(name), int(size_bytes)) for name, size_bytes in document["served"])
-        return cls(steps=document["steps"], served=served)
+        return cls(important=document["important"], steps=document["steps"], served=served)
 
 
-def probe_of(events: Sequence[Event]) -> Probe | None:
-    """None if the window was never opened by steps."""
+def probe_of(events: Sequence[Event], page: Page) -> Probe | None:
+    """None if the window was never opened by steps. page: of two resources, besides documents."""
     steps, step_bytes, served = 0, None, list[tuple[str, int]]()
     for event in events:
         if event.kind == "window-opened" and event.stream_id is None:
@@ -64,17 +66,17 @@ def probe_of(events: Sequence[Event]) -> Probe | None:
             while served and served[-1][0] != event.resource:
                 served.pop()
             break
-    return Probe(steps=steps, served=tuple(served)) if served else None
+    return Probe(important=page.important[0].name, steps=steps, served=tuple(served)) if served else None
 
 
-def judge_probe(probe: Probe, favoured: str | None) -> Judgement:
+def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
     """The verdict on a probe: whether the front itself keeps the order it is asked for."""
-    shares = {SCRIPT: probe.script_share, IMAGE: 1 - probe.script_share}
-    if favoured is None:
-        reason = f"no order was asked for; the front gave the script {shares[SCRIPT]:.0%} of the window"
+    share = probe.important_share
+    if not favoured:
+        reason = f"no order was asked for; the front gave the {probe.important} {share:.0%} of the window"
         return Judgement(verdict=Verdict.UNDECIDED, reason=reason)
-    share = shares[favoured]
-    reason = f"while both waited for the client's window, the front gave the {favoured} {share:.0%} of it"
+    share = share if probe.important in favoured else 1 - share
+    reason = f"while both waited for the client's window, the front gave the {favoured[0]} {share:.0%} of it"
     if share >= ALONE:
         return Judgement(verdict=Verdict.KEPT, reason=reason)
     if share <= 1 - ALONE:

@@ -1,26 +1,26 @@
-"""One resource laid over the TCP stream: how much of its payload stands before a position. Pure.
+"""Resources laid over the TCP stream: how much of their payload stands before a position. Pure.
 
 The client notes at which position of the stream the TLS record ended that held a piece of payload; the front's kernel
-counts the same positions when bytes are handed to it, sent and acknowledged. So a position tells how much of the image
-has come so far, at either end.
+counts the same positions when bytes are handed to it, sent and acknowledged. So a position tells how much of a
+resource has come so far, at either end.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from itertools import accumulate
 
 from common.formats.events import Event
 
 
 class Payload:
-    """Payload of one resource of one load, by position in the TCP stream.
+    """Payload of resources of one load, by position in the TCP stream.
 
     Within a record it counts as spread evenly: a record holds 16 KiB at most (RFC 8446, 5.1), so no answer is further
     off than that, and none at all at a record's end.
     """
 
-    def __init__(self, events: Iterable[Event], load: int, resource: str) -> None:
-        """events: of the whole connection, in order."""
+    def __init__(self, events: Iterable[Event], load: int, resources: Container[str | None]) -> None:
+        """events: of the whole connection, in order. resources: names."""
         ends: list[int] = []
         sizes: list[int] = []
         for event in events:
@@ -29,7 +29,7 @@ class Payload:
             if not ends or event.tcp_bytes > ends[-1]:
                 ends.append(event.tcp_bytes)
                 sizes.append(0)
-            if (event.kind, event.load, event.resource) == ("data", load, resource):
+            if (event.kind, event.load) == ("data", load) and event.resource in resources:
                 sizes[-1] += event.size_bytes or 0
         self._ends = ends
         self._totals = list(accumulate(sizes))

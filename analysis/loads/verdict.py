@@ -1,19 +1,24 @@
 """Was the order that the client asked for the order in which bytes arrived?
 
+It is asked of two groups: the important resources, and the others. *High* is the group that was asked to come first,
+*low* the other one. The *focal* resource of a group is the one that the origin had last.
+
 Rules, the first that applies decides:
-1. nothing-to-prioritize: when the origin had the script to give, the image had left: no more than a twentieth of it
-   arrived later than a byte sent at that instant could have.
+1. nothing-to-prioritize: when the origin had the focal important resource to give, the others had left: no more than a
+   twentieth of them arrived later than a byte sent at that instant could have.
 2. undecided: no order was asked for.
-3. kept: of the resource asked to come first, the last byte came before the other's last byte, and at its first byte
-   at most half of the other had arrived.
-4. inverted: its last byte came after the other's, and at its first byte nine tenths or more of the other had arrived.
+3. kept: the last byte of high came before the last byte of low, and at the first byte of high's focal resource at most
+   half of low had arrived.
+4. inverted: the last byte of high came after that of low, and at that first byte nine tenths of low or more had come.
 5. undecided: anything between; the two shared the link.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad, ResourceTimes
+from analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
+from common.formats.page import Resource
 
 _STILL_THERE_AT_MOST = 0.05
 _KEPT_AT_MOST = 0.5
@@ -38,35 +43,65 @@ class Judgement:
     reason: str
 
 
-def judge(load: PageLoad, favoured: str | None, one_way_ns: int) -> Judgement:
-    """Judge one load. favoured: the resource asked to come first. one_way_ns: delay from the front to the client."""
-    if load.image.last_byte_ns <= load.script_available_ns:
-        early_ms = (load.script_available_ns - load.image.last_byte_ns) / 10**6
-        reason = f"the image was complete {early_ms:.0f} ms before the script existed"
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """Resources that are asked to come first, or the others. words: how a sentence calls them."""
+
+    words: str
+    focal: ResourceTimes
+    traffic: Traffic
+
+    @classmethod
+    def of(cls, load: PageLoad, resources: Sequence[Resource], several: str) -> "_Group":
+        times = [load.resources[each.name] for each in resources]
+        focal = max(times, key=lambda each: each.available_ns)
+        words = focal.name if len(times) == 1 else several
+        return cls(words=words, focal=focal, traffic=load.traffic(each.name for each in resources))
+
+
+def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement:
+    """Judges one load. favoured: names of the resources asked to come first. one_way_ns: delay toward the client."""
+    important = _Group.of(load, load.page.important, "important resources")
+    others = _Group.of(load, load.page.others, "other resources")
+    available_ns, rest = important.focal.available_ns, others.traffic
+    be = "was" if len(load.page.others) == 1 else "were"
+    if rest.last_byte_ns <= available_ns:
+        early_ms = (available_ns - rest.last_byte_ns) / 10**6
+        reason = f"the {others.words} {be} complete {early_ms:.0f} ms before the {important.focal.name} existed"
         return Judgement(verdict=Verdict.NOTHING, reason=reason)
-    had_left = load.image.bytes_until(load.script_available_ns + one_way_ns)
-    if load.image.size_bytes - had_left <= _STILL_THERE_AT_MOST * load.image.size_bytes:
-        reason = f"{_percent(had_left, load.image.size_bytes)} of the image had left before the script existed"
+    had_left = rest.bytes_until(available_ns + one_way_ns)
+    if rest.size_bytes - had_left <= _STILL_THERE_AT_MOST * rest.size_bytes:
+        left = _percent(had_left, rest.size_bytes)
+        reason = f"{left} of the {others.words} had left before the {important.focal.name} existed"
         return Judgement(verdict=Verdict.NOTHING, reason=reason)
-    if favoured is None:
+    if not favoured:
         return Judgement(verdict=Verdict.UNDECIDED, reason="no order was asked for")
-    other = IMAGE if favoured == SCRIPT else SCRIPT
-    times = {IMAGE: load.image, SCRIPT: load.script}
-    high, low = times[favoured], times[other]
-    before = low.bytes_before(high.first_byte_ns) / low.size_bytes
-    arrived = _percent(low.bytes_before(high.first_byte_ns), low.size_bytes)
-    already = f"{arrived} of the {other} arrived before the {favoured}'s first byte"
-    if high.last_byte_ns < low.last_byte_ns and before <= _KEPT_AT_MOST:
-        lead_s = (low.last_byte_ns - high.last_byte_ns) / 10**9
-        return Judgement(verdict=Verdict.KEPT, reason=f"{already}; the {favoured} was complete {lead_s:.1f} s sooner")
-    if high.last_byte_ns >= low.last_byte_ns and before >= _INVERTED_FROM:
-        return Judgement(verdict=Verdict.INVERTED, reason=f"{already}, though the {favoured} was asked for first")
-    share = share_of_link(high, low)
+    high, low = (important, others) if important.focal.name in favoured else (others, important)
+    first_ns = high.focal.first_byte_ns
+    before_bytes = low.traffic.bytes_before(first_ns)
+    before = before_bytes / low.traffic.size_bytes
+    arrived = _percent(before_bytes, low.traffic.size_bytes)
+    already = f"{arrived} of the {low.words} arrived before the {possessive(high.focal.name)} first byte"
+    be = "was" if high.words == high.focal.name else "were"
+    if high.traffic.last_byte_ns < low.traffic.last_byte_ns and before <= _KEPT_AT_MOST:
+        lead_s = (low.traffic.last_byte_ns - high.traffic.last_byte_ns) / 10**9
+        reason = f"{already}; the {high.words} {be} complete {lead_s:.1f} s sooner"
+        return Judgement(verdict=Verdict.KEPT, reason=reason)
+    if high.traffic.last_byte_ns >= low.traffic.last_byte_ns and before >= _INVERTED_FROM:
+        reason = f"{already}, though the {high.words} {be} asked for first"
+        return Judgement(verdict=Verdict.INVERTED, reason=reason)
+    share = share_of_link(high.traffic, low.traffic, first_ns)
     if share >= _ALL_BUT_ALONE:
-        after = f"after that the {favoured} had the link to itself: in order, but late"
+        alone = "itself" if be == "was" else "themselves"
+        after = f"after that the {high.words} had the link to {alone}: in order, but late"
     else:
-        after = f"after that they shared the link, {share:.0%} of it the {favoured}'s"
+        after = f"after that they shared the link, {share:.0%} of it the {possessive(high.words)}"
     return Judgement(verdict=Verdict.UNDECIDED, reason=f"{already}; {after}")
+
+
+def possessive(name: str) -> str:
+    """Returns a name as the owner of something."""
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
 def _percent(part: int, whole: int) -> str:
@@ -74,8 +109,8 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part // whole}%"
 
 
-def share_of_link(high: ResourceTimes, low: ResourceTimes) -> float:
-    """Part of the payload that was `high`'s, from its first byte until either was complete."""
-    from_ns, until_ns = high.first_byte_ns, min(high.last_byte_ns, low.last_byte_ns)
-    own, others = (times.bytes_until(until_ns) - times.bytes_before(from_ns) for times in (high, low))
+def share_of_link(high: Traffic, low: Traffic, from_ns: int) -> float:
+    """The part of the payload that was high's, from that instant until either was complete."""
+    until_ns = min(high.last_byte_ns, low.last_byte_ns)
+    own, others = (each.bytes_until(until_ns) - each.bytes_before(from_ns) for each in (high, low))
     return own / (own + others) if own + others else 1.0

@@ -1,1 +1,1 @@
-"""Who keeps the order: every server with every dialect, with nothing in the way and with the socket in the way."""
+"""The matrix: every server with every dialect, each tested for order without and with a full send buffer."""

@@ -1,10 +1,10 @@
-"""One cell of the matrix: a server and a dialect, and what became of the order. Pure.
+"""A cell of the matrix: a server and a dialect, and the fate of the order. Pure.
 
 Rules:
-1. Whether an order was heard is told by asking for the opposite: only a difference between the two is an answer. So it
-   is with the probes, in which nothing is in the server's way, and so it is at the end of the slow link.
-2. Where it was lost is told by both together: what asking changes there, as a part of what it changes with nothing in
-   the way, without LOWAT and with it.
+1. To learn if a server heard an order, the opposite is asked for, too: only a difference between the two is an answer.
+   This holds for the probes, in which nothing blocks the server, and for the slow link.
+2. The layer that lost the order follows from both: the effect of asking on the slow link, without LOWAT and with it, as
+   a fraction of its effect when nothing blocks the server.
 """
 
 from collections.abc import Mapping
@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from analysis.loads.metrics import IMAGE, SCRIPT, PageLoad, measured_load
+from analysis.loads.metrics import PageLoad, measured_load
 from analysis.loads.probe import ALONE, Probe
 from analysis.records.runs import Run
 
 _DIFFERENCE = 0.03
-"""Shares that lie closer together are the same; a step of the window is about two hundredths."""
+"""Shares that are closer together count as equal; a step of the window is about two hundredths."""
 
 _ARRIVES = 1 / 3
-"""The image has a start of a tenth to a third of the load, and fronts put something in line, so not all can arrive:
-0.36 to 0.91 do, of what the dialect asks for, which may be little.
+"""The fraction of the effect from which the order arrives.
+
+The image has a head start of a tenth to a third of the load, and fronts queue some data, so the whole effect cannot
+arrive: 0.36 to 0.91 of what the dialect asks for does, which may be little.
 """
 
 _NOTHING = 0.1
@@ -32,25 +34,25 @@ _WELL_AHEAD = 0.2
 
 
 class Reading(StrEnum):
-    """What a server makes of a dialect."""
+    """A server's interpretation of a dialect."""
 
     STRICT = "strict"
-    """Whoever is asked for first has the window to himself."""
+    """The resource that is asked for first gets the whole window."""
     PROPORTIONAL = "proportional"
-    """The window is divided, with more of it for either of the two if it is asked for first."""
+    """The window is shared; either resource gets more of it if it is asked for first."""
     IGNORED = "ignored"
-    """The same, whoever is asked for first."""
+    """The result does not depend on which is asked for first."""
     CONTRARY = "contrary"
-    """The other way round."""
+    """The server does the opposite."""
 
     @property
     def honoured(self) -> bool:
-        """Whether the server orders by it."""
+        """True if the server orders by the dialect."""
         return self in (Reading.STRICT, Reading.PROPORTIONAL)
 
 
 class OwnOrder(StrEnum):
-    """What a server does where nothing is asked."""
+    """A server's order if nothing is asked for."""
 
     SHARED = "shared"
     FIRST_COME = "first come, first served"
@@ -60,23 +62,23 @@ class OwnOrder(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of the order on the slow link."""
+    """The fate of the order on the slow link."""
 
     ARRIVES = "arrives"
-    """Asking changes there what it should."""
+    """Asking has the effect that it should."""
     WEAK = "weak"
-    """It changes something, but less than a third of that."""
+    """It has an effect, but less than a third of that."""
     LOST = "lost"
     TURNED = "turned round"
-    """Whoever is asked for is complete later than if the other is."""
+    """The resource asked for is complete later than if the other is asked for."""
 
 
 class Layer(StrEnum):
-    """Where the order was lost."""
+    """The layer where the order was lost."""
 
     NOWHERE = "nowhere"
     SERVER = "server"
-    """It does not order by what it was told."""
+    """It does not order by the dialect."""
     FRONT = "front"
     """Between the server's scheduler and the socket: LOWAT does not help."""
     SOCKET = "socket"
@@ -85,10 +87,10 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """One load over the slow link.
+    """A load over the slow link.
 
-    before: part of the image that had arrived at the script's first byte. lanes: (seconds since the page's request,
-    resource, bytes) of each piece.
+    before: the fraction of the image that had arrived at the script's first byte. lanes: (seconds since the page's
+    request, resource, bytes) of each piece.
     """
 
     before: float
@@ -99,26 +101,26 @@ class Crossing:
 
     @property
     def lead(self) -> float:
-        """How much sooner than the image the script was complete, as a part of the load; negative if it was later."""
+        """The lead of the script's completion over the image's, as a fraction of the load; negative if later."""
         return (self.image_last_ms - self.script_last_ms) / max(self.image_last_ms, self.script_last_ms)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two loads that differ in nothing but who is asked to come first: the script (asked), and the image (swapped)."""
+    """Two loads that differ only in the resource asked to come first: the script (asked), the image (swapped)."""
 
     asked: Crossing
     swapped: Crossing
 
     @property
     def effect(self) -> float:
-        """What asking changes."""
+        """The effect of asking: the difference of the leads."""
         return self.asked.lead - self.swapped.lead
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unasked:
-    """Loads in which nothing is asked, LOWAT unset and set."""
+    """Loads without priorities, LOWAT unset and set."""
 
     control: Crossing
     lowat: Crossing
@@ -129,9 +131,9 @@ class Cell:
     """See the module. probes: by what they ask for, the script (`spdy`), the image (`swap`), nothing (`none`), and
     nothing with the script requested first (`reversed`).
 
-    control, lowat, native: on the slow link, LOWAT unset, LOWAT set, and the server's own mechanism instead, where it
-    has one. None where the server does not order by the dialect: there is nothing to lose on the way, and what it does
-    is what it does when nothing is asked.
+    control, lowat, native: on the slow link, LOWAT unset, LOWAT set, and the server's own mechanism instead, if it has
+    one. None if the server does not order by the dialect: then there is no order to lose, and the server behaves as if
+    nothing was asked.
     """
 
     server: str
@@ -143,31 +145,31 @@ class Cell:
 
     @property
     def reading(self) -> Reading:
-        """What the server makes of the dialect."""
+        """The server's interpretation of the dialect."""
         return reading(*self._shares)
 
     @property
     def own_order(self) -> OwnOrder:
         """What the server does when nothing is asked."""
-        return own_order(self.probes["none"].script_share, self.probes["reversed"].script_share)
+        return own_order(self.probes["none"].important_share, self.probes["reversed"].important_share)
 
     @property
     def honoured(self) -> bool:
-        """Whether the server orders by it."""
+        """True if the server orders by the dialect."""
         return self.reading.honoured
 
     @property
     def effect(self) -> float:
-        """What asking should change on a link, where both are of one size and there is nothing in the way."""
+        """The expected effect of asking on a link, for resources of the same size with nothing blocking the server."""
         asked, swapped = self._shares
         return _lead(asked) - _lead(swapped)
 
     def arriving(self, pair: Pair) -> float:
-        """The part of it that arrives. The dialect must be honoured."""
+        """The fraction of the expected effect that arrives. The dialect must be honoured."""
         return pair.effect / self.effect
 
     def outcome(self, pair: Pair | None) -> Outcome | None:
-        """What became of the order there; None if there was none."""
+        """The fate of the order in a pair of loads; None if there was no order to keep."""
         if pair is None or not self.honoured:
             return None
         arriving = self.arriving(pair)
@@ -179,7 +181,7 @@ class Cell:
 
     @property
     def layer(self) -> Layer:
-        """Where the order was lost."""
+        """The layer where the order was lost."""
         if not self.honoured:
             return Layer.SERVER
         if self.outcome(self.control) is Outcome.ARRIVES:
@@ -188,7 +190,7 @@ class Cell:
 
     @property
     def sentence(self) -> str:
-        """That in words."""
+        """The layer in words."""
         match self.layer:
             case Layer.SERVER:
                 contrary = self.reading is Reading.CONTRARY
@@ -204,20 +206,20 @@ class Cell:
 
     @property
     def _begins_early(self) -> bool:
-        """Whether with LOWAT less of the image comes before the script."""
+        """True if with LOWAT less of the image comes before the script."""
         if self.control is None or self.lowat is None:
             return False
         return self.lowat.asked.before < self.control.asked.before - _EARLIER
 
     @property
     def _shares(self) -> tuple[float, float]:
-        return self.probes["spdy"].script_share, self.probes["swap"].script_share
+        return self.probes["spdy"].important_share, self.probes["swap"].important_share
 
 
 def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
-    """From the script's shares when it is asked to come first, and when the image is.
+    """The interpretation, from the script's shares when it is asked to come first, and when the image is.
 
-    doubt: what a share may be off by.
+    doubt: the possible error of a share.
     """
     alone = min(ALONE, 1 - doubt)
     if asked >= alone and swapped <= 1 - alone:
@@ -228,12 +230,12 @@ def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
 
 
 def _lead(share: float) -> float:
-    """By how much one of two of a size is complete sooner, as a part of both, with that share until then."""
+    """The lead of a resource over another of the same size, as a fraction of both, given its share until then."""
     return 1 - 1 / (2 * share) if share >= 0.5 else 1 / (2 * (1 - share)) - 1
 
 
 def own_order(share: float, turned: float) -> OwnOrder:
-    """From the script's shares when nothing is asked: the image requested first, and the script."""
+    """The server's own order, from the script's shares without priorities: the image requested first, the script."""
     firsts = (share >= _MOSTLY, turned >= _MOSTLY)
     lasts = (share <= 1 - _MOSTLY, turned <= 1 - _MOSTLY)
     if not any(firsts + lasts):
@@ -246,20 +248,20 @@ def own_order(share: float, turned: float) -> OwnOrder:
 
 
 def own_order_on_link(unasked: Crossing) -> OwnOrder:
-    """What a server did on the slow link when nothing was asked, the image requested first."""
+    """The server's own order on the slow link, without priorities and with the image requested first."""
     if unasked.before >= _ALL_BUT:
         return OwnOrder.FIRST_COME
     return OwnOrder.SCRIPT_FIRST if unasked.lead > _WELL_AHEAD else OwnOrder.SHARED
 
 
 def crossing(run: Run) -> Crossing:
-    """Of a run on the slow link. Raises FolderError."""
+    """Reads a run on the slow link. Raises FolderError."""
     load = measured_load(run.evidence())
     return Crossing(
-        before=load.image_bytes_before_script / load.image.size_bytes,
-        script_first_ms=load.ms(load.script.first_byte_ns),
-        script_last_ms=load.ms(load.script.last_byte_ns),
-        image_last_ms=load.ms(load.image.last_byte_ns),
+        before=load.other_bytes_before / load.others.size_bytes,
+        script_first_ms=load.ms(load.important.first_byte_ns),
+        script_last_ms=load.ms(load.important.last_byte_ns),
+        image_last_ms=load.ms(load.others.last_byte_ns),
         lanes=tuple(_lanes(load)),
     )
 
@@ -267,7 +269,8 @@ def crossing(run: Run) -> Crossing:
 def _lanes(load: PageLoad) -> list[tuple[float, str, int]]:
     pieces = [
         (load.ms(piece.t_ns) / 1000, name, piece.size_bytes)
-        for name, times in ((IMAGE, load.image), (SCRIPT, load.script))
+        for name, times in load.resources.items()
+        if times.resource in load.page.contents
         for piece in times.pieces
     ]
     return sorted(pieces)
@@ -275,7 +278,7 @@ def _lanes(load: PageLoad) -> list[tuple[float, str, int]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """All cells, by server and dialect. versions: of the servers; absent: servers that were not there, and why."""
+    """All cells, by server and dialect. versions: the servers' versions. absent: missing servers and the reason."""
 
     cells: Mapping[tuple[str, str], Cell]
     unasked: Mapping[str, Unasked]
@@ -284,16 +287,16 @@ class Matrix:
 
     @property
     def servers(self) -> list[str]:
-        """In their order."""
+        """The servers, in the order of the cells."""
         return list(dict.fromkeys(server for server, _ in self.cells))
 
     @property
     def dialects(self) -> list[str]:
-        """In their order."""
+        """The dialects, in the order of the cells."""
         return list(dict.fromkeys(dialect for _, dialect in self.cells))
 
     def document(self) -> dict[str, Any]:
-        """What is compared from one version of a server to the next, and what it rests on; pictures left out."""
+        """The results to compare between versions of a server, with their data, without pictures."""
         return {
             "format": 1,
             "servers": {
@@ -325,7 +328,7 @@ def _document(cell: Cell) -> dict[str, Any]:
 
     return {
         "reading": cell.reading,
-        "script_share": {name: round(probe.script_share, 3) for name, probe in cell.probes.items()},
+        "script_share": {name: round(probe.important_share, 3) for name, probe in cell.probes.items()},
         "layer": cell.layer,
         "control": told(cell.control),
         "lowat": told(cell.lowat),

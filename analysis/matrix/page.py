@@ -1,4 +1,4 @@
-"""The matrix as one HTML file that needs nothing else: a cell per server and dialect, with small timelines. Pure."""
+"""The matrix as a self-contained HTML file: a cell per server and dialect, with small timelines. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -34,7 +34,7 @@ svg text {{ font: 9px "Liberation Sans", Helvetica, Arial, sans-serif; fill: {QU
 
 
 def html(matrix: Matrix) -> str:
-    """The document."""
+    """Returns the HTML document."""
     longest_s = max(
         piece[0] for cell in matrix.cells.values() for each in _crossings(matrix, cell) for piece in each.lanes
     )
@@ -87,7 +87,7 @@ def _row(matrix: Matrix, server: str, longest_s: float) -> str:
 
 def _cell(matrix: Matrix, cell: Cell, longest_s: float) -> str:
     colour = _COLOURS[cell.layer]
-    asked, swapped = (f"{cell.probes[name].script_share:.0%}" for name in ("spdy", "swap"))
+    asked, swapped = (f"{cell.probes[name].important_share:.0%}" for name in ("spdy", "swap"))
     told = f"{cell.server}, {cell.dialect}: {cell.reading} (the script's share {asked}, asked the other way {swapped})"
     told += f"; {cell.sentence}"
     word = f"{cell.reading} {asked}" if cell.reading is Reading.PROPORTIONAL else str(cell.reading)
@@ -118,11 +118,11 @@ def _picture(cell: Cell, crossings: Sequence[Crossing], longest_s: float) -> str
 
 
 Mark = tuple[str, str]
-"""Of a rectangle: its colour, and its outline as a path has it."""
+"""A rectangle: its colour, and its outline as an SVG path."""
 
 
 def _of_probe(probe: Probe) -> Iterator[Mark]:
-    """Order alone: as wide as what was served."""
+    """The marks of a probe, which shows the order only: the width is the bytes served."""
     total, x = sum(size for _, size in probe.served), 0.0
     for name, size in probe.served:
         width = size / total * _WIDTH
@@ -131,7 +131,7 @@ def _of_probe(probe: Probe) -> Iterator[Mark]:
 
 
 def _of_link(crossing: Crossing, longest_s: float) -> Iterator[Mark]:
-    """By time: in each bin both resources, one above the other, as high as the part of the link that they had."""
+    """The marks of a load over time: in each bin both resources, stacked, with their share of the link as height."""
     bins: list[dict[str, int]] = [{} for _ in range(_BINS)]
     for t_s, name, size in crossing.lanes:
         own = bins[min(_BINS - 1, int(t_s / longest_s * _BINS))]
@@ -159,5 +159,5 @@ def _drawn(marks: Iterable[Mark]) -> str:
 
 
 def colours() -> Sequence[str]:
-    """Of the stamps, for whoever checks that they can be read."""
+    """The colours of the stamps, for the check of their contrast."""
     return list(_COLOURS.values())

@@ -1,4 +1,4 @@
-"""The matrix in words: a table for the terminal and for Markdown, and the document around it. Pure."""
+"""The matrix as text: a table for the terminal and for Markdown, and docs/matrix.md. Pure."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ connection Apache puts all of a response in line, and LOWAT no longer helps ther
 
 
 def table(matrix: Matrix) -> str:
-    """A row per server, a column per dialect, in Markdown."""
+    """Returns a Markdown table with a row per server and a column per dialect."""
     rows = tuple(
         (server, *(_word(matrix.cells[server, dialect]) for dialect in matrix.dialects)) for server in matrix.servers
     )
@@ -52,15 +52,15 @@ def _word(cell: Cell) -> str:
 
 
 def _reading(cell: Cell) -> str:
-    """With the shares, where they say something."""
+    """The interpretation, with the shares if they tell more."""
     if cell.reading is Reading.STRICT:
         return str(cell.reading)
-    asked, swapped = (round(100 * cell.probes[name].script_share) for name in ("spdy", "swap"))
+    asked, swapped = (round(100 * cell.probes[name].important_share) for name in ("spdy", "swap"))
     return f"{cell.reading} {asked}:{swapped} %"
 
 
 def document(matrix: Matrix) -> str:
-    """docs/matrix.md."""
+    """Returns the text of docs/matrix.md."""
     return "\n".join(_document(matrix)) + "\n"
 
 
@@ -88,7 +88,7 @@ def _own_orders(matrix: Matrix) -> Table:
     for server in matrix.servers:
         cell = next(cell for (name, _), cell in matrix.cells.items() if name == server)
         unasked = matrix.unasked[server].lowat
-        shares = [f"{cell.probes[name].script_share:.0%}" for name in ("none", "reversed")]
+        shares = [f"{cell.probes[name].important_share:.0%}" for name in ("none", "reversed")]
         rows.append(
             (
                 server,

@@ -9,6 +9,7 @@ from analysis.records import shape
 from analysis.records.samples import latest
 from common.formats import RUN_FORMAT, files
 from common.formats.events import Arrival, Event
+from common.formats.page import Page
 from common.formats.plan import Plan
 from common.formats.reading import FolderError, read_document, read_journal
 from common.formats.samples import OriginRequest, QueueSample, SocketSample
@@ -16,14 +17,15 @@ from common.formats.samples import OriginRequest, QueueSample, SocketSample
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What client and origin wrote down. favoured: the resource asked to come first, None if no order was asked.
+    """What client and origin wrote down about loads of a page. favoured: names of the resources asked to come first.
 
     source: the file of the events, for errors.
     """
 
     events: tuple[Event, ...]
     requests: tuple[OriginRequest, ...]
-    favoured: str | None
+    page: Page
+    favoured: tuple[str, ...]
     source: str = "events.jsonl"
 
 
@@ -144,6 +146,7 @@ def load_evidence(path: Path) -> Evidence:
         source=str(events_file),
         events=tuple(read_journal(events_file, Event)),
         requests=tuple(read_journal(path / "origin" / "access.jsonl", OriginRequest)),
+        page=plan.page,
         favoured=plan.favoured,
     )
 

@@ -25,17 +25,39 @@ def _object(keys: Mapping[str, Any], optional: Mapping[str, Any] = MappingProxyT
     return {"type": "object", "required": list(keys), "properties": {**keys, **optional}}
 
 
-_TIMES = _object({"first_byte_ms": _NUMBER, "last_byte_ms": _NUMBER})
+_RESOURCE = _object(
+    {
+        "available_ms": _NUMBER,
+        "headers_ms": _NUMBER,
+        "first_byte_ms": _NUMBER,
+        "last_byte_ms": _NUMBER,
+        "size_bytes": _WHOLE,
+        "important": {"type": "boolean"},
+    },
+    optional={f"gap_{which}_ms": _MAYBE_NUMBER for which in ("p50", "p99", "longest")},
+)
+
+_EDGES = _object({"headers_ms": _NUMBER, "first_byte_ms": _NUMBER, "last_byte_ms": _NUMBER})
 
 _LOAD = _object(
     {
         "load": _WHOLE,
-        "script_available_ms": _NUMBER,
-        "script": _TIMES,
-        "image": _TIMES,
+        "resources": {"type": "object", "additionalProperties": _RESOURCE, "minProperties": 2},
+        "focal": _TEXT,
+        "available_ms": _NUMBER,
+        "first_byte_ms": _NUMBER,
+        "important_last_byte_ms": _NUMBER,
+        "others_first_byte_ms": _NUMBER,
+        "others_last_byte_ms": _NUMBER,
+        "other_bytes_before": _WHOLE,
+        "other_bytes_during": _WHOLE,
+    },
+    optional={
+        "script": _EDGES,
+        "image": _EDGES,
         "image_bytes_before_script": _WHOLE,
         "image_bytes_during_script": _WHOLE,
-    }
+    },
 )
 
 AUTO = "auto"
@@ -43,6 +65,27 @@ AUTO = "auto"
 
 PROBE = "probe"
 """`plan` where the client kept its window closed, to see what the front does."""
+
+_CHUNK = _object({"at_ns": _WHOLE, "size_bytes": _WHOLE, "every_ns": _WHOLE, "count": _WHOLE})
+_PAGE_RESOURCE = {
+    **_object(
+        {
+            "name": _TEXT,
+            "path": _TEXT,
+            "content_type": _TEXT,
+            "size_bytes": _WHOLE,
+            "delay_ns": _WHOLE,
+            "important": {"type": "boolean"},
+            "urgency": _WHOLE,
+            "incremental": {"type": "boolean"},
+            "weight": _WHOLE,
+            "depends_on": _MAYBE_TEXT,
+            "after": _MAYBE_TEXT,
+            "chunks": {"type": "array", "items": {**_CHUNK, "additionalProperties": False}},
+        }
+    ),
+    "additionalProperties": False,
+}
 
 _SCENARIO = _object(
     {
@@ -53,8 +96,10 @@ _SCENARIO = _object(
         "congestion_control": _TEXT,
         "gso_segments": _MAYBE_WHOLE,
         "priorities": _TEXT,
-        "size_bytes": _WHOLE,
-        "script_delay_ns": _WHOLE,
+        "page": _TEXT,
+        "resources": {"type": "array", "items": _PAGE_RESOURCE, "minItems": 2},
+        "size_bytes": _MAYBE_WHOLE,
+        "script_delay_ns": _MAYBE_WHOLE,
         "reloads": _WHOLE,
         "window_bytes": _WHOLE,
         "rate_bit_s": _MAYBE_WHOLE,
@@ -66,7 +111,7 @@ _SCENARIO = _object(
         "buffering": _TEXT,
         "client": {"enum": ["h2", "chromium"]},
         "plan": _TEXT,
-        "first": _TEXT,
+        "first": _MAYBE_TEXT,
         "dialect": _TEXT,
         "record_bytes": _MAYBE_WHOLE,
         "shaper_at": _TEXT,
@@ -90,14 +135,15 @@ _OBSERVED = _object(
     }
 )
 
-_ORACLE = _object({"script_first_byte_ms": _NUMBER, "inversion_ms": _NUMBER, "inversion_bytes": _NUMBER})
+_ORACLE = _object({"first_byte_ms": _NUMBER, "inversion_ms": _NUMBER, "inversion_bytes": _NUMBER})
 _PARTS = {"type": "object", "additionalProperties": _NUMBER}
-_LEDGER = _object({"wait_ms": _NUMBER, "parts_ms": _PARTS, "largest": _TEXT, "explained": _NUMBER})
-_PREDICTION = _object({"script_first_byte_ms": _MAYBE_NUMBER, "reason": _MAYBE_TEXT})
+_LEDGER = _object({"focal": _TEXT, "wait_ms": _NUMBER, "parts_ms": _PARTS, "largest": _TEXT, "explained": _NUMBER})
+_PREDICTION = _object({"first_byte_ms": _MAYBE_NUMBER, "reason": _MAYBE_TEXT})
 _PROBE = _object(
     {
         "steps": _WHOLE,
-        "script_share": _NUMBER,
+        "important": _TEXT,
+        "important_share": _NUMBER,
         "served": {"type": "array", "minItems": 1, "items": {"type": "array", "prefixItems": [_TEXT, _WHOLE]}},
     }
 )
@@ -120,6 +166,11 @@ RUN: Mapping[str, Any] = {
             "verdict": {"enum": [*_VERDICTS, None]},
             "verdict_reason": _MAYBE_TEXT,
             "loads": {"type": "array", "items": _LOAD},
+            "oracle": _or_null(_ORACLE),
+            "prediction": _or_null(_PREDICTION),
+            "probe": _or_null(_PROBE),
+            "ledger": _or_null(_LEDGER),
+            "ledger_reason": _MAYBE_TEXT,
             "wall_s": _NUMBER,
         },
         optional={"instruments": {"type": "object"}, "knobs": {"type": "object"}, "run": _TEXT},
@@ -130,10 +181,6 @@ RUN: Mapping[str, Any] = {
             "observed": _OBSERVED,
             "loads": {"minItems": 1},
             "verdict": {"enum": _VERDICTS},
-            "oracle": _or_null(_ORACLE),
-            "ledger": _or_null(_LEDGER),
-            "prediction": _or_null(_PREDICTION),
-            "probe": _or_null(_PROBE),
         }
     },
 }

@@ -1,11 +1,12 @@
-"""When a knob did nothing, or not what its name says: told in a sentence, with the knob that helps. Pure.
+"""Notes on knobs that had no effect, or not the one their name says; each names the knob that helps. Pure.
 
-A closed set of rules; each looks at what was asked and what was observed in the same run, or what came of it.
+A closed set of rules. Each compares what was asked for with what was observed in the same run, or with its outcome.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from analysis.records.pages import page_in
 from analysis.records.rate import Rate
 from analysis.records.shape import AUTO, PROBE
 from common.packets import PACKET_BYTES
@@ -16,12 +17,12 @@ _LONG_QUEUE_S = 1.0
 _LONG_RECORD_MS = 250.0
 _COARSE_NS = 10**6
 _NO_TCP = (
-    "There is no TCP here: QUIC keeps in the server what it has not sent, and decides packet by packet. LOWAT, the "
-    "send buffer and the kernel's congestion control play no part."
+    "This connection has no TCP: QUIC keeps unsent data in the server, and chooses the stream of each packet. LOWAT, "
+    "the send buffer and the kernel's congestion control have no effect."
 )
 _PROBED = (
-    "A probe asks the front alone: its streams wait for the client's window, so LOWAT, buffers and link play no part. "
-    "PLAN=maps puts the socket in the way."
+    "A probe tests the front alone: its streams wait for the client's window, so LOWAT, buffers and link have no "
+    "effect. PLAN=loads includes the socket."
 )
 
 Document = Mapping[str, Any]
@@ -47,7 +48,17 @@ def _fixed(scenario: Document) -> int | None:
 def _can_bind(scenario: Document) -> bool:
     """Whether LOWAT is a limit that the image could meet; if it is not, one sentence says so, and no other."""
     lowat = _fixed(scenario)
-    return lowat is not None and lowat < min(_NO_LIMIT, scenario["size_bytes"])
+    return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
+
+
+def _others_bytes(scenario: Document) -> int:
+    return sum(each.size_bytes for each in page_in(scenario).others)
+
+
+def _others(scenario: Document) -> str:
+    """The other resources as a sentence calls them."""
+    others = page_in(scenario).others
+    return others[0].name if len(others) == 1 else "others"
 
 
 def _no_limit(scenario: Document, observed: Document) -> str | None:
@@ -55,19 +66,20 @@ def _no_limit(scenario: Document, observed: Document) -> str | None:
     if scenario["lowat"] != _NO_LIMIT:
         return None
     return (
-        f"LOWAT={_NO_LIMIT} is the kernel's own value and no limit: this is LOWAT=none, the control, by another name. "
+        f"LOWAT={_NO_LIMIT} is the kernel's own value and no limit: it is the same as LOWAT=none, the control. "
         f"A smaller LOWAT is a limit."
     )
 
 
 def _larger_than_image(scenario: Document, observed: Document) -> str | None:
     del observed
-    lowat, size = _fixed(scenario), scenario["size_bytes"]
+    lowat, size = _fixed(scenario), _others_bytes(scenario)
     if lowat is None or not size <= lowat < _NO_LIMIT:
         return None
     return (
-        f"LOWAT={lowat} is not less than SIZE={size}: the image may stand unsent in the kernel as good as whole, so "
-        f"nothing holds it back. A smaller LOWAT, or a larger SIZE, lets it bind."
+        f"LOWAT={lowat} is not less than the {size} bytes of the {_others(scenario)}: nearly all of it may stand "
+        f"unsent in the kernel, so LOWAT does not hold it back. A smaller LOWAT, or a larger resource, "
+        "lets it take effect."
     )
 
 
@@ -81,8 +93,8 @@ def _stock_send_buffer(scenario: Document, observed: Document) -> str | None:
     if most >= 4 * lowat:
         return None
     return (
-        f"SNDBUF=stock: LOWAT={lowat} changes little here, because the kernel never buffers that much more: its send "
-        f"buffer grew to {most} bytes at most, overhead included. SNDBUF=4M shows a buffer as a busy connection has it."
+        f"SNDBUF=stock: LOWAT={lowat} changes little here, because the kernel never buffers much more than that: its "
+        f"send buffer grew to {most} bytes at most, overhead included. SNDBUF=4M gives the buffer of a busy connection."
     )
 
 
@@ -91,7 +103,7 @@ def _grown_send_buffer(scenario: Document, observed: Document) -> str | None:
     if asked is None or most <= 2 * asked:
         return None
     return (
-        f"SNDBUF={asked} is only where the send buffer begins: with the congestion window the kernel let it grow to "
+        f"SNDBUF={asked} is only the initial send buffer: the kernel let it grow with the congestion window to "
         f"{most} bytes, within the largest value of tcp_wmem."
     )
 
@@ -103,8 +115,8 @@ def _one_offload_packet(scenario: Document, observed: Document) -> str | None:
     if any(observed["socket_lowat"]):
         return None  # the server's own value ruled part of the time
     return (
-        f"LOWAT={lowat} let up to {most} bytes stand unsent: the kernel looks at it only when it begins a new packet "
-        f"buffer, and one holds up to 64 KiB (GSO). GSO=2 lets smaller values bind."
+        f"LOWAT={lowat} let up to {most} bytes stand unsent: the kernel checks it only when it begins a new packet "
+        f"buffer, and one holds up to 64 KiB (GSO). GSO=2 lets smaller values take effect."
     )
 
 
@@ -112,16 +124,17 @@ def _larger_than_buffer(scenario: Document, observed: Document) -> str | None:
     lowat, buffer = _fixed(scenario), observed["sndbuf_most_bytes"]
     if lowat is None or not _can_bind(scenario) or scenario["sndbuf_bytes"] is None or lowat < buffer:
         return None
-    return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes is full before. SNDBUF makes it larger."
+    return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes fills up first. SNDBUF makes it larger."
 
 
 def _small_window(scenario: Document, observed: Document) -> str | None:
     del observed
-    if scenario["window_bytes"] >= scenario["size_bytes"]:
+    page = page_in(scenario)
+    if scenario["window_bytes"] >= max(each.size_bytes for each in page.others):
         return None
     return (
-        f"WINDOW={scenario['window_bytes']} is smaller than the image: flow control limits what the front may hand to "
-        f"the kernel, with and without LOWAT. A WINDOW as large as SIZE takes that limit away."
+        f"WINDOW={scenario['window_bytes']} is smaller than a resource: flow control limits what the front may give to "
+        f"the kernel, with and without LOWAT. A WINDOW as large as the largest resource removes that limit."
     )
 
 
@@ -135,8 +148,8 @@ def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
         return None
     remedy = "A smaller QUEUE" if scenario["congestion_control"] == "bbr" else "A smaller QUEUE, or CC=bbr,"
     return (
-        f"QUEUE={scenario['queue_packets']}: the bottleneck itself can hold {queue_s:.1f} s of packets, sent "
-        f"and out of LOWAT's reach. {remedy} keeps them from piling up there."
+        f"QUEUE={scenario['queue_packets']}: the bottleneck queue can hold {queue_s:.1f} s of packets. They are "
+        f"sent, so LOWAT does not bound them. {remedy} keeps them from piling up there."
     )
 
 
@@ -145,8 +158,8 @@ def _own_egress(scenario: Document, observed: Document) -> str | None:
     if scenario["shaper_at"] != "front":
         return None
     return (
-        "SHAPER_AT=front: the bottleneck is on the front's own egress, where TCP Small Queues leave in the socket what "
-        "elsewhere would be sent and queued. That flatters LOWAT; SHAPER_AT=link is as a network does it."
+        "SHAPER_AT=front: the bottleneck is on the front's own egress. There TCP Small Queues keep in the socket what "
+        "on a link would be sent and queued, so LOWAT looks better than it is. SHAPER_AT=link behaves as a network."
     )
 
 
@@ -155,7 +168,7 @@ def _own_mechanism(scenario: Document, observed: Document) -> str | None:
         return None
     seen = ", ".join(str(value) for value in observed["socket_lowat"])
     return (
-        f"NATIVE=on: the server set the socket's own TCP_NOTSENT_LOWAT (seen: {seen}); LOWAT, the sysctl, rules only "
+        f"NATIVE=on: the server set the socket's own TCP_NOTSENT_LOWAT (seen: {seen}). LOWAT, the sysctl, applies only "
         f"while that is 0. Compare load by load."
     )
 
@@ -165,8 +178,8 @@ def _fallback(scenario: Document, observed: Document) -> str | None:
     if observed["tuner"] != "userland" or observed["tuner_reason"] == "as asked":
         return None
     return (
-        f"LOWAT=auto was done by a process beside the front, and not in the kernel: {observed['tuner_reason']}. "
-        f"TUNER=userland asks for that."
+        f"The tuner of LOWAT=auto was a process beside the front, not in the kernel: {observed['tuner_reason']}. "
+        f"TUNER=userland avoids this note."
     )
 
 
@@ -174,7 +187,7 @@ def _ferry_instead(scenario: Document, observed: Document) -> str | None:
     del scenario
     if not (reason := observed["shaper_reason"]):
         return None
-    return f"SHAPER=auto took the ferry instead of the kernel's netem: {reason}. SHAPER=ferry asks for it."
+    return f"SHAPER=auto took the ferry instead of the kernel's netem: {reason}. SHAPER=ferry avoids this note."
 
 
 def _random(scenario: Document, observed: Document) -> str | None:
@@ -186,7 +199,7 @@ def _random(scenario: Document, observed: Document) -> str | None:
         words.append(f"JITTER={scenario['jitter_ns'] / 10**6:g}ms")
     if not words:
         return None
-    return f"{' and '.join(words)}: chance, which falls differently in every repetition. REPEAT=5 shows the spread."
+    return f"{' and '.join(words)}: results depend on chance and differ between repetitions. REPEAT=5 shows the spread."
 
 
 def _coarse_clock(scenario: Document, observed: Document) -> str | None:
@@ -195,7 +208,7 @@ def _coarse_clock(scenario: Document, observed: Document) -> str | None:
     if step_ns is None or step_ns <= _COARSE_NS:
         return None
     return (
-        f"The clock of this run moves in steps of {step_ns / 10**6:g} ms, and no time in it is finer than that. "
+        f"The clock of this run moves in steps of {step_ns / 10**6:g} ms, so its times are no more precise than that. "
         f"FABRIC=virtual has a clock of its own."
     )
 
@@ -207,8 +220,8 @@ def _unread_dialect(scenario: Document, run: Document) -> str | None:
     if not ledger or ledger["largest"] != "front_committed" or run["verdict"] != "inverted":
         return None
     return (
-        f"DIALECT={dialect}: the front itself put the image before the script, so it seems not to read what was said. "
-        f"DIALECT=plain may be what it reads; docs/matrix.md has what each server does."
+        f"DIALECT={dialect}: the front itself put the {_others(scenario)} first, so it seems not to read this dialect. "
+        f"It may read DIALECT=plain; docs/matrix.md shows what each server reads."
     )
 
 
@@ -218,12 +231,13 @@ def _not_buffered(scenario: Document, run: Document) -> str | None:
     if not run.get("front", {}).get("strict"):
         return None  # sharing is what it does anyway
     load = run["loads"][-1]
-    left = scenario["size_bytes"] - load["image_bytes_before_script"]
-    if left < scenario["size_bytes"] / 4 or load["image_bytes_during_script"] < left / 4:
+    size = _others_bytes(scenario)
+    left = size - load["other_bytes_before"]
+    if left < size / 4 or load["other_bytes_during"] < left / 4:
         return None
     return (
-        "BUFFERING=off: the front had little of the script in hand, so the image went on while it waited for more, in "
-        "spite of the order asked for. BUFFERING=on keeps whole responses pending."
+        f"BUFFERING=off: the front held little of the {load['focal']}, so it sent the {_others(scenario)} while it "
+        "waited for more, despite the order asked for. BUFFERING=on keeps whole responses pending."
     )
 
 
@@ -235,8 +249,8 @@ def _large_record(scenario: Document, run: Document) -> str | None:
     if waited_ms < _LONG_RECORD_MS or waited_ms < ledger["wait_ms"] / 4:
         return None
     return (
-        f"The script's first byte waited {waited_ms / 1000:.2f} s for its TLS record to be complete, which no LOWAT "
-        f"makes shorter. RECORD=1400 does, where the server has such a setting."
+        f"The first byte of the {ledger['focal']} waited {waited_ms / 1000:.2f} s for its TLS record to be complete. "
+        "LOWAT cannot shorten that wait. RECORD=1400 can, if the server has such a setting."
     )
 
 
@@ -244,23 +258,24 @@ def _fresh_connection(scenario: Document, run: Document) -> str | None:
     lowat, account = _fixed(scenario), run.get("ledger")
     if lowat is None or scenario["sndbuf_bytes"] is not None or scenario["reloads"] or not _can_bind(scenario):
         return None
-    at_available = account["image_bytes_at_available"] if account else None
+    at_available = account["other_bytes_at_available"] if account else None
     # Where LOWAT is the limit, the kernel asks for more as soon as half of it is left (tcp_stream_memory_free).
     if not at_available or not at_available["pending"] or 2 * at_available["unsent"] >= lowat:
         return None
     return (
-        f"RELOADS=0 with SNDBUF=stock: LOWAT={lowat} changes little on a fresh connection, because its send buffer is "
-        f"full before: when the script was there, {at_available['unsent']} bytes of the image stood unsent. SNDBUF=4M "
-        f"is a grown buffer; with RELOADS, and a QUEUE that lets it, it grows by itself."
+        f"RELOADS=0 with SNDBUF=stock: LOWAT={lowat} changes little on a fresh connection, because its send buffer "
+        f"fills up first: when the important resource existed, {at_available['unsent']} bytes of the others stood "
+        f"unsent. SNDBUF=4M gives a grown buffer; with RELOADS, and a QUEUE that is long enough, it grows by itself."
     )
 
 
 def _nothing_left(scenario: Document, run: Document) -> str | None:
     if run["verdict"] != "nothing-to-prioritize":
         return None
-    late = f"JS_DELAY={scenario['script_delay_ns'] // 10**6}ms"
-    remedy = "A RATE that is limited" if scenario["rate_bit_s"] is None else "A shorter JS_DELAY, or a larger SIZE,"
-    return f"{late}: there was no image left to put the script before. {remedy} lets the two meet."
+    focal = max(page_in(scenario).important, key=lambda each: each.first_ns)
+    late = f"The origin holds the {focal.name} back for {focal.first_ns // 10**6} ms"
+    remedy = "A RATE that is limited" if scenario["rate_bit_s"] is None else "A shorter delay, or larger others,"
+    return f"{late}: the others were gone before it existed. {remedy} lets them compete."
 
 
 _RULES: tuple[Callable[[Document, Document], str | None], ...] = (

@@ -2,7 +2,8 @@
 
 Between two looks at the front's socket nothing is known of it, so nothing is made up: a film holds the looks, and the
 client's arrivals, which are finer. Positions are of the TCP stream (analysis/loads/whereabouts.py); the tape says which
-payload stands where in it, by TLS record, so any position can be told as bytes of image and of script.
+payload stands where in it, by TLS record, so any position can be told as bytes of the important
+resources and of the others.
 
 Times are milliseconds from the page's request. Positions count from what had arrived by then.
 """
@@ -12,14 +13,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.loads.bookkeeping import FEWEST_LOOKS
-from analysis.loads.metrics import IMAGE, PATHS, SCRIPT, PageLoad, measured_load
+from analysis.loads.metrics import PageLoad, measured_load
 from analysis.loads.whereabouts import Whereabouts, whereabouts
 from analysis.records.runs import Evidence, Layers, Run
 from common.formats.events import Event
+from common.formats.page import Resource
 from common.formats.samples import SocketSample
 
 _US = 1000
 _MS = 10**6
+_OTHERS, _IMPORTANT = "others", "important"
 
 
 class NoFilm(Exception):
@@ -31,8 +34,8 @@ class Tape:
     """The load's TLS records in the order of the stream: where each ends, and what payload it holds."""
 
     end: tuple[int, ...]
-    image: tuple[int, ...]
-    script: tuple[int, ...]
+    others: tuple[int, ...]
+    important: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +59,14 @@ class Arrivals:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One resource: asked for by the client, received and available at the origin, seen by the client."""
+    """The important resources or the others: asked for by the client, at the origin, seen by the client.
 
-    resource: str
+    stream: `others` or `important`. name: of the only resource, or of them together. Times but the last are those of
+    the focal resource, which the origin had last; of the others, those of the first.
+    """
+
+    stream: str
+    name: str
     sent_ms: float
     received_ms: float | None
     available_ms: float | None
@@ -111,14 +119,14 @@ def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
             at.append(sample)
             seen.append(found)
     arrived = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
-    tape = _tape(evidence.events, load.number, base)
+    tape = _tape(evidence.events, load, base)
     if not tape.end:
         raise NoFilm("the client did not note where in the stream its data stood")
     return Film(
         load=load.number,
         duration_ms=_ms(load, load.finished_ns),
         queue_first=queue_first,
-        resources=tuple(_asked(load, evidence, name) for name in PATHS),
+        resources=(_asked(load, evidence, _OTHERS), _asked(load, evidence, _IMPORTANT)),
         tape=tape,
         looks=Looks(
             t_ms=tuple(_ms(load, sample.t_ns) for sample in at),
@@ -139,34 +147,46 @@ def _ms(load: PageLoad, t_ns: int) -> float:
     return (t_ns - load.started_ns) // _US * _US / _MS
 
 
-def _tape(events: Sequence[Event], number: int, base: int) -> Tape:
+def _tape(events: Sequence[Event], load: PageLoad, base: int) -> Tape:
     ends: list[int] = []
-    sizes: dict[str, list[int]] = {IMAGE: [], SCRIPT: []}
+    streams = {each.name: stream for stream in (_OTHERS, _IMPORTANT) for each in _resources(load, stream)}
+    sizes: dict[str, list[int]] = {_OTHERS: [], _IMPORTANT: []}
     for event in events:
-        if event.load != number or event.tcp_bytes is None:
+        if event.load != load.number or event.tcp_bytes is None:
             continue
         if not ends or event.tcp_bytes - base > ends[-1]:
             ends.append(event.tcp_bytes - base)
             for column in sizes.values():
                 column.append(0)
-        if event.kind == "data" and event.resource in sizes:
-            sizes[event.resource][-1] += event.size_bytes or 0
-    return Tape(end=tuple(ends), image=tuple(sizes[IMAGE]), script=tuple(sizes[SCRIPT]))
+        if event.kind == "data" and event.resource in streams:
+            sizes[streams[event.resource]][-1] += event.size_bytes or 0
+    return Tape(end=tuple(ends), others=tuple(sizes[_OTHERS]), important=tuple(sizes[_IMPORTANT]))
 
 
-def _asked(load: PageLoad, evidence: Evidence, name: str) -> Asked:
-    own = [event for event in evidence.events if (event.load, event.resource) == (load.number, name)]
-    sent_ns = next(event.t_ns for event in own if event.kind == "request-sent")
-    data = [event for event in own if event.kind == "data"]
-    request = next(
-        (each for each in evidence.requests if each.path == PATHS[name] and each.received_ns >= sent_ns), None
+def _resources(load: PageLoad, stream: str) -> tuple[Resource, ...]:
+    return load.page.important if stream == _IMPORTANT else load.page.others
+
+
+def _asked(load: PageLoad, evidence: Evidence, stream: str) -> Asked:
+    resources = _resources(load, stream)
+    first = min((load.resources[each.name] for each in resources), key=lambda each: each.available_ns)
+    times = load.focal if stream == _IMPORTANT else first
+    traffic = load.important if stream == _IMPORTANT else load.others
+    received_ns = next(
+        (
+            each.received_ns
+            for each in evidence.requests
+            if each.path == times.resource.path and each.received_ns >= times.requested_ns
+        ),
+        None,
     )
     return Asked(
-        resource=name,
-        sent_ms=_ms(load, sent_ns),
-        received_ms=None if request is None else _ms(load, request.received_ns),
-        available_ms=None if request is None or request.available_ns is None else _ms(load, request.available_ns),
-        first_byte_ms=_ms(load, data[0].t_ns),
-        last_byte_ms=_ms(load, data[-1].t_ns),
-        size_bytes=sum(event.size_bytes or 0 for event in data),
+        stream=stream,
+        name=times.name if len(resources) == 1 else f"{len(resources)} {stream}",
+        sent_ms=_ms(load, times.requested_ns),
+        received_ms=None if received_ns is None else _ms(load, received_ns),
+        available_ms=_ms(load, times.available_ns),
+        first_byte_ms=_ms(load, times.first_byte_ns),
+        last_byte_ms=_ms(load, traffic.last_byte_ns),
+        size_bytes=traffic.size_bytes,
     )

@@ -25,11 +25,11 @@ def rows(summary: Mapping[str, Any]) -> list[Row]:
     return [
         Row(
             arm=arm["name"],
-            measured_ms=arm["script"]["first_byte_ms"],
-            predicted_ms=arm["prediction"]["script_first_byte_ms"],
+            measured_ms=arm["first_byte_ms"],
+            predicted_ms=arm["prediction"]["first_byte_ms"],
         )
         for arm in summary["arms"]
-        if arm["status"] == "ok" and arm["prediction"] and arm["prediction"]["script_first_byte_ms"] is not None
+        if arm["status"] == "ok" and arm["prediction"] and arm["prediction"]["first_byte_ms"] is not None
     ]
 
 

@@ -1,12 +1,11 @@
 """The one stable summary of an experiment that scripts can read; docs/results.md describes it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from analysis.loads.metrics import IMAGE, SCRIPT
 from analysis.loads.verdict import Verdict
 from analysis.records import shape
 from analysis.records.runs import Experiment, Run, load_document, load_run
@@ -49,13 +48,13 @@ def measured(run: Run) -> Mapping[str, Any]:
 
 
 def typical(runs: Sequence[Run]) -> Run | None:
-    """Of an arm's repetitions, the one with the median first byte of the script; None if none is ok."""
+    """Of an arm's repetitions, the one with the median first byte of the focal resource; None if none is ok."""
     good = sorted((run for run in runs if run.status == "ok"), key=lambda run: float(_first_byte_ms(run)))
     return good[(len(good) - 1) // 2] if good else None
 
 
 def _first_byte_ms(run: Run) -> float:
-    return float(measured(run)["script"]["first_byte_ms"])
+    return float(measured(run)["first_byte_ms"])
 
 
 def _worst(statuses: Any) -> str:
@@ -76,12 +75,7 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "verdict": verdict,
         "verdict_reason": reason,
         **_figures([measured(run) for run in good]),
-        # Folders of format 1 have neither.
-        "oracle": chosen.document.get("oracle"),
-        "prediction": chosen.document.get("prediction"),
-        "probe": chosen.document.get("probe"),
-        "ledger": chosen.document.get("ledger"),
-        "ledger_reason": chosen.document.get("ledger_reason"),
+        **{name: chosen.document[name] for name in ("oracle", "prediction", "probe", "ledger", "ledger_reason")},
         "wall_s": round(median(run.document["wall_s"] for run in runs), 3),
         "loads": list(chosen.document["loads"]),
         "instruments": dict(chosen.document.get("instruments", {})),
@@ -111,19 +105,35 @@ def _verdict(good: Sequence[Run]) -> tuple[str | None, str | None]:
     return Verdict.UNDECIDED, f"the repetitions disagree: {counts}"
 
 
+_WHOLE = ("other_bytes_before", "other_bytes_during", "image_bytes_before_script", "image_bytes_during_script")
+_TIMES = ("available_ms", "first_byte_ms", "important_last_byte_ms", "others_first_byte_ms", "others_last_byte_ms")
+_OF_MAPS = ("script", "image")
+
+
 def _figures(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    def middle(pick: Callable[[Mapping[str, Any]], float], digits: int | None) -> float | None:
+    """The medians of measured loads, null where there is none; keys of PAGE=maps where its loads have them."""
+
+    def middle(values: Iterable[float], digits: int | None) -> float | None:
         """The median, as finely as one value is measured: a mean of two has no more to say."""
-        return round(median(map(pick, loads)), digits) if loads else None
+        found = list(values)
+        return round(median(found), digits) if found else None
 
-    def milliseconds(resource: str, edge: str) -> float | None:
-        return middle(lambda load: load[resource][edge], 6)
+    def times(entries: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Any]:
+        return {name: middle((entry[name] for entry in entries), 6) for name in names}
 
-    def whole_bytes(key: str) -> float | None:
-        return middle(lambda load: load[key], None)
-
+    first = loads[0] if loads else {}
+    resources = {
+        name: {
+            "important": entry["important"],
+            "size_bytes": entry["size_bytes"],
+            **times([load["resources"][name] for load in loads], [key for key in entry if key.endswith("_ms")]),
+        }
+        for name, entry in first.get("resources", {}).items()
+    }
     return {
-        **{name: {edge: milliseconds(name, edge) for edge in _EDGES} for name in (SCRIPT, IMAGE)},
-        "image_bytes_before_script": whole_bytes("image_bytes_before_script"),
-        "image_bytes_during_script": whole_bytes("image_bytes_during_script"),
+        "focal": first.get("focal"),
+        "resources": resources,
+        **times(loads, _TIMES),
+        **{key: middle((load[key] for load in loads), None) for key in _WHOLE if not loads or key in first},
+        **{name: times([load[name] for load in loads], _EDGES) for name in _OF_MAPS if not loads or name in first},
     }

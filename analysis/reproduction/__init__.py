@@ -1,1 +1,1 @@
-"""The article's pictures again: what it reported, what is measured here, and whether that is the same."""
+"""Reproduces the article's pictures: its reports, the measurements here, and if the two agree."""

@@ -1,4 +1,4 @@
-"""The two charts that only the reproduction has: the script against LOWAT, and against the number of the load."""
+"""The two charts that are only in the reproduction: the script against LOWAT, and against the load's number."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,17 +8,16 @@ import altair as alt
 from analysis.figures.lettering import FAMILIES
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
 from analysis.figures.picture import drawn
-from analysis.loads.metrics import IMAGE, SCRIPT
 from analysis.loads.verdict import Verdict
 from analysis.reproduction.claims import Figures
 from analysis.reproduction.loads import LoadSeen
 
-Chart = Any  # Altair's own types for what layering gives are wider than what its functions accept
+Chart = Any  # the types that Altair's layering returns are wider than those its functions accept
 
 _WIDTH = 1400
 _HEIGHT = 380
 _FONT = 24
-_IMAGE, _SCRIPT, _KEPT = RESOURCES[IMAGE], RESOURCES[SCRIPT], VERDICTS[Verdict.KEPT]
+_IMAGE, _SCRIPT, _KEPT = RESOURCES["image"], RESOURCES["script"], VERDICTS[Verdict.KEPT]
 _PALE_SCRIPT = "#b98a63"
 _ROOM = 1.12
 _POINT = 130
@@ -30,7 +29,7 @@ def rendered(chart: Chart) -> str:
 
 
 def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
-    """First byte and completion against LOWAT, unset at the right; the oracle's bound dashed."""
+    """Draws first byte and completion against LOWAT, unset at the right; the oracle's bound is dashed."""
     values = [*ladder, control]
     order = [each.value for each in values]
     most_s = max(each.complete_s for each in values) * _ROOM
@@ -44,7 +43,7 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
     layers = []
     for colour, seconds in lines.values():
         rows = [{"value": value, "seconds": at_s} for value, at_s in zip(order, seconds, strict=True)]
-        # Unset is no value among the others: it is not joined to them.
+        # Unset is not joined to the numbers.
         layers += [_line(rows[:-1], x, y, colour), _line(rows[-1:], x, y, colour)]
     first = [
         {"value": each.value, "seconds": each.script_first_s, "text": f"{each.script_first_s:.2f}"} for each in values
@@ -65,7 +64,7 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
 
 
 def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Chart:
-    """Above, the script's first byte by load, without LOWAT and with; below, the send buffer it found."""
+    """Draws the script's first byte by load, without LOWAT and with (above), and the send buffer then (below)."""
     series = {"LOWAT unset": (_SCRIPT, control, -26), "LOWAT 131072": (_KEPT, treatment, 26)}
     most_s = max(load.first_byte_s for load in [*control, *treatment]) * 1.2
     numbers = [load.number for load in control]

@@ -1,14 +1,14 @@
-"""What the article reported, picture by picture, and whether it is so here. Pure: from numbers to a judgement.
+"""Judges for each picture of the article if its claim holds here. Pure: from numbers to a judgement.
 
 Each picture has a criterion, decided by verdicts (`analysis.loads.verdict`) and never by eye:
 
 1. fast link, LOWAT unset: nothing-to-prioritize.
 2. slow link, LOWAT unset: inverted.
 3. slow link, LOWAT 131072: kept, and the script's first byte sooner than without.
-4. which value: no LOWAT delays the page as a whole by a twentieth, and a smaller one never brings the script later by
-   more than one TLS record. Then the question has an answer: the largest of the values that come that close to the
+4. which value: no LOWAT delays the page as a whole by a twentieth, and with a smaller value the script never comes
+   later by more than a TLS record. Then the question has an answer: the largest value that comes that close to the
    best.
-5. load by load with a send buffer that grows by itself: the first load is kept without LOWAT, a later one inverted;
+5. load by load with a send buffer that grows by itself: without LOWAT the first load is kept and a later one inverted;
    with LOWAT 131072 none is inverted.
 """
 
@@ -28,7 +28,7 @@ _DELAYED_FROM = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One picture. article: what was reported; here: what was measured, in words; criterion: what decides."""
+    """A picture's claim. article: the article's report. here: the measurement in words. criterion: in words."""
 
     title: str
     article: str
@@ -46,7 +46,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """The measured load of a run: seconds after the page was asked for."""
+    """The measured load of a run: times in seconds after the page's request."""
 
     lowat_bytes: int | None
     verdict: Verdict
@@ -60,7 +60,7 @@ class Figures:
 
     @property
     def complete_s(self) -> float:
-        """Everything is there."""
+        """The time when everything has arrived."""
         return max(self.script_last_s, self.image_last_s)
 
     @property
@@ -70,7 +70,7 @@ class Figures:
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        """Those of a run whose status is ok."""
+        """Reads them from a run whose status is ok."""
         load: Mapping[str, Any] = measured(run)
         rate_bit_s = run.scenario["rate_bit_s"]
         return cls(
@@ -87,7 +87,7 @@ class Figures:
 
 
 def fast_link(control: Figures) -> Claim:
-    """Picture 1."""
+    """Judges picture 1."""
     early_ms = (control.available_s - control.image_last_s) * 1000
     return Claim(
         title="A fast link, LOWAT unset",
@@ -106,7 +106,7 @@ def _lead(early_ms: float) -> str:
 
 
 def slow_link(control: Figures) -> Claim:
-    """Picture 2."""
+    """Judges picture 2."""
     return Claim(
         title="A slow link, LOWAT unset",
         article="At 128Kbps and 300 ms the script, though it had the higher priority, got its first byte only when the "
@@ -120,7 +120,7 @@ def slow_link(control: Figures) -> Claim:
 
 
 def with_lowat(control: Figures, treatment: Figures) -> Claim:
-    """Picture 3."""
+    """Judges picture 3."""
     sooner_s = control.script_first_s - treatment.script_first_s
     return Claim(
         title=f"The same link, LOWAT {treatment.value}",
@@ -134,7 +134,7 @@ def with_lowat(control: Figures, treatment: Figures) -> Claim:
 
 
 def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
-    """Picture 4. ladder: by LOWAT, the smallest first."""
+    """Judges picture 4. ladder: by LOWAT, the smallest first."""
     delays = [each.complete_s / control.complete_s - 1 for each in ladder]
     backwards = [
         small.value for small, large in pairwise(ladder) if small.script_first_s > large.script_first_s + large.record_s
@@ -161,7 +161,7 @@ def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
 
 
 def chosen(ladder: Sequence[Figures]) -> Figures:
-    """The largest value whose first byte is within one TLS record of the best."""
+    """The largest value whose first byte is within a TLS record of the best."""
     best_s = min(each.script_first_s for each in ladder)
     return max(
         (each for each in ladder if each.script_first_s <= best_s + each.record_s),
@@ -170,7 +170,7 @@ def chosen(ladder: Sequence[Figures]) -> Figures:
 
 
 def by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Claim:
-    """The effect by load number, with the kernel's own send buffer."""
+    """Judges picture 5: the effect by load number, with the kernel's own send buffer."""
     inverted = [load for load in control if load.verdict is Verdict.INVERTED]
     first, worst = control[0], max(control, key=lambda load: load.first_byte_s)
     if inverted:

@@ -1,4 +1,4 @@
-"""The loads of one connection, one by one: when the script came, and what the front's send buffer was then."""
+"""The loads of a connection, one by one: the script's first byte, and the front's send buffer then."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from common.formats.samples import SocketSample
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSeen:
-    """One load. sndbuf_bytes, unsent_bytes: of the front's socket when the script was there to be sent.
+    """A load. sndbuf_bytes, unsent_bytes: of the front's socket when the script became available.
 
-    first_byte_s: of the script, after the page was asked for. before: part of the image that arrived before it.
+    first_byte_s: the script's, after the page's request. before: the fraction of the image that arrived before it.
     """
 
     number: int
@@ -25,17 +25,17 @@ class LoadSeen:
 
 
 def loads_seen(run: Run) -> list[LoadSeen]:
-    """Every complete load of a run, in order. Raises FolderError."""
+    """The complete loads of a run, in order. Raises FolderError."""
     evidence, layers = run.evidence(), run.layers()
-    sockets = layers.sockets if layers else ()
+    sockets = layers.sockets
     seen = []
     for load in page_loads(evidence):
-        looked = _at(sockets, load.script_available_ns)
+        looked = _at(sockets, load.focal.available_ns)
         seen.append(
             LoadSeen(
                 number=load.number,
-                first_byte_s=load.ms(load.script.first_byte_ns) / 1000,
-                before=load.image_bytes_before_script / load.image.size_bytes,
+                first_byte_s=load.ms(load.focal.first_byte_ns) / 1000,
+                before=load.other_bytes_before / load.others.size_bytes,
                 verdict=judge(load, evidence.favoured, run.scenario["delay_ns"]).verdict,
                 sndbuf_bytes=looked.sndbuf_bytes if looked else None,
                 unsent_bytes=looked.notsent_bytes if looked else None,
@@ -45,7 +45,7 @@ def loads_seen(run: Run) -> list[LoadSeen]:
 
 
 def _at(sockets: tuple[SocketSample, ...], t_ns: int) -> SocketSample | None:
-    """The first look that is not earlier, else the last."""
+    """The first sample that is not earlier, else the last; None without samples."""
     if not sockets:
         return None
     return sockets[min(bisect_left(sockets, t_ns, key=lambda sample: sample.t_ns), len(sockets) - 1)]

@@ -1,10 +1,10 @@
-"""The page: each picture, its numbers, what the article reported, and whether it is so here. Pure.
+"""The reproduction's page: each picture, its numbers, the article's report, and the judgement. Pure.
 
-One HTML file that needs nothing else, and one tall drawing (SVG) with the same for PNG and PDF.
+It is a self-contained HTML file, and a tall SVG drawing with the same content for PNG and PDF.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -17,7 +17,7 @@ _ARTICLE, _HERE = "The article", "Here"
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One claim with its picture. svg: a whole document; table: a row of headings, then rows; note: below it."""
+    """A claim with its picture. svg: a whole document. table: a row of headings, then rows. note: below it."""
 
     claim: Claim
     svg: str
@@ -27,19 +27,19 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """All pictures in order. made: how they were made, name by name."""
+    """All pictures in order. made: facts about how they were made, by name."""
 
     pictures: Sequence[Picture]
     made: Mapping[str, str]
 
     @property
     def holds(self) -> bool:
-        """Whether every claim does."""
+        """True if every claim holds."""
         return all(picture.claim.holds for picture in self.pictures)
 
     @property
     def headline(self) -> str:
-        """All of it in a sentence."""
+        """The result in a sentence."""
         shown = [picture.claim for picture in self.pictures if not picture.claim.is_question]
         asked = [picture.claim for picture in self.pictures if picture.claim.is_question]
         words = f"{sum(claim.holds for claim in shown)} of {len(shown)} pictures reproduced"
@@ -74,7 +74,7 @@ th { color: #5a5a5a; font-weight: normal; vertical-align: bottom; }
 
 
 def html(page: Page) -> str:
-    """A document that needs nothing from anywhere."""
+    """Returns a self-contained HTML document."""
     made = " &middot; ".join(f"{escape(name)} {escape(value)}" for name, value in page.made.items())
     sections = "\n".join(_section(number, picture) for number, picture in enumerate(page.pictures, start=1))
     return f"""<!doctype html>
@@ -107,8 +107,12 @@ def _section(number: int, picture: Picture) -> str:
 </div>
 <div class="scroll">{_inlined(picture.svg, f"picture-{number}-")}</div>
 <div class="scroll">{_table(picture.table)}</div>
-<p class="quiet">Counts as {escape(claim.word.removeprefix("not "))} if {escape(claim.criterion)}.</p>{note}
+<p class="quiet">{escape(_criterion(claim))}</p>{note}
 </section>"""
+
+
+def _criterion(claim: Claim) -> str:
+    return f"Counts as {claim.word.removeprefix('not ')} if {claim.criterion}."
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
@@ -130,72 +134,39 @@ _INK, _QUIET, _YES, _NO = "#1a1a1a", "#5a5a5a", "#00664b", "#b00020"
 
 
 def drawing(page: Page) -> str:
-    """The page as one SVG document."""
+    """The page as one SVG document, in one column."""
     parts: list[str] = []
     y = float(_MARGIN)
-    for text, size, colour, weight in (
-        ([TITLE], _TOP, _INK, "bold"),
-        ([f"{page.headline}."], _BODY + 4, _INK, "normal"),
-        ([f"{name} {value}" for name, value in page.made.items()], _SMALL, _QUIET, "normal"),
-    ):
-        lines = wrapped(text, " · ", size, _INNER)
-        parts += _lines(lines, _MARGIN, y, size, colour, weight)
-        y += len(lines) * size * _LEADING + 8
+
+    def write(words: Sequence[str], size: int, colour: str, weight: str = "normal", separator: str = " ") -> None:
+        nonlocal y
+        for line in wrapped(words, separator, size, _INNER):
+            y += size * _LEADING
+            parts.append(
+                f'<text x="{_MARGIN}" y="{y}" font-family="{FAMILIES}" font-size="{size}" font-weight="{weight}" '
+                f'fill="{colour}">{escape(line)}</text>'
+            )
+
+    write([TITLE], _TOP, _INK, "bold")
+    write([f"{page.headline}."], _BODY, _INK)
+    write([f"{name} {value}" for name, value in page.made.items()], _SMALL, _QUIET, separator=" · ")
     for number, picture in enumerate(page.pictures, start=1):
-        drawn, y = _drawn(number, picture, y + _GAP)
-        parts += drawn
-    height = round(y + _MARGIN)
+        claim = picture.claim
+        y += _GAP
+        write([f"{number}. {claim.title}"], _HEAD, _INK, "bold")
+        write([claim.word], _BODY, _YES if claim.holds else _NO, "bold")
+        write(f"{_ARTICLE}: {claim.article}".split(), _BODY, _INK)
+        write(f"{_HERE}: {claim.here}".split(), _BODY, _INK)
+        width, height = _size(picture.svg)
+        place = f'x="{_MARGIN}" y="{y + _BODY}" width="{_INNER}" height="{height * _INNER / width}"'
+        parts.append(_inlined(picture.svg, f"p{number}-", place))
+        y += _BODY + height * _INNER / width
+        write(f"{_criterion(claim)} {picture.note}".split(), _SMALL, _QUIET)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{_WIDTH}" '
-        f'height="{height}" viewBox="0 0 {_WIDTH} {height}"><rect width="100%" height="100%" fill="white"/>'
-        f"{''.join(parts)}</svg>"
+        f'height="{y + _MARGIN:.0f}" viewBox="0 0 {_WIDTH} {y + _MARGIN:.0f}">'
+        f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>'
     )
-
-
-def _drawn(number: int, picture: Picture, y: float) -> tuple[list[str], float]:
-    """A picture from y on, and where it ends."""
-    claim = picture.claim
-    parts = [f'<rect x="{_MARGIN}" y="{y}" width="{_INNER}" height="2" fill="#e4e4e4"/>']
-    y += 26
-    parts += _lines([f"{number}. {claim.title}"], _MARGIN, y, _HEAD, _INK, "bold")
-    parts += _stamp(claim, y)
-    y += _HEAD * _LEADING + 12
-    column = (_INNER - _GAP) / 2
-    bottom = y
-    for index, (heading, text) in enumerate(((_ARTICLE, claim.article), (_HERE, claim.here))):
-        x = _MARGIN + index * (column + _GAP)
-        parts += _lines([heading], x, y, _SMALL, _QUIET, "normal")
-        lines = wrapped(text.split(), " ", _BODY, column)
-        parts += _lines(lines, x, y + _SMALL * _LEADING, _BODY, _INK, "normal")
-        bottom = max(bottom, y + _SMALL * _LEADING + len(lines) * _BODY * _LEADING)
-    y = bottom + 12
-    width, height = _size(picture.svg)
-    scaled = height * _INNER / width
-    parts.append(_inlined(picture.svg, f"p{number}-", f'x="{_MARGIN}" y="{y}" width="{_INNER}" height="{scaled}"'))
-    y += scaled + 6
-    words = f"Counts as {claim.word.removeprefix('not ')} if {claim.criterion}. {picture.note}".split()
-    lines = wrapped(words, " ", _SMALL, _INNER)
-    parts += _lines(lines, _MARGIN, y, _SMALL, _QUIET, "normal")
-    return parts, y + len(lines) * _SMALL * _LEADING
-
-
-def _stamp(claim: Claim, y: float) -> Iterator[str]:
-    width = 34 + len(claim.word) * _BODY * 0.58
-    x = _WIDTH - _MARGIN - width
-    colour = _YES if claim.holds else _NO
-    yield f'<rect x="{x}" y="{y + 2}" width="{width}" height="{_HEAD + 6}" rx="{(_HEAD + 6) / 2}" fill="{colour}"/>'
-    yield (
-        f'<text x="{x + width / 2}" y="{y + 2 + (_HEAD + 6) * 0.7}" font-family="{FAMILIES}" font-size="{_BODY}" '
-        f'font-weight="bold" fill="white" text-anchor="middle">{escape(claim.word)}</text>'
-    )
-
-
-def _lines(lines: Sequence[str], x: float, y: float, size: int, colour: str, weight: str) -> Iterator[str]:
-    for index, line in enumerate(lines):
-        yield (
-            f'<text x="{x}" y="{y + size + index * size * _LEADING}" font-family="{FAMILIES}" font-size="{size}" '
-            f'font-weight="{weight}" fill="{colour}">{escape(line)}</text>'
-        )
 
 
 # --- charts in other documents ---------------------------------------------------------------------------------------
@@ -213,7 +184,7 @@ def _size(svg: str) -> tuple[float, float]:
 
 
 def _inlined(svg: str, prefix: str, place: str = "") -> str:
-    """The document without its head; its ids are its own, whatever else the page holds."""
+    """The SVG without its head, and with a prefix for its ids, so that they are unique on the page."""
     root = _ROOT.search(svg)
     assert root, "not an SVG document"
     tag = root[0]

@@ -1,4 +1,4 @@
-"""From experiments to the pictures of the page."""
+"""Makes the page's pictures from experiments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +12,12 @@ from analysis.reproduction.loads import LoadSeen, loads_seen
 from analysis.reproduction.page import Picture
 
 LOWAT_BYTES = 131_072
-"""The article's."""
+"""The article's value of LOWAT."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiments:
-    """What the pictures are made of; every run is ok.
+    """The experiments behind the pictures; every run is ok.
 
     fast: LOWAT unset, on a fast link. slow: on the slow one, LOWAT unset, the article's value and others.
     growing: a send buffer that grows by itself, LOWAT unset and the article's value, several loads.
@@ -29,7 +29,7 @@ class Experiments:
 
 
 def pictures(made_of: Experiments) -> list[Picture]:
-    """In the article's order. Raises FolderError for a folder that is damaged."""
+    """The pictures in the article's order. Raises FolderError for a damaged folder."""
     fast = _arm(made_of.fast, None)
     control, treatment = _arm(made_of.slow, None), _arm(made_of.slow, LOWAT_BYTES)
     figures = sorted(

@@ -1,14 +1,14 @@
 """Medians with bootstrap intervals. Pure.
 
-The bootstrap draws as many values as there are, with replacement, takes the median, and does so again and again: the
-interval leaves out the 2.5 % of these medians that are smallest, and the 2.5 % that are largest (the percentile
-interval). How often each median comes up need not be drawn: of n to the n equally likely draws it is a number that can
-be counted (Maritz and Jarrett 1978, Efron 1979). So there is no seed, no noise of its own, and the same runs always
-have the same interval.
+The bootstrap draws as many values as there are, with replacement, takes the median, and repeats this: the interval
+leaves out the smallest 2.5 % and the largest 2.5 % of these medians (the percentile interval). Nothing has to be drawn:
+the frequency of each median among the n to the n equally likely draws can be computed (Maritz and Jarrett 1978, Efron
+1979). So there is no seed and no added noise, and the same runs always have the same interval.
 
-Few repetitions cannot say much, and equal ones no more than others. An interval cannot go beyond what was seen, and
-the bootstrap's is too short when they are few. `Estimate.coverage` is the chance with which it is sure to hold the true
-median, whatever the distribution (the sign test's): 75 % of three repetitions, 94 % of five, 89 % of ten.
+Few repetitions tell little, equal ones no more than others. An interval cannot go beyond the values that were seen, and
+the bootstrap's is too short when they are few. `Estimate.coverage` is the guaranteed probability that the interval
+holds the true median, whatever the distribution (the sign test's): 75 % for three repetitions, 94 % for five, 89 % for
+ten.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,10 @@ _TAIL_PER_MILLE = 25
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A median, its interval, from how many repetitions, and with which chance that is sure to hold the true one."""
+    """The median of some repetitions, and its interval.
+
+    coverage: the guaranteed probability that the interval holds the true median.
+    """
 
     median: float
     low: float
@@ -33,7 +36,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        """Raises ValueError if there are none."""
+        """Estimates from values. Raises ValueError if there are none."""
         if not values:
             raise ValueError("no values")
         ordered = sorted(values)
@@ -55,13 +58,13 @@ def _interval(ordered: Sequence[float]) -> tuple[float, float]:
 
 
 def _medians(ordered: Sequence[float]) -> Iterator[tuple[float, int]]:
-    """Every median that a draw can have, and how many draws have it."""
+    """Yields every median that a draw can have, and the number of draws that have it."""
     size = len(ordered)
     half = size // 2
     ways = comb(size, half)
     lower = [_at_least(size, rank, (size + 1) // 2) for rank in range(size + 1)]
     for rank in range(1, size + 1):
-        # Draws whose lower middle value is this one; of an odd number there is but one in the middle.
+        # Draws whose lower middle value is this one; an odd number of values has only one in the middle.
         left = lower[rank] - lower[rank - 1]
         if size % 2 == 0:
             for other in range(rank + 1, size + 1):
@@ -74,12 +77,12 @@ def _medians(ordered: Sequence[float]) -> Iterator[tuple[float, int]]:
 
 
 def _at_least(size: int, smallest: int, least: int) -> int:
-    """How many draws take no fewer than that from among the smallest."""
+    """The number of draws with at least `least` values from the `smallest` smallest."""
     return sum(comb(size, k) * smallest**k * (size - smallest) ** (size - k) for k in range(least, size + 1))
 
 
 def _coverage(ordered: Sequence[float], low: float, high: float) -> float:
-    """Chance that the true median lies between the values that the interval reaches."""
+    """The probability that the true median lies between the values that the interval reaches."""
     size = len(ordered)
     below = sum(value < low for value in ordered)
     above = sum(value > high for value in ordered)

@@ -1,10 +1,10 @@
-"""A sweep's folder as values, finished or not. Raises FolderError, naming the file, for anything that is none.
+"""Reads a sweep's folder, finished or not. Raises FolderError, naming the file, for anything that is no sweep.
 
-A run that is not there, or not good, is no error: it is named (`Trouble`), so that whoever makes something of the sweep
-can say what is missing from it. Neither is one that is ok and of which nothing can be measured.
+A run that is missing or not ok is no error: it is listed (`Trouble`), so that evaluations can say what is missing. An
+ok run of which nothing can be measured is no error either.
 
-LOWAT is in bytes, `none` or `auto`. Sweeps once kept other words of people's, such as 16k; what those mean their runs
-say.
+LOWAT is in bytes, `none` or `auto`. Older sweeps kept other words that people gave, such as 16k; their runs tell the
+value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _WORDS_OF_LOWAT = ("none", "auto")
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """A run that counts for nothing. status: failed, invalid, unsupported, or missing."""
+    """A run that does not count. status: failed, invalid, unsupported, or missing."""
 
     run: str
     status: str
@@ -33,9 +33,9 @@ class Trouble:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepArm:
-    """One scenario of the grid, its knobs in words, and its runs. twin_of: it repeats that arm with other seeds.
+    """A scenario of the grid, its knobs as text, and its runs. twin_of: the arm that it repeats with other seeds.
 
-    knobs: LOWAT in bytes, none or auto; the others as they were given.
+    knobs: LOWAT in bytes, none or auto; the others as given.
     """
 
     name: str
@@ -46,13 +46,13 @@ class SweepArm:
 
     @property
     def asked(self) -> int:
-        """How many repetitions there should be."""
+        """The number of repetitions that there should be."""
         return len(self.good) + len(self.troubles)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """sweep.json, and the runs beside it."""
+    """A sweep: its sweep.json, and the runs beside it."""
 
     path: Path
     document: Mapping[str, Any]
@@ -60,12 +60,12 @@ class Sweep:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing will be added any more."""
+        """True if no run will be added any more."""
         return (self.path / "experiment.json").exists()
 
 
 def load_sweep(path: Path) -> Sweep:
-    """The sweep in a folder, under its final name or under that of an unfinished one. Raises FolderError."""
+    """Reads the sweep in a folder, finished or not. Raises FolderError."""
     file = path / "sweep.json"
     document = load_document(file, shape.SWEEP, formats=SWEEP_FORMATS)
     knobs = {arm["arm"]: arm["knobs"] for arm in document["arms"]}
@@ -109,7 +109,7 @@ def _why_missing(path: Path, name: str) -> str:
 
 
 def _in_bytes(file: Path, arms: Sequence[SweepArm]) -> tuple[SweepArm, ...]:
-    """With LOWAT in bytes where it was in other words. Raises FolderError for one that no good run explains."""
+    """The arms, with LOWAT in bytes if it was another word. Raises FolderError if no good run tells its value."""
     known = {arm.knobs.get(_LOWAT): str(arm.good[0].scenario["lowat"]) for arm in arms if arm.good}
     found = []
     for arm in arms:

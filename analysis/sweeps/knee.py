@@ -1,20 +1,20 @@
-"""The knee of a network: which LOWAT to set. Pure.
+"""The knee of a network: the LOWAT to set. Pure.
 
-1. A value of which no run is ok takes no part, nor one of which too few are (`networks`, rule 5).
-2. Goodput is measured against LOWAT unset; if too little is known of that, against the largest fixed value, and it is
-   said. If there is nothing but that one value, nothing is known of goodput. `falls_at` is the first value, coming from
-   unset, at which it is measurably less. A value is out if it is measurably less and by more than 1 %: a careful
-   measurement sees less than anybody would give a second for.
-3. Of the rest, the best is the one with the soonest script first byte.
-4. Recommended is the largest one, unset being larger than any, whose script first byte is not measurably later than the
-   best one's. The largest, because a smaller value cannot be seen to bring anything, and wakes the front up more often.
-5. One value beats another if, of script first byte, goodput and the front's processor time (where that is known), it is
-   measurably better in one and measurably worse in none. What cannot be told apart does not carry over (two steps that
-   are none may make one), so values can beat each other in a circle, and all be beaten. On the front of trade-offs is
-   therefore every value that beats, itself or by way of others, whatever beats it so: as a rule those that nobody
-   beats, else those of a circle that nobody outside of it beats (the Schwartz set). It is never empty.
+1. A value takes no part if none of its runs is ok, or too few are (`networks`, rule 5).
+2. Goodput is compared with that of LOWAT unset; if too little is known of that, with that of the largest fixed value,
+   and this is said. If there is only that value, nothing is known of goodput. `falls_at` is the first value, coming
+   from unset, whose goodput is measurably less. A value is out if its goodput is measurably less and by more than 1 %:
+   a careful measurement finds differences too small to matter to anyone.
+3. The best of the rest is the one with the soonest script first byte.
+4. The recommended value is the largest, with unset as larger than any, whose script first byte is not measurably later
+   than the best one's. The largest, because a smaller one has no visible benefit and wakes the front more often.
+5. One value beats another if it is measurably better in one and measurably worse in none of these: script first byte,
+   goodput, and the front's processor time (if known). "No difference" is not transitive (two small steps may add up to
+   a difference), so values can beat each other in a circle, and all may be beaten. So the front of trade-offs has every
+   value that beats, directly or through others, each value that beats it so: as a rule the unbeaten values, else those
+   of a circle that no value outside beats (the Schwartz set). It is never empty.
 
-What is measurable, `spread` says. LOWAT=auto takes no part: it is judged against the result (`steered`).
+`spread` tells what is measurable. LOWAT=auto takes no part: it is judged against the result (`steered`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,16 +25,16 @@ from analysis.sweeps.networks import Level, Network
 from analysis.sweeps.spread import Difference, Spread, difference, spreads
 
 LOSS = 0.01
-"""As much of the goodput a value may cost."""
+"""The fraction of goodput that a value may cost."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Knee:
-    """recommended, best: None if nothing is known of any value. reference: what goodput was measured against, None if
-    there is nothing to measure against it.
+    """recommended, best: None if nothing is known of any value. reference: the value whose goodput others are compared
+    with, None if there is no other value.
 
-    falls_at: None if goodput falls measurably at none of the values that were tried. out: they cost too much of it.
-    front: smallest first.
+    falls_at: None if goodput falls measurably at none of the values that were tried. out: values that cost too much of
+    it. front: smallest first.
     """
 
     reference: Level | None
@@ -46,12 +46,12 @@ class Knee:
     spreads: Mapping[Measure, Spread]
 
     def against(self, level: Level, other: Level, measure: Measure) -> Difference:
-        """One value against another. Raises KeyError if it was not measured of both."""
+        """Compares two values. Raises KeyError if the measure is missing for one."""
         return difference(level.estimate(measure), other.estimate(measure), self.spreads[measure])
 
 
 def find(network: Network) -> Knee:
-    """The knee of a network."""
+    """Finds the knee of a network."""
     bands = spreads(network)
     tried = [*network.fixed, *([network.unset] if network.unset else [])]
     reference = tried[-1] if len(tried) > 1 else None
@@ -70,7 +70,7 @@ def find(network: Network) -> Knee:
 
 
 def goodput_part(level: Level, reference: Level | None) -> float:
-    """Of the reference's; 1 without one."""
+    """The goodput as a fraction of the reference's; 1 without a reference."""
     if reference is None:
         return 1.0
     return level.estimate(Measure.GOODPUT).median / reference.estimate(Measure.GOODPUT).median
@@ -97,7 +97,7 @@ def _front(tried: Sequence[Level], bands: Mapping[Measure, Spread]) -> Iterator[
 
 
 def _reached(beaten: Mapping[str, set[str]], value: str) -> set[str]:
-    """What beats a value, itself or by way of others. beaten: what each is beaten by."""
+    """The values that beat a value, directly or through others. beaten: for each value, those that beat it."""
     found: set[str] = set()
     waiting = [value]
     while waiting:

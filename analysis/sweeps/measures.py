@@ -1,18 +1,18 @@
-"""What is measured of one run of a sweep. Pure, but for the look into front/process.jsonl.
+"""The measures of a run of a sweep. Pure, except that it reads front/process.jsonl.
 
 Times are those of the measured load, the last one, in milliseconds from the request of its page (run.json):
 
-- script first byte, and the part of its wait in the send queue: unsent in the front's kernel (the ledger's);
-- complete: when the last byte of image and script is there;
-- goodput: payload of image and script, over the time in which there was some of it to send. That time begins with the
-  first payload byte of either and ends with the last of both. If the client had the whole image before any of the
-  script could have come, what lies between does not count: nobody could send then. So latency and the origin's delay,
-  which are the same whatever LOWAT is, do not hide a link that idles because the kernel had too little.
+- the focal resource's first byte, and the part of its wait in the send queue: unsent in the front's kernel;
+- complete: when the last byte of all is there;
+- goodput: payload but for documents, over the time in which there was some of it to send. That time begins with the
+  first payload byte and ends with the last. If the client had all of the others before any of the
+  focal resource could have come, what lies between does not count: nobody could send then. So latency and the
+  origin's delay, which are the same whatever LOWAT is, do not hide a link that idles because the kernel had too little.
 
-What the front spent is counted over all loads of the connection, and given per MB (10^6 bytes) of their payload:
-processor time, context switches, and system calls that read and write. It is None where nobody counted: a folder
-without samples, or a kernel without the accounting, as the guest's. There a processor does its work in no time, too, so
-its context switches tell how often the front was woken up, and nothing of its load.
+The front's costs are counted over all loads of the connection, per MB (10^6 bytes) of their payload: processor time,
+context switches, and system calls that read and write. They are None if they were not counted: in a folder without
+samples, or with a kernel without the accounting, such as the guest's. In the guest work takes no time either, so
+context switches there tell how often the front was woken, and nothing of its load.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from math import ceil
 from typing import Any
 
 from analysis.loads.ledger import Layer
-from analysis.loads.metrics import IMAGE, SCRIPT
+from analysis.records.pages import page_in
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
 from analysis.reports.summary import measured
@@ -29,14 +29,14 @@ from common.formats.reading import FolderError, read_journal
 from common.formats.samples import ProcessSample
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
-IN_NO_TIME = "image and script came in no time, which has no goodput"
+IN_NO_TIME = "all came in no time, which has no goodput"
 
 _MB = 10**6
-_RECORD_PACKETS = ceil(RECORD_BYTES / SEGMENT_BYTES) + 1  # it need not begin where a packet does
+_RECORD_PACKETS = ceil(RECORD_BYTES / SEGMENT_BYTES) + 1  # a record need not begin at a packet's start
 
 
 class Measure(StrEnum):
-    """What is measured, named with its unit."""
+    """A measure, named with its unit."""
 
     FIRST_BYTE = "script_first_byte_ms"
     SEND_QUEUE = "send_queue_ms"
@@ -50,15 +50,15 @@ class Measure(StrEnum):
 
 
 COSTS = (Measure.CPU, Measure.VOLUNTARY, Measure.INVOLUNTARY, Measure.READS, Measure.WRITES)
-"""What the front spent."""
+"""The front's costs."""
 
 
 def measures(run: Run) -> Mapping[Measure, float | None]:
-    """Of a run whose status is ok. Raises FolderError if it lacks what such a run has."""
+    """The measures of a run whose status is ok. Raises FolderError if it lacks something that such a run has."""
     load = measured(run)
     ledger = run.document.get("ledger")
     return {
-        Measure.FIRST_BYTE: load[SCRIPT]["first_byte_ms"],
+        Measure.FIRST_BYTE: load["first_byte_ms"],
         Measure.SEND_QUEUE: ledger["parts_ms"].get(Layer.UNSENT) if ledger else None,
         Measure.COMPLETE: _complete_ms(load),
         Measure.GOODPUT: _goodput_bit_s(run),
@@ -67,12 +67,12 @@ def measures(run: Run) -> Mapping[Measure, float | None]:
 
 
 def grains(run: Run) -> Mapping[Measure, float]:
-    """The smallest difference that means anything in a run whose status is ok.
+    """The smallest meaningful difference of each measure, in a run whose status is ok.
 
-    Payload is sent and can be read in whole TLS records, and which of them comes last, or before the script, depends on
-    how writes happen to fall. So a time means nothing finer than the packets in which one record can lie take at the
-    link's rate, or than the step of the clock if that is longer; goodput nothing finer than what that makes of it. Of a
-    rate that changes it is the lowest, at which any of it may have been.
+    Payload is sent and readable in whole TLS records; which of them comes last, or before the script, is up to chance.
+    So no time is more exact than the transmission time of the packets that can hold a record, or than the clock's step
+    if that is longer; goodput has the corresponding grain. If the rate changes, the lowest rate counts, as any part may
+    have been sent at it.
     """
     rate_bit_s = _slowest_bit_s(run)
     packets_ms = _RECORD_PACKETS * PACKET_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
@@ -82,7 +82,7 @@ def grains(run: Run) -> Mapping[Measure, float]:
 
 
 def record_ms(run: Run) -> float:
-    """What 16 KiB take at the link's rate, the lowest it ever has; 0 if it has none."""
+    """The transmission time of 16 KiB at the link's rate (the lowest, if it changes); 0 if it has none."""
     rate_bit_s = _slowest_bit_s(run)
     return RECORD_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
 
@@ -93,23 +93,28 @@ def _slowest_bit_s(run: Run) -> int | None:
 
 
 def _complete_ms(load: Mapping[str, Any]) -> float:
-    return float(max(load[SCRIPT]["last_byte_ms"], load[IMAGE]["last_byte_ms"]))
+    return float(max(load["important_last_byte_ms"], load["others_last_byte_ms"]))
 
 
 def busy_ms(run: Run) -> float:
-    """How long there was something to send in a run whose status is ok; not above 0 in a record that is damaged."""
+    """The time in which there was something to send, in a run whose status is ok; in damaged results 0 or less."""
     load = measured(run)
-    script_ms, image_ms = load[SCRIPT]["first_byte_ms"], load[IMAGE]["last_byte_ms"]
-    soonest_ms = load["script_available_ms"] + run.scenario["delay_ns"] / 10**6
-    idle_ms = max(0.0, min(script_ms, soonest_ms) - image_ms)
-    return float(_complete_ms(load) - min(script_ms, load[IMAGE]["first_byte_ms"]) - idle_ms)
+    first_ms, others_ms = load["first_byte_ms"], load["others_last_byte_ms"]
+    soonest_ms = load["available_ms"] + run.scenario["delay_ns"] / 10**6
+    idle_ms = max(0.0, min(first_ms, soonest_ms) - others_ms)
+    return float(_complete_ms(load) - min(first_ms, load["others_first_byte_ms"]) - idle_ms)
+
+
+def _payload_bytes(run: Run) -> int:
+    """Of a load, documents excluded."""
+    return page_in(run.scenario).contents_bytes
 
 
 def _goodput_bit_s(run: Run) -> float:
     over_ms = busy_ms(run)
     if over_ms <= 0:
         raise FolderError(f"{run.path / 'run.json'}: {IN_NO_TIME}")
-    return float(2 * run.scenario["size_bytes"] * 8 * 1000 / over_ms)
+    return float(_payload_bytes(run) * 8 * 1000 / over_ms)
 
 
 def _costs(run: Run) -> dict[Measure, float | None]:
@@ -117,7 +122,7 @@ def _costs(run: Run) -> dict[Measure, float | None]:
     samples = read_journal(file, ProcessSample) if file.exists() else []
     if samples:
         samples = [sample for sample in samples if sample.pid == samples[-1].pid]
-    payload_mb = 2 * run.scenario["size_bytes"] * len(run.document["loads"]) / _MB
+    payload_mb = _payload_bytes(run) * len(run.document["loads"]) / _MB
 
     def per_mb(name: str, scale: float = 1.0) -> float | None:
         if len(samples) < 2:

@@ -1,13 +1,13 @@
-"""The networks of a sweep: everything but LOWAT, and for each what was measured at every LOWAT. Pure.
+"""The networks of a sweep: everything but LOWAT, and for each network the measurements at every LOWAT. Pure.
 
-1. Arms that differ in LOWAT alone are one network. What steers LOWAT=auto (TARGET_DELAY) is part of its value.
-2. A fixed LOWAT that occurs with several of those words is one value: they mean nothing to it. Of such arms, which only
-   older sweeps have, the first counts: the others are the same scenario with the same seeds, so the same runs again.
+1. Arms that differ in LOWAT only are a network. TARGET_DELAY, which steers LOWAT=auto, is part of auto's value.
+2. A fixed LOWAT that occurs with several TARGET_DELAYs is a single value, as they do not affect it. Only older sweeps
+   have such arms; the first counts, as the others are the same scenario with the same seeds, so the same runs again.
 3. The twin of an arm is no value. It is the other half of the A/A pair: the same scenario, with other seeds.
-4. A run that is missing or not ok counts for nothing, and is named.
-5. A value with fewer good runs than half of the network's fullest one is not known well enough to be compared with the
-   others: it takes no part in what is recommended, and is named (`Network.thin`). A single run has no interval, and its
-   luck would be held against the median of ten.
+4. A run that is missing or not ok does not count, and is listed.
+5. A value with fewer than half as many good runs as the network's fullest one is not known well enough to be compared:
+   it takes no part in the recommendation, and is listed (`Network.thin`). A single run has no interval, and would be
+   compared with the median of ten.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,15 +25,15 @@ _OF_A_VALUE = (LOWAT, TARGET_DELAY)
 
 
 def network_of(words: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """What an arm, whose knobs these are, shares with the others of its network, in the order of the words."""
+    """The knobs that an arm shares with the other arms of its network, in order. words: all knobs of the arm."""
     return tuple((name, word) for name, word in words.items() if name not in _OF_A_VALUE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """One value of LOWAT in one network. value: in words; asked: how many repetitions there should be.
+    """A value of LOWAT in a network. value: as text. asked: the number of repetitions that there should be.
 
-    estimates: of what was measured, None where nobody counted; empty if no repetition is ok.
+    estimates: by measure, None for one that was not counted; empty if no repetition is ok.
     """
 
     value: str
@@ -43,26 +43,26 @@ class Level:
 
     @property
     def lowat_bytes(self) -> int | None:
-        """None if it is unset, or steered."""
+        """The value in bytes; None if it is unset, or steered."""
         return int(self.value) if self.value.isdecimal() else None
 
     @property
     def is_steered(self) -> bool:
-        """Whether LOWAT=auto chose it."""
+        """True for LOWAT=auto."""
         return self.value.partition(" ")[0] == AUTO
 
     @property
     def is_good(self) -> bool:
-        """Whether anything is known of it."""
+        """True if at least one repetition is ok."""
         return bool(self.estimates)
 
     @property
     def repetitions(self) -> int:
-        """How many are ok."""
+        """The number of ok repetitions."""
         return self.asked - len(self.troubles)
 
     def estimate(self, measure: Measure) -> Estimate:
-        """Of what every good run has. Raises KeyError if nothing is known."""
+        """The estimate of a measure that every good run has. Raises KeyError if nothing is known."""
         found = self.estimates[measure]
         if found is None:
             raise KeyError(measure)
@@ -71,12 +71,12 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """One network. name: what makes it this one among the sweep's; knobs: all of its words, without LOWAT's.
+    """A network. name: the knobs that distinguish it in the sweep. knobs: all of its knobs, without LOWAT.
 
-    levels: by LOWAT, the smallest first, unset after all of them, steered ones last.
-    words: what to write after `priolab run` to have it, but for LOWAT.
-    pair: one value of LOWAT and its twin, None without a twin. grains: the smallest differences that mean anything.
-    record_ms: what a TLS record of 16 KiB takes at the link's rate.
+    levels: by LOWAT, the smallest first, then unset, steered ones last.
+    words: the knobs to give to `priolab run` for this network, except LOWAT.
+    pair: a value of LOWAT and its twin, None without a twin. grains: the smallest meaningful differences.
+    record_ms: the transmission time of a TLS record of 16 KiB at the link's rate.
     """
 
     name: str
@@ -88,28 +88,28 @@ class Network:
     record_ms: float
 
     def level(self, value: str) -> Level | None:
-        """The one with this value, None if it was not tried."""
+        """The level with this value, None if it was not tried."""
         return next((level for level in self.levels if level.value == value), None)
 
     @property
     def fixed(self) -> list[Level]:
-        """Values of LOWAT that somebody could set, the smallest first, of which enough is known."""
+        """The fixed values of LOWAT of which enough is known, the smallest first."""
         return [level for level in self.levels if level.lowat_bytes is not None and self._is_known(level)]
 
     @property
     def unset(self) -> Level | None:
-        """LOWAT=none; None if it was not tried, or not enough is known of it."""
+        """The level of LOWAT=none; None if it was not tried, or not enough is known of it."""
         level = self.level(NONE)
         return level if level and self._is_known(level) else None
 
     @property
     def thin(self) -> list[Level]:
-        """Values that could be set, unset among them, of which something is known, and not enough."""
+        """The fixed values, and unset, of which something is known, but not enough."""
         return [level for level in self.levels if level.is_good and not level.is_steered and not self._is_known(level)]
 
     @property
     def enough(self) -> int:
-        """So many good runs a value needs: half of what the fullest has."""
+        """The number of good runs that a value needs: half of those that the fullest has."""
         return ceil(max((level.repetitions for level in self.levels), default=0) / 2)
 
     def _is_known(self, level: Level) -> bool:
@@ -117,12 +117,12 @@ class Network:
 
     @property
     def steered(self) -> list[Level]:
-        """LOWAT=auto, with whatever steers it."""
+        """The levels of LOWAT=auto, one for each TARGET_DELAY."""
         return [level for level in self.levels if level.is_steered]
 
 
 def networks(sweep: Sweep) -> list[Network]:
-    """In the order of the sweep. Raises FolderError if a run that is ok lacks what such a run has."""
+    """The networks in the order of the sweep. Raises FolderError if an ok run lacks something that such a run has."""
     grid = sweep.document["grid"]
     varied = [name for name, values in grid.items() if len(values) > 1]
     chosen = list(dict.fromkeys([*sweep.document["fixed"], *grid]))
@@ -152,7 +152,7 @@ def _network(arms: Sequence[SweepArm], varied: Sequence[str], chosen: Sequence[s
 
 
 def _level(value: str, arm: SweepArm) -> Level:
-    """What an arm's runs amount to together."""
+    """Combines an arm's runs into a level."""
     found = [measures(run) for run in arm.good]
     estimates: dict[Measure, Estimate | None] = {}
     for measure in Measure if found else ():
@@ -195,6 +195,6 @@ _TELLING = ("RATE", "DELAY", "CC", "SERVER")
 
 
 def _name(knobs: Mapping[str, str], varied: Sequence[str]) -> str:
-    """Words of the knobs of which the sweep has several values; of a single network, those that say most."""
+    """The knobs of which the sweep has several values; for a single network, those that tell most."""
     names = [name for name in varied if name in knobs] or [name for name in _TELLING if name in knobs]
     return " ".join(f"{name}={knobs[name]}" for name in names)

@@ -1,11 +1,11 @@
-"""What a sweep promises of its recommended value, and whether a new run of it kept that. Pure.
+"""Checks if new runs keep a sweep's promise for its recommended value. Pure.
 
-An interval says where the median of the sweep's own repetitions lies. Another run of the same scenario may be further
-off by what an A/A pair is, and by what means nothing. So the promise of a measure is the interval, wider at both ends
-by what is no difference (`spread.reach`); the new run's median is to be inside of it.
+An interval tells where the median of the sweep's own repetitions lies. New runs of the same scenario may be further off
+by the spread of an A/A pair and by the grain. So the promise of a measure is the interval, widened at both ends by the
+noise band (`spread.reach`); the new runs' median must be inside.
 
-New are runs of the same fabric with seeds that the sweep had not: with one that it had, in the guest, a run is the same
-again and keeps every promise.
+New runs have the same fabric, and seeds that the sweep did not use: with a used seed, a run in the guest repeats itself
+exactly and keeps every promise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """One measure of the new runs against what was promised, low to high."""
+    """A measure of the new runs, and its promise from low to high."""
 
     measure: Measure
     found: Estimate
@@ -34,27 +34,27 @@ class Kept:
 
     @property
     def holds(self) -> bool:
-        """Whether the new median is inside."""
+        """True if the new median is inside."""
         return self.low <= self.found.median <= self.high
 
     @property
     def words(self) -> str:
-        """In a sentence."""
+        """The result in a sentence."""
         found, low, high = (words.amount(self.measure, value) for value in (self.found.median, self.low, self.high))
         inside = "within" if self.holds else "outside of"
         return f"{self.measure}: {found}, {inside} what was promised, {low} to {high}"
 
 
 def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
-    """From and to where a new run is to be."""
+    """The lower and upper limit for the median of new runs."""
     return spread.reach(estimate.low, estimate.high)
 
 
 def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
-    """New runs against a network of a sweep's summary (`summary.summarize`).
+    """Checks new runs against a network of a sweep's summary (`summary.summarize`).
 
-    Of the runs those count that have the network's knobs, in its words, and the recommended LOWAT. Raises FolderError
-    if there is none that is ok, if one is not new, or if the network has no recommended value.
+    Only runs with the network's knobs, in its words, and the recommended LOWAT count. Raises FolderError if none of
+    them is ok, if one is not new, or if the network has no recommended value.
     """
     knee = network["knee"]
     if knee["recommended"] is None:
@@ -84,7 +84,7 @@ def _is_recommended(run: Run, network: Mapping[str, Any]) -> bool:
 
 
 def _check_new(run: Run, made: Mapping[str, Any]) -> None:
-    """Raises FolderError."""
+    """Raises FolderError if the run has another fabric, or a seed of the sweep."""
     fabric, seed = run.document.get("fabric"), run.document.get("seed", made["first_seed"])
     if fabric != made["fabric"]:
         raise FolderError(f"{run.path}: made in {fabric}, which the promise of a sweep in {made['fabric']} is not for")

@@ -1,16 +1,17 @@
-"""What "no difference" means in a network: the spread of an A/A pair. Pure.
+"""The noise band of a network, that is the meaning of "no difference": the spread of an A/A pair. Pure.
 
-1. The pair is one scenario run twice with different seeds. Its spread is how many times larger a median within the
-   interval of one can be than a median within the interval of the other: so far apart two medians can be for no reason.
-2. It is a ratio, because the spread grows with what is measured: a wait is bytes over a rate, and chance is in the
-   rate. A pair whose waits of 7 s and 2 s are 5 s apart does not say that 0.5 s and 2 s are the same. However large it
-   is, something can be told apart: a distance, or a part of the larger value, can be as large as all that is measured.
-3. Nothing finer counts than what means anything at all (`measures.grains`: a TLS record, or the clock's step). Runs
-   that repeat to the byte, as the guest's do without loss, have no spread, and still no finer meaning. And what is less
-   than the grain counts as the grain in a ratio: of two such values neither is twice the other.
-4. Two estimates differ measurably if the larger median is more times the smaller one than the ratio, further from it
-   than the grain, and their intervals have nothing in common. All else is reported as "no difference".
-5. Without a pair the grain alone counts, and that there was no pair is said.
+1. The pair is the same scenario run twice with different seeds. Its spread is the largest ratio between a median in the
+   interval of one half and a median in the interval of the other: two medians can differ by so much for no reason.
+2. It is a ratio, because the spread grows with the measured value: a wait is bytes over a rate, and chance affects the
+   rate. A pair with waits of 7 s and 2 s, which are 5 s apart, does not mean that 0.5 s and 2 s are the same. However
+   large a ratio is, some values can be told apart; a distance, or a fraction of the larger value, could cover all of
+   them.
+3. No difference below the grain counts (`measures.grains`: a TLS record, or the clock's step). Runs that repeat to the
+   byte, as the guest's do without loss, have no spread, but they are not more exact than the grain. In a ratio, a value
+   below the grain counts as the grain: of two such values neither is twice the other.
+4. Two estimates differ measurably if the ratio of their medians exceeds the pair's, the medians are further apart than
+   the grain, and the intervals do not overlap. Otherwise "no difference" is reported.
+5. Without a pair only the grain counts, and the report says that there was no pair.
 """
 
 from collections.abc import Mapping
@@ -25,10 +26,9 @@ from analysis.sweeps.networks import Network
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Of one measure in one network. amount, ratio: the largest distance, and the largest ratio; None without a pair.
+    """The spread of a measure in a network. amount, ratio: the largest distance and ratio; None without a pair.
 
-    ratio: 1 or more; infinite where one half may be nothing, there is no grain, and the other is something.
-    repetitions: of either half.
+    ratio: 1 or more; infinite if one half may be 0, the other is not, and there is no grain. repetitions: of each half.
     """
 
     grain: float
@@ -38,7 +38,7 @@ class Spread:
 
     @classmethod
     def of(cls, pair: tuple[Estimate, Estimate] | None, grain: float) -> Self:
-        """Of the two halves of a pair."""
+        """Computes the spread from the two halves of a pair."""
         if pair is None:
             return cls(grain=grain)
         one, other = pair
@@ -51,16 +51,16 @@ class Spread:
 
     @property
     def part(self) -> float | None:
-        """By how much of the larger value the smaller one is less; None without a pair."""
+        """The ratio as a fraction: by how much of the larger value the smaller one is less; None without a pair."""
         return None if self.ratio is None else 1 - 1 / self.ratio
 
     def are_apart(self, one: float, other: float) -> bool:
-        """Whether two medians are further apart than for no reason."""
+        """True if two medians are further apart than the noise band."""
         smaller, larger = sorted((one, other))
         return larger - smaller > self.grain and _times(larger, smaller, self.grain) > (self.ratio or 1.0)
 
     def reach(self, low: float, high: float) -> tuple[float, float]:
-        """From and to where medians are that are not apart from all of those between low and high: see `are_apart`."""
+        """The limits of the medians that are not apart (see `are_apart`) from every median between low and high."""
         ratio = self.ratio or 1.0
         least = low / ratio if low / ratio > self.grain else 0.0
         most = inf if ratio == inf else ratio * max(high, self.grain)
@@ -69,24 +69,24 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """By how much one median is more than another, and whether that is a difference."""
+    """The difference of two medians (amount), and if it is measurable."""
 
     amount: float
     is_measurable: bool
 
     @property
     def is_more(self) -> bool:
-        """Measurably."""
+        """True if the first median is measurably larger."""
         return self.is_measurable and self.amount > 0
 
     @property
     def is_less(self) -> bool:
-        """Measurably."""
+        """True if the first median is measurably smaller."""
         return self.is_measurable and self.amount < 0
 
 
 def spreads(network: Network) -> Mapping[Measure, Spread]:
-    """Of everything that is measured in a network."""
+    """The spread of each measure in a network."""
     found: dict[Measure, Spread] = {}
     for measure in Measure:
         halves = [half.estimates.get(measure) for half in network.pair or ()]
@@ -97,14 +97,14 @@ def spreads(network: Network) -> Mapping[Measure, Spread]:
 
 
 def difference(one: Estimate, other: Estimate, spread: Spread) -> Difference:
-    """One against another."""
+    """Compares two estimates."""
     amount = one.median - other.median
     nothing_in_common = one.low > other.high or one.high < other.low
     return Difference(amount=amount, is_measurable=nothing_in_common and spread.are_apart(one.median, other.median))
 
 
 def _times(larger: float, smaller: float, grain: float) -> float:
-    """How many times larger."""
+    """The ratio of two values, 1 at least; values below the grain count as the grain."""
     larger, smaller = max(larger, grain), max(smaller, grain)
     if larger <= smaller:
         return 1.0

@@ -1,13 +1,13 @@
-"""LOWAT=auto against the best value that could have been set by hand, network by network. Pure.
+"""Compares LOWAT=auto with the best value that could have been set by hand, network by network. Pure.
 
-1. The best fixed value is the one with the soonest script first byte, of those whose goodput is within 1 % of what it
-   is with LOWAT unset: what is asked of auto is asked of them, too. If none is, or nothing is known of unset, of all.
-2. Auto is near if its script first byte is at most 15 % later than the best one's, or at most one TLS record of 16 KiB
-   at the link's rate.
-3. Auto keeps goodput if it is within 1 % of what it is with LOWAT unset.
-4. What is not known of the network is None, and counts neither as yes nor as no.
+1. The best fixed value is the one with the soonest script first byte among those whose goodput is within 1 % of that of
+   LOWAT unset: the same is required of auto. If there is none, or nothing is known of unset, it is the best of all.
+2. Auto is near if its script first byte is later than the best one's by at most 15 %, or by at most a TLS record of
+   16 KiB at the link's rate.
+3. Auto keeps goodput if its goodput is within 1 % of that of LOWAT unset.
+4. A judgement that is not known is None, and counts neither as yes nor as no.
 
-These are medians against limits that are given, and not a question of what is measurable: a limit is for everybody.
+Medians are compared with fixed limits, whatever is measurable: the limits are the same for every network.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Level, Network
 
 LATER = 0.15
-"""By as much of the best one's a script first byte may be later and still is near."""
+"""The fraction by which a script first byte may be later than the best one's and still be near."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """Of one steered value in one network. ratio: of script first bytes, auto's over the best fixed value's.
+    """The judgement of a steered value in a network. ratio: auto's script first byte over the best fixed value's.
 
-    left_out: fixed values that lose goodput. is_near, keeps_goodput: None if that is not known.
+    left_out: fixed values that lose goodput. is_near, keeps_goodput: None if not known.
     """
 
     network: str
@@ -41,7 +41,7 @@ class Judgement:
 
 
 def judge(network: Network) -> list[Judgement]:
-    """Every steered value of a network; none if LOWAT=auto was not tried."""
+    """Judges every steered value of a network; empty if LOWAT=auto was not tried."""
     kept = [level for level in network.fixed if goodput_part(level, network.unset) >= 1 - LOSS]
     choice = min(kept or network.fixed, key=_first_byte_ms, default=None)
     left_out = tuple(level.value for level in network.fixed if kept and level not in kept)

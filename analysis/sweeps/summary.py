@@ -1,4 +1,4 @@
-"""The one stable document of what a sweep says; docs/results.md describes it, `schema` is its JSON Schema. Pure."""
+"""The summary of a sweep, a stable document; docs/results.md describes it, `schema` is its JSON Schema. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -16,14 +16,14 @@ from analysis.sweeps.spread import Spread
 from analysis.sweeps.steered import Judgement, judge
 
 SUMMARY_FORMAT = 1
-"""Of the document, not of the folder it is made of."""
+"""The format of the summary, not that of the sweep's folder."""
 
 _DIGITS = 6
 _LARGEST_SEED = 2**32 - 1
 
 
 def summarize(sweep: Sweep) -> dict[str, Any]:
-    """Everything `priolab knee --json` prints. Raises FolderError."""
+    """Returns the document that `priolab knee --json` prints. Raises FolderError."""
     found = networks(sweep)
     troubles = [asdict(trouble) for arm in sweep.arms for trouble in arm.troubles]
     asked = sum(arm.asked for arm in sweep.arms)
@@ -42,7 +42,7 @@ def summarize(sweep: Sweep) -> dict[str, Any]:
 
 
 def _made(sweep: Sweep) -> dict[str, Any]:
-    """In what, and with which seeds: those of the arms' repetitions, then those of the twins'."""
+    """The sweep's fabric and its seeds: those of the arms' repetitions, then those of the twins'."""
     first, repeat = sweep.document["seed"], sweep.document["repeat"]
     return {
         "fabric": sweep.document["fabric"],
@@ -124,7 +124,7 @@ def _knee(network: Network, knee: Knee, made: Mapping[str, Any]) -> dict[str, An
 
 
 def _anew(made: Mapping[str, Any]) -> list[str]:
-    """Words for as many runs, made in the same way, with seeds that the sweep had not."""
+    """The knobs for as many new runs, made in the same way, with seeds that the sweep did not use."""
     repeat, seed = made["repeat"], made["last_seed"] + 1
     if seed + repeat - 1 > _LARGEST_SEED:
         seed = made["first_seed"] - repeat
@@ -152,7 +152,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
 
 
 def _overall(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
-    """Over the whole grid; None if LOWAT=auto was not tried."""
+    """Sums up the judgements over the whole grid; None if LOWAT=auto was not tried."""
     if not judgements:
         return None
     ratios = [judgement.ratio for judgement in judgements if judgement.ratio is not None]

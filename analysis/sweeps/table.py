@@ -1,7 +1,7 @@
-"""A sweep's summary as tables: a line for each network, for each value of one network, for each LOWAT=auto. Pure.
+"""A sweep's summary as tables: a line for each network, for each value of a network, for each LOWAT=auto. Pure.
 
 Cells are text. Markdown and the terminal are for people; CSV is for programs, with plain numbers, the unit in the
-column's name, and nothing where something is not known.
+column's name, and an empty cell for an unknown value.
 """
 
 import csv
@@ -25,39 +25,39 @@ Document = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Cells under their headings."""
+    """A table: headings, and rows of cells."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def markdown(self) -> str:
-        """As Markdown has tables."""
+        """The table in Markdown."""
         lines = [self.head, ("---",) * len(self.head), *self.rows]
         return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
 
 
 def of_networks(summary: Document) -> Table:
     """A line for each network: what is recommended, and what it brings."""
-    head = ("network", "recommended LOWAT", "script first byte", "LOWAT unset", "goodput", "it falls at")
-    return Table(head=(*head, "no difference"), rows=tuple(_network(network) for network in summary["networks"]))
+    head = ("network", "recommended LOWAT", "script first byte", "LOWAT unset", "goodput", "goodput falls at")
+    return Table(head=(*head, "noise band"), rows=tuple(_network(network) for network in summary["networks"]))
 
 
 def of_values(network: Document) -> Table:
-    """A line for each value of LOWAT that was tried in one network of the summary."""
+    """Makes a line for each value of LOWAT that was tried in a network of the summary."""
     head = ("LOWAT", "script first byte", "in the send queue", "against unset", "goodput", "against unset")
     costs = ("front CPU per MB", "context switches per MB", "read, write calls per MB", "repetitions")
     return Table(head=head + costs, rows=tuple(_value_row(network, value) for value in network["values"]))
 
 
 def of_auto(summary: Document) -> Table | None:
-    """A line for each judgement of LOWAT=auto; None if it was not tried."""
+    """Makes a line for each judgement of LOWAT=auto; None if it was not tried."""
     rows = [_auto(network, judgement) for network in summary["networks"] for judgement in network["auto"]]
     head = ("network", "value", "script first byte", "best fixed", "ratio", "near", "goodput of unset", "kept")
-    return Table(head=(*head, "no difference"), rows=tuple(rows)) if rows else None
+    return Table(head=(*head, "noise band"), rows=tuple(rows)) if rows else None
 
 
 def sentences(network: Document) -> list[str]:
-    """What is to be said of a network of the summary."""
+    """Returns the sentences about a network of the summary."""
     knee = network["knee"]
     said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
     if knee["front"]:
@@ -73,7 +73,7 @@ def sentences(network: Document) -> list[str]:
 
 
 def notes(summary: Document) -> list[str]:
-    """What must be known to read the tables: runs that are not in them, what nobody measured, how few repetitions."""
+    """Returns notes on the tables: runs that are not in them, measures that are missing, too few repetitions."""
     runs = summary["runs"]
     alike: dict[tuple[str, str], list[str]] = {}
     for trouble in runs["troubles"]:
@@ -97,7 +97,7 @@ def notes(summary: Document) -> list[str]:
 
 
 def markdown(summary: Document) -> str:
-    """All tables, and the sentences of each network."""
+    """Returns all tables, and the sentences of each network, in Markdown."""
     parts = [of_networks(summary).markdown()]
     for network in summary["networks"]:
         said = "\n".join(f"- {sentence}" for sentence in sentences(network))
@@ -110,7 +110,7 @@ def markdown(summary: Document) -> str:
 
 
 def networks_csv(summary: Document) -> str:
-    """A line for each network: what is recommended, medians and intervals of everything measured with it and unset."""
+    """Returns CSV with a line per network: the recommended value; medians and intervals with it and with unset."""
     which = ("recommended", "unset")
     names = [f"{name}_{measure}_{part}" for name in which for measure in Measure for part in _PARTS]
     none = ("no_difference_ms", "no_difference_ratio", "no_difference_part")
@@ -119,7 +119,7 @@ def networks_csv(summary: Document) -> str:
 
 
 def values_csv(summary: Document) -> str:
-    """A line for each network and value: medians and intervals of everything that is measured."""
+    """Returns CSV with a line for each network and value: medians and intervals of every measure."""
     names = [f"{measure}_{part}" for measure in Measure for part in _PARTS]
     head = ["network", "lowat", "asked", "ok", "is_recommended", "is_on_front", *names]
     return _csv(
@@ -245,7 +245,7 @@ def _nobody_counted(summary: Document, cost: Measure) -> bool:
 
 
 def _with_ledger(summary: Document) -> tuple[int, int]:
-    """How many good runs have a ledger, and how many there are; twins, which no table shows, left out."""
+    """The number of good runs with a ledger, and of all good runs, without twins, which no table shows."""
     values = [value for network in summary["networks"] for value in network["values"]]
     measured = [value["measured"][Measure.SEND_QUEUE] for value in values]
     return sum(each["repetitions"] for each in measured if each), sum(value["ok"] for value in values)

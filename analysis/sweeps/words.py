@@ -1,4 +1,4 @@
-"""What a sweep says, in words and with units. Pure."""
+"""The results of a sweep in words and with units. Pure."""
 
 from math import isinf
 
@@ -10,21 +10,21 @@ from analysis.sweeps.spread import Difference
 from analysis.sweeps.steered import Judgement
 
 ARTICLE = "131072"
-"""The value of the article, and of most recipes since."""
+"""The article's value, and that of most recipes since."""
 
 _FIRST = Measure.FIRST_BYTE
 _SECOND_MS = 1000.0
 
 
 def milliseconds(time_ms: float) -> str:
-    """A time: seconds from one second on."""
+    """Formats a time, in seconds from one second on."""
     if abs(time_ms) >= _SECOND_MS:
         return f"{time_ms / 1000:.2f} s"
     return f"{time_ms:.0f} ms" if abs(time_ms) >= 10 else f"{time_ms:.1f} ms"
 
 
 def rate(rate_bit_s: float) -> str:
-    """A rate: three digits that count."""
+    """Formats a rate with three or four significant digits."""
     for unit, size in (("Gbit/s", 10**9), ("Mbit/s", 10**6)):
         if rate_bit_s >= size:
             return f"{rate_bit_s / size:.3g} {unit}"
@@ -32,7 +32,7 @@ def rate(rate_bit_s: float) -> str:
 
 
 def amount(measure: Measure, value: float) -> str:
-    """A measured value."""
+    """Formats a measured value."""
     if measure is Measure.GOODPUT:
         return rate(value)
     if measure is Measure.CPU:
@@ -41,7 +41,7 @@ def amount(measure: Measure, value: float) -> str:
 
 
 def interval(measure: Measure, estimate: Estimate) -> str:
-    """Median and interval, and of how few repetitions if they are too few for one."""
+    """Formats median and interval, or the number of repetitions if they are too few for an interval."""
     text = amount(measure, estimate.median)
     if estimate.repetitions == 1:
         return f"{text} (one repetition)"
@@ -53,27 +53,27 @@ def interval(measure: Measure, estimate: Estimate) -> str:
 
 
 def lowat(level: Level) -> str:
-    """A value, in the words of the sentences."""
+    """Formats a value of LOWAT for a sentence."""
     return "LOWAT unset" if level.value == NONE else f"LOWAT={level.value}"
 
 
 def difference(measure: Measure, found: Difference) -> str:
-    """By how much, or that it is none."""
+    """By how much, or that it is within the noise band."""
     if not found.is_measurable:
-        return "no difference"
+        return "within the noise band"
     more, less = ("more", "less") if measure is Measure.GOODPUT else ("later", "sooner")
     return f"{amount(measure, abs(found.amount))} {more if found.amount > 0 else less}"
 
 
 def reason(network: Network, knee: Knee) -> str:
-    """Why the recommended value is recommended, in a sentence."""
+    """The reason for the recommended value, in a sentence."""
     chosen, best = knee.recommended, knee.best
     if chosen is None or best is None:
         return "No value can be recommended: no run with a fixed LOWAT, or with LOWAT unset, is ok."
     first_of = "the soonest of those that keep goodput" if knee.out else "the soonest of all"
     own, soonest = (interval(_FIRST, level.estimate(_FIRST)) for level in (chosen, best))
     if chosen is network.unset:
-        than = first_of if best is chosen else f"and {lowat(best)} not measurably sooner, at {soonest}"
+        than = first_of if best is chosen else f"and {lowat(best)} is not measurably sooner, at {soonest}"
         return f"LOWAT unset: no value is needed here; without one the script's first byte comes at {own}, {than}."
     than = first_of if best is chosen else f"not measurably later than {first_of}, {soonest} at {best.value}"
     return (
@@ -85,8 +85,8 @@ def reason(network: Network, knee: Knee) -> str:
 def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
     goodput = rate(chosen.estimate(Measure.GOODPUT).median)
     if network.unset is None:
-        held = f"was held against that of {lowat(knee.reference)}" if knee.reference else "was held against nothing"
-        return f"; LOWAT unset is not known here, and goodput, {goodput}, {held}"
+        held = f"was compared with that of {lowat(knee.reference)}" if knee.reference else "was not compared"
+        return f"; there is no result for LOWAT unset, and goodput, {goodput}, {held}"
     unset = milliseconds(network.unset.estimate(_FIRST).median)
     gain = knee.against(chosen, network.unset, Measure.GOODPUT)
     less = f"{1 - goodput_part(chosen, network.unset):.1%} less"
@@ -95,9 +95,9 @@ def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
 
 
 def falls(network: Network, knee: Knee) -> str:
-    """At which value goodput falls."""
+    """The value at which goodput falls, in a sentence."""
     if knee.reference is None or not network.fixed:
-        return "Whether goodput falls is not known."
+        return "It is not known if goodput falls."
     if knee.falls_at is None:
         tried = [level.value for level in network.fixed if level is not knee.reference]
         span = tried[0] if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
@@ -107,13 +107,13 @@ def falls(network: Network, knee: Knee) -> str:
         f"Goodput falls measurably at {lowat(knee.falls_at)}: {rate(knee.falls_at.estimate(Measure.GOODPUT).median)}, "
         f"{less:.1%} less than with {lowat(knee.reference)}"
     )
-    return f"{told}; up to {LOSS:.0%} is let pass." if less <= LOSS else f"{told}."
+    return f"{told}; up to {LOSS:.0%} is accepted." if less <= LOSS else f"{told}."
 
 
 def documentation(network: Network, knee: Knee) -> str:
-    """What Documentation/networking/ip-sysctl.rst would have led to.
+    """The result of following Documentation/networking/ip-sysctl.rst, and of the article's value.
 
-    It explains what tcp_notsent_lowat does, names no value to choose, and gives the default, which is no limit.
+    The documentation explains tcp_notsent_lowat, names no value to choose, and gives the default, which is no limit.
     """
     unset, article = (_compared(network, knee, network.level(value)) for value in (NONE, ARTICLE))
     return (
@@ -128,17 +128,17 @@ def _compared(network: Network, knee: Knee, level: Level | None) -> str:
     if level in network.thin:
         return f" ({_repetitions(level)}, too few)"
     if level is knee.recommended:
-        return ": what is recommended here"
+        return ": the value recommended here"
     found = knee.against(level, knee.recommended, _FIRST)
     return f": {milliseconds(level.estimate(_FIRST).median)}, {difference(_FIRST, found)}"
 
 
 def left_out(network: Network) -> str | None:
-    """Which values are not known well enough to be compared, and why; None if there are none."""
+    """The values that are not known well enough to be compared, and the reason; None if there are none."""
     if not network.thin:
         return None
     each = ", ".join(f"{lowat(level)} ({_repetitions(level)})" for level in network.thin)
-    return f"Left out, because too few of their runs are ok, fewer than {network.enough}: {each}."
+    return f"Left out, because fewer than {network.enough} of their runs are ok: {each}."
 
 
 def _repetitions(level: Level) -> str:
@@ -146,29 +146,29 @@ def _repetitions(level: Level) -> str:
 
 
 def factor(ratio: float) -> str:
-    """A ratio of two measured values, the larger over the smaller."""
+    """Formats a ratio of two measured values, the larger over the smaller."""
     return "any factor" if isinf(ratio) else f"factor {ratio:.4g}"
 
 
 def no_difference(network: Network, knee: Knee) -> str:
-    """What counts as none, and where that comes from."""
+    """The noise band, and where it comes from."""
     first, goodput = (knee.spreads[measure] for measure in (_FIRST, Measure.GOODPUT))
     told = (
-        f"No difference: less than the packets of a TLS record make, {milliseconds(first.grain)} or "
+        f"Noise band: differences of less than the packets of a TLS record, {milliseconds(first.grain)} or "
         f"{rate(goodput.grain)} of goodput"
     )
     if network.pair is None or first.repetitions is None:
-        return f"{told}. There is no A/A pair to tell more."
+        return f"{told}. There is no A/A pair."
     one, other = first.repetitions
     return (
-        f"{told}, or than the A/A pair's spread: {lowat(network.pair[0])} twice, {one} and {other} repetitions, up to "
-        f"{milliseconds(first.amount or 0.0)} ({factor(first.ratio or 1.0)}) and {rate(goodput.amount or 0.0)} "
+        f"{told}, or less than the A/A pair's spread: {lowat(network.pair[0])} twice, {one} and {other} repetitions, "
+        f"up to {milliseconds(first.amount or 0.0)} ({factor(first.ratio or 1.0)}) and {rate(goodput.amount or 0.0)} "
         f"({factor(goodput.ratio or 1.0)}) apart."
     )
 
 
 def judgement(found: Judgement) -> str:
-    """How LOWAT=auto did."""
+    """The result of LOWAT=auto against the best fixed value."""
     if found.auto_ms is None:
         return f"LOWAT={found.value}: no run is ok."
     told = f"LOWAT={found.value}: script first byte {milliseconds(found.auto_ms)}"

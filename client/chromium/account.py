@@ -23,7 +23,6 @@ from client.http2.engine import said
 from client.http2.walker import Begun, Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
 from client.pieces import DataPiece
-from client.priorities import IMAGE, SCRIPT
 from client.records import Record
 from common.formats.events import Event, Kind
 from common.formats.plan import Plan, Position
@@ -62,14 +61,13 @@ class Account:
     largest_record_bytes: int = 0
     trouble: LoadFailed | None = None
 
-    def asked(self, load: int) -> Asked | None:
-        """Who was asked to come first in that load; None if it has not both."""
+    def asked(self, load: int, one: str, other: str) -> Asked | None:
+        """Returns which of two resources that load asked to come first; None if it did not request both."""
         streams = {sent.resource: sent.stream_id for sent in self.requests if sent.load == load}
-        if not {IMAGE, SCRIPT} <= streams.keys():
+        if not {one, other} <= streams.keys():
             return None
-        numbers = {sent.stream_id for sent in self.requests if sent.load == load}
-        sayings = [saying for saying in self.sayings if saying.stream_id in numbers]
-        return asked(sayings, streams[SCRIPT], streams[IMAGE])
+        sayings = [saying for saying in self.sayings if saying.stream_id in streams.values()]
+        return asked(sayings, streams[one], streams[other])
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
@@ -83,7 +81,7 @@ def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
 def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
     made = Account()
     made.connections = list(connections(netlog))
-    socket, session = measured(netlog, None if plan.page is None else plan.page.path)
+    socket, session = measured(netlog, plan.requests[0].path)
     if socket is None or session is None:
         alpn = ", ".join(str(each.alpn) for each in made.connections) or "no connection was made"
         made.trouble = LoadFailed(f"the browser asked for no page over HTTP/2 (ALPN: {alpn})")
@@ -98,8 +96,7 @@ class _Following:
     def __init__(self, netlog: Netlog, secrets: Secrets, plan: Plan, made: Account, socket: int, session: int) -> None:
         self._netlog, self._secrets, self._plan, self._made = netlog, secrets, plan, made
         self._socket, self._session = socket, session
-        self._names = {} if plan.page is None else {plan.page.path: plan.page.name}
-        self._names |= {request.path: request.name for request in plan.resources}
+        self._names = {request.path: request.name for request in plan.requests}
         self._streams: dict[int, SentRequest] = {}
         self._left: dict[int, set[str]] = {}
         self._load = 0
@@ -150,7 +147,7 @@ class _Following:
             self._made.events.append(Event(t_ns=entry.t_ns, kind=Kind.SECURED, load=0))
 
     def _is_page(self, entry: Entry) -> bool:
-        return self._plan.page is not None and headers_of(entry)[":path"] == self._plan.page.path
+        return headers_of(entry)[":path"] == self._plan.requests[0].path
 
     def _in_session(self, entry: Entry) -> None:
         params = entry.params

@@ -34,46 +34,60 @@ _PATIENCE_MS = 1000
 """Within which the browser says that it has painted the picture, or does not."""
 
 _SEEN = """async () => {
-  const image = document.images[0], output = document.getElementById("script");
+  const images = Array.from(document.images), output = document.getElementById("script");
   let decoded = true;
-  try { await image.decode(); } catch { decoded = false; }
+  for (const image of images) try { await image.decode(); } catch { decoded = false; }
+  const fetched = await (window.fetched ?? []);
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  const painted = await new Promise((done) => {
+  const painted = images.length && await new Promise((done) => {
     new PerformanceObserver((list) => {
-      const found = list.getEntries().find((entry) => entry.url === image.currentSrc);
+      const found = list.getEntries().find((entry) => images.some((image) => entry.url === image.currentSrc));
       if (found) done(found.renderTime);
     }).observe({ type: "largest-contentful-paint", buffered: true });
     setTimeout(() => done(null), PATIENCE_MS);
   });
-  return { complete: image.complete && decoded, width: image.naturalWidth, height: image.naturalHeight,
-           painted_ms: painted, script: output.textContent };
+  const styles = Array.from(document.querySelectorAll("link[rel=stylesheet]"));
+  const scripts = Array.from(document.scripts).filter((script) => script.src);
+  return { complete: decoded && images.every((image) => image.complete && image.naturalWidth),
+           width: images[0]?.naturalWidth ?? null, height: images[0]?.naturalHeight ?? null,
+           painted_ms: painted || null, script: output?.textContent ?? null,
+           ran: scripts.every((script) => script.dataset.ran), styled: styles.every((style) => style.sheet),
+           fetched: fetched.every((size) => size) };
 }""".replace("PATIENCE_MS", str(_PATIENCE_MS))
 _FATAL = ":FATAL:"
-_RAN = "the script ran"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
     """What a page showed after its load, by its own account.
 
-    image_painted_ms: when the picture was painted, since the navigation began; None if the browser did not tell.
-    script_output: what the script has written into the page.
+    image_*: of the first picture, None if there is none; but image_complete of all. image_painted_ms: when the largest
+    picture was painted, since the navigation began; None if the browser did not tell. script_output: what the last
+    script wrote into the page. scripts_ran, styled, fetched: true if all scripts ran, all style sheets apply, all else
+    was received.
     """
 
     load: int
     image_complete: bool
-    image_width: int
-    image_height: int
+    image_width: int | None
+    image_height: int | None
     image_painted_ms: float | None
-    script_output: str
+    script_output: str | None
+    scripts_ran: bool
+    styled: bool
+    fetched: bool
 
     @property
     def trouble(self) -> str | None:
-        """What is missing; None if the picture was rendered and the script ran."""
-        if not (self.image_complete and self.image_width):
-            return f"load {self.load}: the page did not render the picture"
-        if not self.script_output.startswith(_RAN):
-            return f"load {self.load}: the script did not run"
+        """What is missing; None if the page has all it names."""
+        for is_there, what in (
+            (self.image_complete, "the page did not render the picture"),
+            (self.scripts_ran, "the script did not run"),
+            (self.styled, "a style sheet does not apply"),
+            (self.fetched, "the page did not receive all that it fetched"),
+        ):
+            if not is_there:
+                return f"load {self.load}: {what}"
         return None
 
 
@@ -157,7 +171,7 @@ def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list
         timeout_ms = plan.load_deadline_ns / 10**6
         try:
             if number == 1:
-                page.goto(f"https://{plan.authority}{plan.page.path if plan.page else '/'}", timeout=timeout_ms)
+                page.goto(f"https://{plan.authority}{plan.requests[0].path}", timeout=timeout_ms)
             else:
                 page.reload(timeout=timeout_ms)
         except Error as error:
@@ -187,9 +201,12 @@ class _Loads:
 def _seen(number: int, found: Mapping[str, Any]) -> Shown:
     return Shown(
         load=number,
-        image_complete=found["complete"],
+        image_complete=bool(found["complete"]),
         image_width=found["width"],
         image_height=found["height"],
         image_painted_ms=found["painted_ms"],
         script_output=found["script"],
+        scripts_ran=found["ran"],
+        styled=found["styled"],
+        fetched=found["fetched"],
     )

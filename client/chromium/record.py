@@ -21,6 +21,7 @@ def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown
     """As results keep it; docs/results.md says what it means."""
     names = {sent.stream_id: sent.resource for sent in account.requests}
     loads = range(1, plan.loads + 1)
+    one, other = plan.page.important[0].name, plan.page.others[0].name
     return {
         "format": FORMAT,
         "product": netlog.product,
@@ -36,7 +37,7 @@ def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown
         "server_settings": account.server_settings,
         "frames_sent": dict(account.frames_sent),
         "requests": [_request(sent, account, names) for sent in account.requests],
-        "asked_first": [_asked(number, account.asked(number), names) for number in loads],
+        "asked_first": [_asked(number, account.asked(number, one, other), names) for number in loads],
         "pages": [asdict(page) for page in shown],
     }
 

@@ -1,1 +1,1 @@
-"""HTTP/2 as the client speaks it."""
+"""The client's HTTP/2."""

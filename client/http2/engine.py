@@ -1,4 +1,4 @@
-"""The engine for HTTP/2, made of h2; see client/engine.py."""
+"""The engine for HTTP/2, built on h2; see client/engine.py."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change 
 
 
 class Http2Engine:
-    """One client connection, from the preface on; see Engine."""
+    """A client connection, from the preface on; see Engine."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -65,8 +65,9 @@ class Http2Engine:
         self._changes_due = bool(self._plan.changes)
         with _allowed():
             events = [begun, *(self._ask(request, now_ns) for request in due)]
-            if self._valve and (stream_id := self._loads.page_stream):
-                self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
+            if self._valve:
+                for stream_id in self._loads.awaited:
+                    self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
         return events
 
     def data_to_send(self) -> bytes:
@@ -84,7 +85,7 @@ class Http2Engine:
             left_bytes=self._connection.inbound_flow_control_window,
         )
         for opening in openings:
-            # Streams come from Loads and are open; windows stay below their largest.
+            # The streams come from Loads and are open; no window exceeds its maximum.
             self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id or None)
         return self._loads.opened(openings, now_ns)
 
@@ -137,12 +138,12 @@ class Http2Engine:
         self._connection.prioritize(stream_id, place.weight, self._parent(place), place.exclusive)
 
     def _parent(self, place: Position) -> int:
-        """The stream to depend on; the root, too, in place of a resource that is not open."""
+        """The stream to depend on; the root (0) also replaces a resource whose stream is not open."""
         name = place.depends_on
         return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
 
     def _change(self, now_ns: int) -> list[Event]:
-        """Say what is to be said of open streams, once in a load."""
+        """Sends the plan's changes for open streams, once in a load."""
         self._changes_due = False
         events = []
         for change in self._plan.changes:
@@ -181,9 +182,9 @@ class Http2Engine:
 
 @contextmanager
 def _allowed(events: Sequence[Event] = ()) -> Iterator[None]:
-    """What the front has not allowed before is its doing: no streams at once, or none any more. Raises LoadFailed.
+    """Turns a request that the front does not allow, because of its limit or GOAWAY, into LoadFailed.
 
-    events: what has been seen.
+    events: the events seen so far; the error carries them.
     """
     try:
         yield
@@ -192,7 +193,7 @@ def _allowed(events: Sequence[Event] = ()) -> Iterator[None]:
 
 
 def said(position: Position | None, field: str | None) -> str | None:
-    """A signal in words, None if there is none."""
+    """A priority signal in words; None if there is none."""
     words = []
     if position:
         on = f" on {position.depends_on}" if position.depends_on else ""

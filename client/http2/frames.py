@@ -1,12 +1,13 @@
-"""Looks at HTTP/2 frames as their bytes arrive.
+"""Reports HTTP/2 frames as their bytes arrive.
 
-h2 reports a DATA frame when its last byte is here; on a slow link that is up to a second after its first. The scanner
-sees the same plaintext and reports every piece at once.
+h2 reports a DATA frame when its last byte has arrived; on a slow link that is up to a second after its first. The
+scanner gets the same plaintext and reports every piece at once.
 
 Rules:
 1. Bytes may be cut anywhere: inside the nine-byte header, the pad length, the payload, the padding.
-2. Only the frame layout of RFC 9113, section 4.1 and 6.1 is understood; h2 judges whether the peer behaves. But h2
-   waits for all of a frame before it says that it is too large, and what is no HTTP/2 may look like one of megabytes.
+2. Only the frame layout of RFC 9113, sections 4.1 and 6.1 is understood; h2 checks the peer's behaviour. But h2 waits
+   for a whole frame before it says that it is too large, and data that are not HTTP/2 may look like a frame of
+   megabytes. So the scanner checks the size.
 """
 
 from collections.abc import Iterator
@@ -15,27 +16,27 @@ from client.http2.walker import Begun, FrameKind, FrameWalker
 from client.pieces import DataHeader, DataPiece
 
 _MOST_BYTES = 16_384
-"""SETTINGS_MAX_FRAME_SIZE as it is where nothing else is said (RFC 9113, 6.5.2)."""
+"""The initial value of SETTINGS_MAX_FRAME_SIZE (RFC 9113, 6.5.2)."""
 
 
 def priority_update(stream_id: int, field: str) -> bytes:
-    """A PRIORITY_UPDATE frame (RFC 9218, 7.1), which h2 does not know."""
+    """Builds a PRIORITY_UPDATE frame (RFC 9218, 7.1), which h2 does not support."""
     payload = stream_id.to_bytes(4) + field.encode("ascii")
     return len(payload).to_bytes(3) + bytes([FrameKind.PRIORITY_UPDATE, 0]) + bytes(4) + payload
 
 
 class FrameTooLarge(Exception):
-    """A frame says to be larger than this client allows."""
+    """A frame's length field exceeds what this client allows."""
 
 
 class FrameScanner:
-    """Feed it plaintext in order; it never keeps payload of DATA."""
+    """Scans plaintext, fed in order; never keeps the payload of DATA."""
 
     def __init__(self) -> None:
         self._walker = FrameWalker()
 
     def feed(self, data: bytes) -> Iterator[DataHeader | DataPiece]:
-        """What these bytes show, in order. Raises FrameTooLarge."""
+        """Yields the headers and pieces of DATA in these bytes, in order. Raises FrameTooLarge."""
         for seen in self._walker.feed(data):
             match seen:
                 case DataPiece():

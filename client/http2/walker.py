@@ -1,8 +1,8 @@
-"""HTTP/2 frames of one direction, as their bytes come: where each begins and ends, and payload of DATA without padding.
+"""Splits one direction into HTTP/2 frames as bytes arrive: their beginnings, ends, and payload of DATA without padding.
 
 Rules:
-1. Bytes may be cut anywhere. What is before the first frame, the client's preface, is passed over.
-2. Only the layout is understood (RFC 9113, 4.1 and 6.1): others judge whether the peer behaves.
+1. Bytes may be cut anywhere. The client's preface before the first frame is skipped.
+2. Only the layout is understood (RFC 9113, 4.1 and 6.1); other modules check the peer's behaviour.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _STREAM_MOST = 0x7FFF_FFFF
 
 
 class FrameKind(IntEnum):
-    """Types that have a name; RFC 9113, 6, and RFC 9218, 7."""
+    """Frame types with a name (RFC 9113, 6, and RFC 9218, 7)."""
 
     DATA = 0x0
     HEADERS = 0x1
@@ -35,7 +35,7 @@ class FrameKind(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What its first nine bytes say."""
+    """A frame's header, its first nine bytes."""
 
     kind: int
     flags: int
@@ -44,17 +44,17 @@ class Frame:
 
     @property
     def name(self) -> str:
-        """Its type in words."""
+        """The name of its type; the number if it has none."""
         return FrameKind(self.kind).name if self.kind in list(FrameKind) else f"type {self.kind:#x}"
 
     @property
     def ends_stream(self) -> bool:
-        """Whether nothing of the stream follows (but for the rest of its headers)."""
+        """True if the stream ends with it (the rest of its headers may follow)."""
         return self.kind in (FrameKind.DATA, FrameKind.HEADERS) and bool(self.flags & _END_STREAM)
 
     @property
     def ends_headers(self) -> bool:
-        """Whether headers are complete with it."""
+        """True if it completes the headers."""
         return self.kind in (FrameKind.HEADERS, FrameKind.CONTINUATION) and bool(self.flags & _END_HEADERS)
 
 
@@ -67,14 +67,14 @@ class Begun:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """A frame is complete. payload: all of it, but for DATA, where it is empty."""
+    """A frame is complete. payload: the whole payload; empty for DATA."""
 
     frame: Frame
     payload: bytes
 
 
 class FrameWalker:
-    """Feed it plaintext in order. preface: whether it begins with the client's; what it says is not looked at."""
+    """Splits plaintext, fed in order. preface: true if it begins with the client's preface, which is not checked."""
 
     def __init__(self, *, preface: bool = False) -> None:
         self._preface_left = len(PREFACE) if preface else 0
@@ -86,7 +86,7 @@ class FrameWalker:
         self._padding = 0
 
     def feed(self, data: bytes) -> Iterator[Begun | DataPiece | Ended]:
-        """What these bytes show, in order."""
+        """Yields the beginnings and ends of frames and the pieces of DATA in these bytes, in order."""
         view = memoryview(data)[self._preface_left :]
         self._preface_left = max(0, self._preface_left - len(data))
         while view:

@@ -1,1 +1,1 @@
-"""HTTP/3 as the client speaks it: over QUIC, which has no send buffer in the kernel to lose an order in."""
+"""The client's HTTP/3: over QUIC, which has no send buffer in the kernel that could spoil an order."""

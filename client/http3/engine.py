@@ -1,7 +1,7 @@
-"""The engine for HTTP/3, made of aioquic: datagrams and the time in, events and datagrams out. No socket, no clock.
+"""The engine for HTTP/3, built on aioquic: datagrams and the time in, events and datagrams out. No socket, no clock.
 
-As client/engine.py says, with two differences: what comes and goes are datagrams, and QUIC has a timer of its own.
-aioquic counts seconds as floating-point numbers; here times are integer nanoseconds of CLOCK_MONOTONIC.
+It differs from client/engine.py in two points: input and output are datagrams, and QUIC has a timer. aioquic counts
+seconds as floating-point numbers; here times are integer nanoseconds of CLOCK_MONOTONIC.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _NS = 10**9
 
 
 class Http3Engine:
-    """One client connection, from its first datagram on."""
+    """A client connection, from its first datagram on."""
 
     def __init__(self, plan: Plan, ca_file: Path, key_log: TextIO) -> None:
         self._plan = plan
@@ -51,50 +51,50 @@ class Http3Engine:
 
     @property
     def ready(self) -> bool:
-        """Whether the handshake is complete."""
+        """True once the handshake is complete."""
         return self._http is not None
 
     @property
     def loading(self) -> bool:
-        """Whether the current load still has streams open."""
+        """True while the current load has open streams."""
         return self._loads.loading
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that have not ended."""
+        """Names of the resources that are not complete."""
         return self._loads.unfinished
 
     def connect(self, now_ns: int) -> None:
-        """Begin the handshake."""
+        """Begins the handshake."""
         self._connection.connect(self._address, now=now_ns / _NS)
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Ask for the page of the next load. The handshake must be complete."""
+        """Requests the page of the next load. The handshake must be complete."""
         begun, due = self._loads.begin(now_ns)
         return [begun, *(self._ask(request, now_ns) for request in due)]
 
     def datagrams_to_send(self, now_ns: int) -> Sequence[bytes]:
-        """What has to go to the front now."""
+        """The datagrams to send to the front now."""
         return [data for data, _ in self._connection.datagrams_to_send(now=now_ns / _NS)]
 
     @property
     def timer_ns(self) -> int | None:
-        """When `wake` is to be called at the latest."""
+        """The latest time at which to call `wake`; None if there is none."""
         timer = self._connection.get_timer()
         return None if timer is None else round(timer * _NS)
 
     def wake(self, now_ns: int) -> list[Event]:
-        """The timer's time has come. Raises LoadFailed."""
+        """Handles the timer. Returns the events this causes. Raises LoadFailed."""
         self._connection.handle_timer(now=now_ns / _NS)
         return self._take(now_ns)
 
     def receive(self, datagram: bytes, now_ns: int) -> list[Event]:
-        """A datagram from the front. Raises LoadFailed."""
+        """Handles a datagram from the front. Returns the events it causes. Raises LoadFailed."""
         self._connection.receive_datagram(datagram, self._address, now=now_ns / _NS)
         return self._take(now_ns)
 
     def close(self) -> None:
-        """Say goodbye with the next datagrams."""
+        """Closes the connection; the next datagrams tell the front."""
         self._connection.close()
 
     def _take(self, now_ns: int) -> list[Event]:

@@ -1,6 +1,6 @@
-"""A plan carried out over QUIC: the UDP socket and the clock around the engine.
+"""Carries out a plan over QUIC: connects the engine to a UDP socket and the clock.
 
-Times are those at which the kernel received a datagram, as with TCP (client/transport.py); they never decrease.
+Times are the kernel's arrival times of datagrams, as with TCP (client/transport.py); they never decrease.
 """
 
 import select
@@ -21,7 +21,7 @@ _DATAGRAM_BYTES = 65_535
 
 
 def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
-    """All loads of the plan. Raises LoadFailed or TransportFailed."""
+    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed."""
     with (
         (out / "keys.log").open("w") as keys,
         Journal.writing(out) as journal,
@@ -56,7 +56,7 @@ class _Pump:
         self._received_ns = 0
 
     def until(self, done: Callable[[], bool], deadline: Deadline) -> None:
-        """Raises LoadFailed, and TransportFailed when the deadline has come or nobody is there."""
+        """Runs the engine until done(). Raises LoadFailed; TransportFailed past the deadline or if no one answers."""
         self.flush()
         while not done():
             if select.select([self._udp], [], [], self._patience_s(deadline))[0]:
@@ -72,7 +72,7 @@ class _Pump:
             self.flush()
 
     def flush(self) -> None:
-        """Send what there is to send."""
+        """Sends the engine's datagrams. Raises TransportFailed."""
         for datagram in self._engine.datagrams_to_send(time.monotonic_ns()):
             try:
                 self._udp.send(datagram)

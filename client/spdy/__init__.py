@@ -1,1 +1,1 @@
-"""SPDY/3.1 as the client speaks it: what Chrome spoke to Google Maps before there was HTTP/2."""
+"""The client's SPDY/3.1, the protocol that Chrome used with Google Maps before HTTP/2."""

@@ -1,8 +1,8 @@
-"""Name/value blocks: header fields, compressed (SPDY draft 3.1, 2.6.10).
+"""Name/value blocks: compressed header fields (SPDY draft 3.1, 2.6.10).
 
 Rules:
-1. One zlib stream for each direction and the whole session: what is read once must be read in order, and each block.
-2. A block is bounded once it is unpacked. What cannot be unpacked, or is no block then, is a Breach.
+1. Each direction has a single zlib stream for the whole session. So every block must be read, and in order.
+2. The unpacked size of a block is limited. Data that cannot be unpacked, or are no valid block then, are a Breach.
 """
 
 import zlib
@@ -12,7 +12,7 @@ from client.spdy.dictionary import DICTIONARY
 from client.spdy.frames import Breach
 
 _MOST_BYTES = 64 * 1024
-"""Of a block unpacked. A megabyte of one value packs to a kilobyte."""
+"""The most bytes of an unpacked block. A megabyte of a single value packs to a kilobyte."""
 
 
 class BlockWriter:
@@ -22,7 +22,7 @@ class BlockWriter:
         self._deflater = zlib.compressobj(zdict=DICTIONARY)
 
     def pack(self, fields: Mapping[str, str]) -> bytes:
-        """The block of these fields; names are lower-case."""
+        """Packs fields into a block; names must be lower-case."""
         words = [word.encode("ascii") for pair in fields.items() for word in pair]
         block = len(fields).to_bytes(4) + b"".join(len(word).to_bytes(4) + word for word in words)
         return self._deflater.compress(block) + self._deflater.flush(zlib.Z_SYNC_FLUSH)
@@ -35,7 +35,7 @@ class BlockReader:
         self._inflater = zlib.decompressobj(zdict=DICTIONARY)
 
     def unpack(self, packed: bytes) -> dict[str, str]:
-        """The fields of the next block; several values of one are joined by NUL. Raises Breach."""
+        """Unpacks the next block into fields; several values of a field are joined by NUL. Raises Breach."""
         try:
             block = self._inflater.decompress(packed, _MOST_BYTES + 1)
         except zlib.error as error:

@@ -1,7 +1,7 @@
-"""The dictionary of name/value blocks: both ends' zlib streams begin as if this had been said before.
+"""The dictionary of name/value blocks: both ends' zlib streams begin as if this text had preceded them.
 
-It is a constant of SPDY/3 (draft 3.1, 2.6.10.1), and never changes: words with their length in front, as they stand in
-a block, and then text that is only there to be pointed at.
+It is a constant of SPDY/3 (draft 3.1, 2.6.10.1): words with their length in front, as in a block, and then plain text
+that zlib can refer to.
 """
 
 _WORDS = (

@@ -1,13 +1,13 @@
 """The engine for SPDY/3.1; see client/engine.py.
 
 Rules:
-1. Only GET without a body is said, so all windows that matter are the client's own. The front gets back what it has
-   used, or in a probe what the valve opens.
-2. Pushed streams are not wanted: the client announces that it allows none, as it does in HTTP/2, and one that is opened
-   all the same has failed the load. What it would take of the link was not asked for.
-3. What came with the breach is told of, too.
-4. No window is opened for a stream that may have ended. A sender ignores such a WINDOW_UPDATE (SPDY draft 3.1, 2.6.8),
-   but spdy-transport resets the stream, and the reset overtakes DATA that waits.
+1. Requests are GETs without a body, so only the client's own windows matter. The client opens them again by the bytes
+   used, or in a probe as the valve tells.
+2. Pushed streams are not wanted, as the link's capacity is for the requested ones. The client announces that it allows
+   none, as it does in HTTP/2; if the front opens one all the same, the load fails.
+3. Events that came in the same bytes before a breach are reported, too.
+4. No window is opened for a stream that may have ended. A sender must ignore such a WINDOW_UPDATE (SPDY draft 3.1,
+   2.6.8), but spdy-transport resets the stream, and the reset overtakes waiting DATA.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ _GOAWAYS = {0: "OK", 1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR"}
 
 @dataclass
 class _Stream:
-    """One that is open. promised_bytes: its content-length, None if there is none."""
+    """An open stream. promised_bytes: its content-length, None if there is none."""
 
     window: Window
     is_answered: bool = False
@@ -52,12 +52,12 @@ class _Stream:
 
     @property
     def may_have_ended(self) -> bool:
-        """The front may have sent everything: the window has room for the rest."""
+        """True if the front may have sent everything, as the window has room for the rest."""
         return self.promised_bytes is not None and self.promised_bytes - self.received_bytes <= self.window.left_bytes
 
 
 class SpdyEngine:
-    """One client session, from its first frame on; see Engine."""
+    """A client session, from its first frame on; see Engine."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -92,8 +92,9 @@ class SpdyEngine:
         """See Engine."""
         begun, due = self._loads.begin(now_ns)
         events = [begun, *self._ask(due, now_ns)]
-        if self._valve and (stream_id := self._loads.page_stream):
-            self._open(stream_id, WIDE_BYTES)
+        if self._valve:
+            for stream_id in self._loads.awaited:
+                self._open(stream_id, WIDE_BYTES)
         return events
 
     def data_to_send(self) -> bytes:
@@ -127,7 +128,7 @@ class SpdyEngine:
         return events
 
     def _ask(self, requests: Sequence[Request], now_ns: int) -> list[Event]:
-        """Raises LoadFailed if the front does not allow that."""
+        """Sends requests. Raises LoadFailed if the front does not allow so many streams."""
         if self._most_streams is not None and len(self._streams) + len(requests) > self._most_streams:
             raise LoadFailed(f"the front allows {self._most_streams} streams at once")
         return [self._ask_one(request, now_ns) for request in requests]
@@ -210,7 +211,7 @@ class SpdyEngine:
                 self._outgoing += frames.window_update(number, delta)
 
     def _read_block(self, block: frames.Block, now_ns: int, record: Record | None) -> list[Event]:
-        """A reply, or more headers after it, which say nothing that would be wanted."""
+        """Reads a SYN_REPLY, or HEADERS after it, whose fields are checked and ignored. Raises Breach."""
         what = "SYN_REPLY" if block.is_reply else "HEADERS"
         self._check_known(block.stream_id, what)
         fields = self._unpacker.unpack(block.block)
@@ -244,7 +245,7 @@ class SpdyEngine:
 
 
 def _length(text: str | None) -> int | None:
-    """A content-length. Raises Breach."""
+    """Parses a content-length; None if there is none. Raises Breach."""
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= _LENGTH_DIGITS):

@@ -1,12 +1,12 @@
-"""SPDY/3.1 frames: what a client writes, and what it reads, piece by piece as bytes arrive.
+"""SPDY/3.1 frames: writes a client's frames, and reads a front's frames as their bytes arrive.
 
 Layout and numbers are those of SPDY draft 3.1, section 2.6.
 
 Rules:
-1. Bytes may be cut anywhere. DATA is told of as it arrives and never kept; a control frame when all of it is here.
-2. A frame is checked as far as it says itself what it should be; streams, windows and blocks are others' matter.
-   Whatever the draft does not allow is a Breach.
-3. Control frames of unknown types are skipped, as the draft asks for.
+1. Bytes may be cut anywhere. DATA is reported as it arrives and never kept; a control frame once it is complete.
+2. A frame is checked by itself only; other modules check streams, windows and blocks. Whatever the draft does not allow
+   is a Breach.
+3. Control frames of unknown types are skipped, as the draft requires.
 """
 
 import struct
@@ -16,22 +16,22 @@ from enum import IntEnum
 
 from client.pieces import DataHeader, DataPiece
 
-VERSION = 3  # the minor version is in no frame
+VERSION = 3  # frames do not carry the minor version
 _HEADER_BYTES = 8
 _CONTROL = 0x8000_0000
 _STREAM_MOST = 0x7FFF_FFFF
 _FIN = 0x01
 _COMPRESSED = 0x02
 _MOST_CONTROL_BYTES = 64 * 1024
-"""Of a control frame's body; the draft wants 8 KiB at least."""
+"""The most bytes of a control frame's body; the draft requires at least 8 KiB."""
 
 
 class Breach(Exception):
-    """The peer does what SPDY/3.1 does not allow; the text says what."""
+    """The peer violates SPDY/3.1; the text says how."""
 
 
 class Type(IntEnum):
-    """Control frames that are read or written."""
+    """Types of control frames that are read or written."""
 
     SYN_STREAM = 1
     SYN_REPLY = 2
@@ -69,7 +69,7 @@ class SynStream:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """SYN_REPLY or, where it is no reply, HEADERS. block: compressed; is_last: whether the stream ends with it."""
+    """SYN_REPLY or, if it is no reply, HEADERS. block: compressed. is_last: true if the stream ends with it."""
 
     is_reply: bool
     stream_id: int
@@ -79,7 +79,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class RstStream:
-    """A stream is given up."""
+    """The peer resets a stream."""
 
     stream_id: int
     status: int
@@ -87,28 +87,28 @@ class RstStream:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Values by number, unknown ones included."""
+    """The peer's settings: values by number, unknown numbers included."""
 
     values: Mapping[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ping:
-    """To be sent back, if it is the peer's."""
+    """A ping; to be sent back if it is the peer's."""
 
     number: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Goaway:
-    """No more streams."""
+    """The peer accepts no more streams."""
 
     status: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowUpdate:
-    """Of a stream, or of the session where it is 0."""
+    """The peer opens the window of a stream, or of the session if stream_id is 0."""
 
     stream_id: int
     delta_bytes: int
@@ -119,24 +119,24 @@ Seen = DataHeader | DataPiece | DataEnd | Control
 
 
 def syn_stream(stream_id: int, level: int, block: bytes) -> bytes:
-    """A request without a body. level: 0, the most urgent, to 7. block: compressed."""
+    """Builds the SYN_STREAM of a request without a body. level: 0, the most urgent, to 7. block: compressed."""
     return _control(Type.SYN_STREAM, struct.pack("!IIBB", stream_id, 0, level << 5, 0) + block, _FIN)
 
 
 def settings(values: Mapping[Setting, int]) -> bytes:
-    """SETTINGS, none of them to be kept."""
+    """Builds SETTINGS, none of them to be persisted."""
     return _control(
         Type.SETTINGS, struct.pack("!I", len(values)) + b"".join(struct.pack("!II", *pair) for pair in values.items())
     )
 
 
 def ping(number: int) -> bytes:
-    """PING."""
+    """Builds a PING."""
     return _control(Type.PING, struct.pack("!I", number))
 
 
 def window_update(stream_id: int, delta_bytes: int) -> bytes:
-    """WINDOW_UPDATE; stream 0 is the session."""
+    """Builds a WINDOW_UPDATE; stream 0 is the session."""
     return _control(Type.WINDOW_UPDATE, struct.pack("!II", stream_id, delta_bytes))
 
 
@@ -145,17 +145,17 @@ def _control(kind: Type, body: bytes, flags: int = 0) -> bytes:
 
 
 class FrameReader:
-    """Feed it plaintext in order."""
+    """Reads frames from plaintext, fed in order."""
 
     def __init__(self) -> None:
-        self._begun = bytearray()  # a frame's header, and of a control frame all of it
-        self._due = _HEADER_BYTES  # bytes that must be there before anything can be told of it
+        self._begun = bytearray()  # the incomplete frame: of DATA its header, of a control frame all of it
+        self._due = _HEADER_BYTES  # bytes that must be there before the frame can be read on
         self._stream_id = 0
         self._left = 0  # bytes of the current DATA frame still to come
         self._is_last = False
 
     def feed(self, data: bytes) -> Iterator[Seen]:
-        """What these bytes show, in order. Raises Breach, after which it is of no more use."""
+        """Yields the frames and pieces of DATA in these bytes, in order. After a Breach the reader cannot be used."""
         view = memoryview(data)
         while view:
             if self._left:
@@ -172,7 +172,7 @@ class FrameReader:
                     yield from self._advance()
 
     def _advance(self) -> Iterator[Seen]:
-        """All that was due is there."""
+        """Reads the bytes that were due: a DATA frame's header, a control frame's header, or all of the latter."""
         first, second = struct.unpack("!II", self._begun[:_HEADER_BYTES])
         flags, length = second >> 24, second & 0xFF_FFFF
         if not first & _CONTROL:
@@ -232,7 +232,7 @@ def _read(kind: Type, flags: int, body: bytes) -> Control:
 
 
 def _settings(body: bytes) -> dict[int, int]:
-    """By number; of one that comes twice, the first counts."""
+    """Values by number; if a number comes twice, the first counts. Raises Breach."""
     (count,) = _numbers(Type.SETTINGS, "!I", body[:4])
     if len(body) != 4 + 8 * count:
         raise Breach(f"SETTINGS of {len(body)} bytes, with {count} entries")

@@ -1,13 +1,13 @@
-"""Flow control as a receiver keeps it (SPDY draft 3.1, 2.6.8): a window of each stream, and one of the session."""
+"""The receiver's flow control (SPDY draft 3.1, 2.6.8): a window for each stream, and one for the session."""
 
 from client.spdy.frames import Breach
 
 SESSION_BYTES = 64 * 1024
-"""The session's window at first; no setting changes it."""
+"""The session's initial window; no setting changes it."""
 
 
 class Window:
-    """What the peer may still send. Only the payload of DATA counts."""
+    """The number of bytes that the peer may still send. Only the payload of DATA counts."""
 
     def __init__(self, whose: str, size_bytes: int) -> None:
         self._whose = whose
@@ -16,21 +16,21 @@ class Window:
         self.left_bytes = size_bytes
 
     def check(self, size_bytes: int) -> None:
-        """Raises Breach if that is more than the peer may send."""
+        """Raises Breach if the peer may not send that many bytes."""
         if size_bytes > self.left_bytes:
             raise Breach(f"{size_bytes} bytes of DATA where the window of {self._whose} has {self.left_bytes}")
 
     def take(self, size_bytes: int) -> None:
-        """That much has come."""
+        """Counts received bytes."""
         self.left_bytes -= size_bytes
         self._taken_bytes += size_bytes
 
     def open(self, size_bytes: int) -> None:
-        """The peer may send that much more."""
+        """Allows the peer to send that many more bytes."""
         self.left_bytes += size_bytes
 
     def refill(self) -> int:
-        """By how much to open it so that it is as it was; 0 until half of it is used up."""
+        """Opens the window to its full size once half of it is used up. Returns by how much; 0 before that."""
         if 2 * self._taken_bytes < self._size_bytes:
             return 0
         taken, self._taken_bytes = self._taken_bytes, 0

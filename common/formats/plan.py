@@ -8,7 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-PLAN_FORMAT: Literal[2] = 2
+from common.formats.page import Page
+
+PLAN_FORMAT: Literal[3] = 3
 
 
 class Protocol(StrEnum):
@@ -61,7 +63,7 @@ class Signals:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is said later, of a stream that is open: when the load's first byte of image or script has come.
+    """What is said later, of a stream that is open: when the load's first byte that is no document's has come.
 
     position: in a PRIORITY frame (RFC 7540, 6.3). field: in a PRIORITY_UPDATE frame (RFC 9218, 7).
     """
@@ -86,23 +88,24 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One resource: its name in the results, its path, what is said of its priority."""
+    """A request: the resource's name and path, its priority signals, and the resource that it waits for."""
 
     name: str
     path: str
     signals: Signals
+    after: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """Page loads on one connection: the warm-up reloads first, the measured one last.
 
-    A load asks for `page`; when that is complete it asks for all of `resources`, in order, at once. Where there is no
-    page it begins with them.
-    authority: host and port as requests name them.
-    favoured: the resource that is to come first, by whatever signals say so; None if no order is asked.
-    no_rfc7540_priorities: whether SETTINGS_NO_RFC7540_PRIORITIES is 1 (RFC 9218, 2.1).
-    groups: said when the connection is made. changes: said in each load, see Change.
+    A load makes the requests that wait for nothing, in order. When a resource is complete, the load makes the requests
+    that wait for it, in order.
+    page: what is loaded. authority: host and port as requests name them.
+    favoured: names of the resources that are to come first, by whatever signals say so; empty if no order is asked.
+    no_rfc7540_priorities: the value of SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218, 2.1).
+    groups: sent when the connection is made. changes: sent in each load, see Change.
     window_bytes: flow-control window offered per stream and for the connection.
     steps: of a probe, which keeps both closed until all streams have begun; None for page loads as browsers make them.
     load_deadline_ns: a load that takes longer has failed.
@@ -115,9 +118,9 @@ class Plan:
     port: int
     server_name: str
     authority: str
-    page: Request | None
-    resources: tuple[Request, ...]
-    favoured: str | None
+    page: Page
+    requests: tuple[Request, ...]
+    favoured: tuple[str, ...]
     no_rfc7540_priorities: bool
     groups: tuple[Group, ...]
     changes: tuple[Change, ...]
@@ -127,14 +130,18 @@ class Plan:
     load_deadline_ns: int
     source_port: int | None = None
     begins_ns: int | None = None
-    format: Literal[2] = PLAN_FORMAT
+    format: Literal[3] = PLAN_FORMAT
 
     def request(self, name: str | None) -> Request | None:
         """Returns the request of that resource, None if there is none."""
-        return next((each for each in (self.page, *self.resources) if each and each.name == name), None)
+        return next((each for each in self.requests if each.name == name), None)
+
+    def due(self, after: str | None) -> tuple[Request, ...]:
+        """Returns the requests to make when that resource is complete; None: when the load begins."""
+        return tuple(each for each in self.requests if each.after == after)
 
     def to_json(self) -> str:
-        """One JSON document; `from_json` reads it back."""
+        """Returns one JSON document; `from_json` reads it back."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
     @classmethod
@@ -144,8 +151,9 @@ class Plan:
         if document.get("format") != PLAN_FORMAT:
             raise ValueError(f"not a plan of format {PLAN_FORMAT}")
         document["protocol"] = Protocol(document["protocol"])
-        document["page"] = None if document["page"] is None else _request(document["page"])
-        document["resources"] = tuple(map(_request, document["resources"]))
+        document["page"] = Page.from_document(document["page"])
+        document["requests"] = tuple(map(_request, document["requests"]))
+        document["favoured"] = tuple(document["favoured"])
         document["groups"] = tuple(Group(**_placed(group)) for group in document["groups"])
         document["changes"] = tuple(Change(**_placed(change)) for change in document["changes"])
         document["steps"] = None if document["steps"] is None else Steps(**document["steps"])
@@ -162,5 +170,5 @@ def _placed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file."""
+    """Returns the plan in a file."""
     return Plan.from_json(path.read_text())

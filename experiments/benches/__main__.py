@@ -21,8 +21,8 @@ from experiments.benches import client, demo, ferry, guest
 from experiments.execution.experiment import Progress, run_experiment
 from experiments.execution.invocation import request_from
 from experiments.execution.local import Local, bearable
-from experiments.sweep.invocation import asked_from
-from experiments.sweep.sweep import Hearing, run_sweep, sweep_from
+from experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
+from experiments.sweep.sweep_request import sweep_request_from
 from netem.shaper import Shaper
 
 _ROUNDS = 3
@@ -46,7 +46,7 @@ def _link_s(folder: Path) -> float:
     total_ns = 0
     for run in load_experiment(folder).runs:
         for load in page_loads(load_run(run.path).evidence()):
-            total_ns += max(load.image.last_byte_ns, load.script.last_byte_ns) - load.started_ns
+            total_ns += max(load.others.last_byte_ns, load.important.last_byte_ns) - load.started_ns
     return total_ns / 10**9
 
 
@@ -82,8 +82,8 @@ def _shapers(results: str, silent: Progress) -> Table:
 
 def _hundred_arms(results: str) -> Path:
     """Runs the sweep that measures the lab's speed: a hundred arms of the modem, four page loads each."""
-    wanted = sweep_from(asked_from(["modem", "FABRIC=virtual", f"RESULTS={results}"]), yes=False)
-    silent = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None, reused=lambda _: None)
+    wanted = sweep_from(sweep_request_from(["modem", "FABRIC=virtual", f"RESULTS={results}"]), yes=False)
+    silent = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None, reused=lambda _: None)
     return run_sweep(wanted, Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)), silent)
 
 

@@ -20,14 +20,15 @@ from rich.table import Table
 
 from client.dialects import PLAIN
 from client.http2.engine import Http2Engine
-from client.plan import maps_plan
+from client.plan import page_plan
 from client.priorities import Priorities
 from common import clock_quality
+from common.formats.page import MAPS
 from common.formats.plan import Plan
 from experiments.errors import StepFailed
 from experiments.host.origin_process import CLOCK, ONE_THREAD
-from experiments.host.processes import run
-from experiments.host.programs import find
+from experiments.host.processes import find, run
+from experiments.scenario.pages import Parameters, page_of
 
 _SIZE_BYTES = 700 * 1024
 _FRAME_BYTES = 8 * 1024
@@ -36,7 +37,8 @@ _ROUNDS = 9
 
 
 def _plan() -> Plan:
-    return maps_plan(
+    return page_plan(
+        page_of(MAPS, Parameters(size_bytes=_SIZE_BYTES, script_delay_ns=0)),
         address="198.18.1.2",
         port=443,
         server_name="maps.test",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.errors import StepFailed
-from experiments.host.programs import find
+from experiments.host.processes import find
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -21,6 +21,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from experiments.benches.processor_time import processor_s
 from experiments.errors import StepFailed
 from experiments.host.processes import Process, wait_until
 from experiments.testbed.namespaces.namespace import Namespace
@@ -46,8 +47,8 @@ _MS = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossing:
-    """Three places and a ferry between them, which carries all packets between front and client."""
+class FerriedPlaces:
+    """Client, link and front with a ferry at work, which carries all packets between front and client."""
 
     client: Namespace
     link: Namespace
@@ -70,7 +71,7 @@ def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
 
 
 @contextmanager
-def crossing(wanted: Link, folder: Path) -> Iterator[Crossing]:
+def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
     """Three places with a ferry at work; its files go to the folder. Raises StepFailed."""
     with three_places() as (client, link, front):
         for command in loops.commands(wanted, TO_CLIENT, TO_FRONT):
@@ -89,7 +90,7 @@ def crossing(wanted: Link, folder: Path) -> Iterator[Crossing]:
         ferry = (sys.executable, "-m", "netem.ferry", str(asked))
         with link.start("the ferry", ferry, folder / "ferry.log") as process:
             wait_until(order.socket.exists, _READY_S, process.check_alive, "the ferry")
-            yield Crossing(client=client, link=link, front=front, process=process, order=order)
+            yield FerriedPlaces(client=client, link=link, front=front, process=process, order=order)
 
 
 def open_socket(place: Namespace, kind: socket.SocketKind) -> socket.socket:
@@ -109,7 +110,7 @@ class Throughput:
 
 def measure_throughput(link: Link, duration_s: float = _STREAM_S) -> Throughput:
     """Measures one TCP connection toward the client; the ferry on the last processor, everything else on the others."""
-    with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, crossing(link, Path(folder)) as places:
+    with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:
         with _processors_shared(places.process.pid), ExitStack() as stack:
             server = stack.enter_context(open_socket(places.front, socket.SOCK_STREAM))
             client = stack.enter_context(open_socket(places.client, socket.SOCK_STREAM))
@@ -119,9 +120,9 @@ def measure_throughput(link: Link, duration_s: float = _STREAM_S) -> Throughput:
             sender.start()
             client.connect((FRONT_ADDRESS, _PORT))
             _take(client, duration_s / 3)  # slow start
-            before, before_s, started_ns = places.report()["down"], _busy_s(places.process.pid), time.monotonic_ns()
+            before, before_s, started_ns = places.report()["down"], processor_s(places.process.pid), time.monotonic_ns()
             _take(client, duration_s)
-            after, after_s, ended_ns = places.report()["down"], _busy_s(places.process.pid), time.monotonic_ns()
+            after, after_s, ended_ns = places.report()["down"], processor_s(places.process.pid), time.monotonic_ns()
             client.close()
             sender.join()
         elapsed_ns = ended_ns - started_ns
@@ -162,11 +163,6 @@ def _processors_shared(ferry: int) -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-def _busy_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
     """Nanoseconds from the model's departure to the client kernel's stamp, for each packet, sorted.
 
@@ -174,7 +170,7 @@ def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
     packets that came are not those the model lets through.
     """
     assert link.rate_bit_s is not None, "without a rate there is no telling how much to send"
-    with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, crossing(link, Path(folder)) as places:
+    with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:
         with ExitStack() as stack:
             rings = {}
             for name, place, device in (("in", places.link, loops.DOWN.ferry_end), ("out", places.client, WIRE)):

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.commands.console import Report
+from experiments.commands.guest_kernel import built_kernel
 from experiments.errors import StepFailed
 from experiments.testbed.guest import kernel, kernel_source
 from experiments.testbed.guest.kernel_patches.edit import Version
@@ -75,11 +76,7 @@ def _stop_us(program: Path) -> float:
 def _kernel(version: Version | None, report: Report) -> tuple[str, list[str]]:
     """A kernel's name and the beginning of its command line; builds it if it is missing."""
     with kernel_source.wanted(version):
-        if not kernel.is_built():
-            with report.kernel_progress() as tell:
-                kernel.build(tell)
-        record = kernel.record()
-        assert record is not None
+        record = built_kernel(report)
         return f"Linux {record.version}, {kernel.entry()}", [str(kernel.path()), *kernel.words()]
 
 

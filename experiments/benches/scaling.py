@@ -16,15 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.records.runs import load_experiment
+from experiments.benches.processor_time import processor_s
 from experiments.errors import StepFailed
 from experiments.execution import parcel
 from experiments.execution.local import Local
 from experiments.results.run_folder import write_document
 from experiments.sweep.command import tally_of
 from experiments.sweep.folder import SweepFolder
-from experiments.sweep.invocation import asked_from
-from experiments.sweep.sweep import Hearing, begin, fingerprint_of, run_sweep, sweep_from
-from experiments.sweep.table import outcomes
+from experiments.sweep.sweep import SweepProgress, begin, fingerprint_of, run_sweep, sweep_from
+from experiments.sweep.sweep_request import sweep_request_from
+from experiments.sweep.table import arm_results
 
 _CASES = ("maps", "modem")
 _GRID = ("LOWAT=none,16384,65536", "REPEAT=2", "FABRIC=virtual")
@@ -70,15 +71,15 @@ def _processor_s(who: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _case(name: str, room: Path) -> tuple[_Case, Path]:
+def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
     """Measures a case one run at a time; returns it with the folder of a run."""
-    asked = asked_from([f"SCENARIO={name}", *_GRID, f"RESULTS={room / name}"])
-    sweep = sweep_from(asked, yes=False)
-    hearing = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
+    request = sweep_request_from([f"SCENARIO={name}", *_GRID, f"RESULTS={scratch / name}"])
+    sweep = sweep_from(request, yes=False)
+    progress = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
     before_s = [_processor_s(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
-    folder = run_sweep(sweep, Local(sweep.manner, 1), hearing)
+    folder = run_sweep(sweep, Local(sweep.manner, 1), progress)
     guest_s, beside_s = (
-        (_processor_s(who) - before) / asked.runs
+        (_processor_s(who) - before) / request.runs
         for who, before in zip((resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF), before_s, strict=True)
     )
     runs = [load.path for load in load_experiment(folder).runs]
@@ -95,10 +96,10 @@ def _case(name: str, room: Path) -> tuple[_Case, Path]:
     return case, runs[0]
 
 
-def _filing_s(run: Path, room: Path) -> float:
+def _filing_s(run: Path, scratch: Path) -> float:
     """The head's seconds for each run: unpack, rename, read run.json."""
     content = parcel.pack(run)
-    folder = SweepFolder.begin(room / "filing", {"order": []})
+    folder = SweepFolder.begin(scratch / "filing", {"order": []})
     with folder:
         began_s = time.process_time()
         for number in range(_FILED):
@@ -108,14 +109,14 @@ def _filing_s(run: Path, room: Path) -> float:
         return (time.process_time() - began_s) / _FILED
 
 
-def _plan(arms: int, room: Path) -> dict[str, float]:
+def _plan(arms: int, scratch: Path) -> dict[str, float]:
     """The cost of planning that many arms, before the first run."""
     delays = ",".join(f"{number}ms" for number in range(1, arms // 40 + 1))
     words = ["LOWAT=none,4096,16384,65536,131072", "CC=cubic,bbr", "RATE=1mbit,2mbit,4mbit,8mbit", f"DELAY={delays}"]
     began_s, empty_bytes = time.process_time(), _bytes()
-    sweep = sweep_from(asked_from([*words, "FABRIC=virtual", f"RESULTS={room}"]), yes=True)
+    sweep = sweep_from(sweep_request_from([*words, "FABRIC=virtual", f"RESULTS={scratch}"]), yes=True)
     tools = Local(sweep.manner, 1).prepare(sweep.scenarios, lambda _: None)
-    with begin(sweep, room, fingerprint_of(sweep, tools)) as folder:
+    with begin(sweep, scratch, fingerprint_of(sweep, tools)) as folder:
         tally_of(sweep, 1)
         runs = sweep.runs()
         assert len(runs) == len(folder.order)
@@ -128,18 +129,18 @@ def _plan(arms: int, room: Path) -> dict[str, float]:
     }
 
 
-def _show(run: Path, room: Path) -> dict[str, float]:
+def _show(run: Path, scratch: Path) -> dict[str, float]:
     """The cost of showing the results: read every run.json, and keep what the table needs."""
     document = json.loads((run / "run.json").read_text())
     names = [f"arm-{number}.1" for number in range(_SHOWN)]
     for name in names:
-        (room / name).mkdir(parents=True)
-        (room / name / "run.json").write_text(json.dumps(document | {"run": name, "arm": name.removesuffix(".1")}))
-    (room / "experiment.json").write_text((run.parent / "experiment.json").read_text())
-    experiment = json.loads((room / "experiment.json").read_text())
-    (room / "experiment.json").write_text(json.dumps(experiment | {"runs": names}))
+        (scratch / name).mkdir(parents=True)
+        (scratch / name / "run.json").write_text(json.dumps(document | {"run": name, "arm": name.removesuffix(".1")}))
+    (scratch / "experiment.json").write_text((run.parent / "experiment.json").read_text())
+    experiment = json.loads((scratch / "experiment.json").read_text())
+    (scratch / "experiment.json").write_text(json.dumps(experiment | {"runs": names}))
     began_s, empty_bytes = time.process_time(), _bytes()
-    shown = outcomes(room)
+    shown = arm_results(scratch)
     assert len(shown) == _SHOWN
     return {
         "showing_s": (time.process_time() - began_s) / _SHOWN,
@@ -163,16 +164,16 @@ def _apart(what: str, *words: object) -> dict[str, float]:
     return measured
 
 
-def _tasks(parcel_bytes: int, room: Path) -> dict[str, float]:
+def _tasks(parcel_bytes: int, scratch: Path) -> dict[str, float]:
     """The cost for each run of a batch: the scheduler hands it out and passes its result on, the head receives it."""
     from distributed import Client
 
-    told = room / "scheduler.json"
+    told = scratch / "scheduler.json"
     base = [sys.executable, "-m"]
     port = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told)]
     with subprocess.Popen(
         [*base, "distributed.cli.dask_scheduler", "--no-dashboard", *port],
-        env=os.environ | {"DASK_TEMPORARY_DIRECTORY": str(room)},
+        env=os.environ | {"DASK_TEMPORARY_DIRECTORY": str(scratch)},
         stderr=subprocess.DEVNULL,
     ) as scheduler:
         while not told.exists() or not told.stat().st_size:
@@ -182,17 +183,17 @@ def _tasks(parcel_bytes: int, room: Path) -> dict[str, float]:
             "--nthreads=1",
             "--no-nanny",
             "--no-dashboard",
-            f"--local-directory={room}",
+            f"--local-directory={scratch}",
         ]
         worker = subprocess.Popen([*base, "distributed.cli.dask_worker", *words], stderr=subprocess.DEVNULL)
         try:
             with Client(scheduler_file=str(told), set_as_default=False) as client:
                 client.wait_for_workers(1)
-                before_s, own_s = _of_process_s(scheduler.pid), time.process_time()
+                before_s, own_s = processor_s(scheduler.pid), time.process_time()
                 for number in range(_TASKS):
                     client.submit(os.urandom, _BATCH * parcel_bytes, key=f"task-{number}", pure=False).result()
                 return {
-                    "scheduler_s": (_of_process_s(scheduler.pid) - before_s) / _TASKS / _BATCH,
+                    "scheduler_s": (processor_s(scheduler.pid) - before_s) / _TASKS / _BATCH,
                     "receiving_s": (time.process_time() - own_s) / _TASKS / _BATCH,
                 }
         finally:
@@ -201,18 +202,13 @@ def _tasks(parcel_bytes: int, room: Path) -> dict[str, float]:
                 process.wait()
 
 
-def _of_process_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _measure(room: Path) -> tuple[list[_Case], _Shared]:
-    cases, folders = zip(*(_case(name, room) for name in _CASES), strict=True)
+def _measure(scratch: Path) -> tuple[list[_Case], _Shared]:
+    cases, folders = zip(*(_case(name, scratch) for name in _CASES), strict=True)
     shared = _Shared(
-        filing_s=_filing_s(folders[0], room),
-        **_tasks(cases[0].parcel_bytes, room),
-        **_apart("plan", _PLANNED, room / "plan"),
-        **_apart("show", folders[0], room / "show"),
+        filing_s=_filing_s(folders[0], scratch),
+        **_tasks(cases[0].parcel_bytes, scratch),
+        **_apart("plan", _PLANNED, scratch / "plan"),
+        **_apart("show", folders[0], scratch / "show"),
     )
     return list(cases), shared
 
@@ -277,11 +273,11 @@ def main() -> None:
         after = rest.partition(_END)[2]
         if not rest:
             raise StepFailed("scaling", f"{path} has no line {_BEGIN.strip()}")
-        room = Path(tempfile.mkdtemp(prefix="priolab-scaling-"))
+        scratch = Path(tempfile.mkdtemp(prefix="priolab-scaling-"))
         try:
-            tables = _document(*_measure(room))
+            tables = _document(*_measure(scratch))
         finally:
-            shutil.rmtree(room)
+            shutil.rmtree(scratch)
         write_document(path, f"{before}{_BEGIN}{tables}{_END}{after}".encode(), "scaling")
         print(tables)
 

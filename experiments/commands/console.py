@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.loads import ledger
-from experiments.commands.doctor import Finding, Way
+from experiments.commands.doctor import Capability, LinkOption
 from experiments.commands.printable import printable, shown
 from experiments.execution.experiment import Progress
 from experiments.execution.request import Request
@@ -162,11 +162,12 @@ class Report:
     def summary(self, summary: Mapping[str, Any]) -> None:
         """Prints the table, a verdict per arm, and the warnings. A narrow terminal gets the essential columns."""
         columns = [column for column in _COLUMNS if column.is_essential or self._console.width >= _WIDE]
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        names = _names(summary["arms"])
+        table = bare_table()
         table.add_column("arm", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
         for column in columns:
-            table.add_column(column.heading, justify="right", no_wrap=True)
+            table.add_column(column.heading.format(**names), justify="right", no_wrap=True)
         for arm in summary["arms"]:
             word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
             cells = [column.cell(arm) for column in columns]
@@ -179,9 +180,23 @@ class Report:
             if arm["status"] != "ok":
                 self._console.print(f"{shown(arm['name'])}: [bold red]{arm['status']}[/] - {shown(str(arm['reason']))}")
         self._loads(summary["arms"])
+        self._gaps(summary["arms"])
         self._ledgers(summary["arms"])
         for sentence in dict.fromkeys(sentence for arm in summary["arms"] for sentence in arm["warnings"]):
             self.note(sentence)
+
+    def _gaps(self, arms: Sequence[Mapping[str, Any]]) -> None:
+        """Prints the gaps between the pieces of resources that come in pieces."""
+        found = [(arm["name"], *each) for arm in arms for each in arm["resources"].items() if "gap_p50_ms" in each[1]]
+        if not found:
+            return
+        table = bare_table("gaps between pieces")
+        for heading in ("median", "99th percentile", "longest"):
+            table.add_column(heading, justify="right")
+        for arm, name, times in found:
+            cells = (f"{times[key]:.1f} ms" for key in ("gap_p50_ms", "gap_p99_ms", "gap_longest_ms"))
+            table.add_row(f"{shown(arm)}: {shown(name)}", *cells)
+        self._console.print(table)
 
     def _ledgers(self, arms: Sequence[Mapping[str, Any]]) -> None:
         for arm in arms:
@@ -193,20 +208,17 @@ class Report:
     def _loads(self, arms: Sequence[Mapping[str, Any]]) -> None:
         if not any(len(arm["loads"]) > 1 for arm in arms):
             return
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("script first byte, by load")
+        table = bare_table(f"{_names(arms)['important']} first byte, by load")
         most = max(len(arm["loads"]) for arm in arms)
         for number in range(1, most + 1):
             table.add_column(f"load {number}", justify="right")
         for arm in arms:
-            table.add_row(shown(arm["name"]), *(_seconds(load["script"]["first_byte_ms"]) for load in arm["loads"]))
+            table.add_row(shown(arm["name"]), *(seconds(load["first_byte_ms"]) for load in arm["loads"]))
         self._console.print(table)
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Prints cells in columns; a narrow terminal folds them."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in head:
-            table.add_column(heading)
+        table = bare_table(*head)
         for row in rows:
             table.add_row(*map(shown, row))
         self._console.print(table, soft_wrap=False)
@@ -245,24 +257,20 @@ class Report:
         self.say(f"    {entry.title}.")
         self.say(f"    Expect: {entry.expect}.")
 
-    def findings(self, findings: Sequence[Finding]) -> None:
+    def capabilities(self, capabilities: Sequence[Capability]) -> None:
         """Prints this machine's capabilities."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in ("part", "usable", "detail", "remedy"):
-            table.add_column(heading)
-        for finding in findings:
-            usable = "[green]yes[/]" if finding.present else "[red]no[/]"
-            table.add_row(shown(finding.name), usable, shown(finding.detail), shown(finding.remedy))
+        table = bare_table("part", "usable", "detail", "remedy")
+        for capability in capabilities:
+            usable = "[green]yes[/]" if capability.present else "[red]no[/]"
+            table.add_row(shown(capability.name), usable, shown(capability.detail), shown(capability.remedy))
         self._console.print(table, soft_wrap=False)
 
-    def ways(self, ways: Sequence[Way]) -> None:
+    def link_options(self, link_options: Sequence[LinkOption]) -> None:
         """Prints the usable and unusable fabrics and shapers."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in ("fabric", "shaper", "usable", "reason", "remedy"):
-            table.add_column(heading)
-        for way in ways:
-            usable = "[green]yes[/]" if way.usable else "[red]no[/]"
-            table.add_row(way.fabric, way.shaper, usable, shown(way.reason), shown(way.remedy))
+        table = bare_table("fabric", "shaper", "usable", "reason", "remedy")
+        for option in link_options:
+            usable = "[green]yes[/]" if option.usable else "[red]no[/]"
+            table.add_row(option.fabric, option.shaper, usable, shown(option.reason), shown(option.remedy))
         self._console.print(table, soft_wrap=False)
 
     def document(self, document: object) -> None:
@@ -270,7 +278,13 @@ class Report:
         print(json.dumps(document, indent=2))
 
 
-def _seconds(time_ms: float | None) -> str:
+def bare_table(*headings: str) -> Table:
+    """A table without lines, with these columns so far."""
+    return Table(*headings, box=None, pad_edge=False, header_style="bold")
+
+
+def seconds(time_ms: float | None) -> str:
+    """A time in milliseconds as seconds; a dash for none."""
     return "-" if time_ms is None else f"{time_ms / 1000:.2f} s"
 
 
@@ -294,24 +308,36 @@ class _Column:
     is_essential: bool = True
 
 
+def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """How headings call the important resources and the others: by name, where there is one."""
+    resources: Mapping[str, Any] = next((arm["resources"] for arm in arms if arm["resources"]), {})
+    documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
+    important = [name for name, each in resources.items() if each["important"]]
+    others = [name for name, each in resources.items() if not each["important"] and name not in documents]
+    return {
+        "important": shown(important[0]) if len(important) == 1 else "important",
+        "others": shown(others[0]) if len(others) == 1 else "others",
+    }
+
+
 def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
-    """A figure of the oracle; None in folders of format 1, which have none."""
+    """A figure of the oracle; None of a run without one."""
     found: float | None = (arm["oracle"] or {}).get(key)
     return found
 
 
 _COLUMNS = (
-    _Column(heading="script\npossible", cell=lambda arm: _seconds(_of_oracle(arm, "script_first_byte_ms"))),
-    _Column(heading="late\nby", cell=lambda arm: _seconds(_of_oracle(arm, "inversion_ms")), is_essential=False),
-    _Column(heading="script\nfirst", cell=lambda arm: _seconds(arm["script"]["first_byte_ms"])),
-    _Column(heading="script\nlast", cell=lambda arm: _seconds(arm["script"]["last_byte_ms"])),
-    _Column(heading="image\nfirst", cell=lambda arm: _seconds(arm["image"]["first_byte_ms"]), is_essential=False),
-    _Column(heading="image\nlast", cell=lambda arm: _seconds(arm["image"]["last_byte_ms"])),
-    _Column(heading="image\nbefore", cell=lambda arm: _kib(arm["image_bytes_before_script"])),
+    _Column(heading="{important}\npossible", cell=lambda arm: seconds(_of_oracle(arm, "first_byte_ms"))),
+    _Column(heading="late\nby", cell=lambda arm: seconds(_of_oracle(arm, "inversion_ms")), is_essential=False),
+    _Column(heading="{important}\nfirst", cell=lambda arm: seconds(arm["first_byte_ms"])),
+    _Column(heading="{important}\nlast", cell=lambda arm: seconds(arm["important_last_byte_ms"])),
+    _Column(heading="{others}\nfirst", cell=lambda arm: seconds(arm["others_first_byte_ms"]), is_essential=False),
+    _Column(heading="{others}\nlast", cell=lambda arm: seconds(arm["others_last_byte_ms"])),
+    _Column(heading="{others}\nbefore", cell=lambda arm: _kib(arm["other_bytes_before"])),
     _Column(heading="of it\nneedless", cell=lambda arm: _kib(_of_oracle(arm, "inversion_bytes")), is_essential=False),
     _Column(heading="wall\ntime", cell=lambda arm: f"{arm['wall_s']:.1f} s", is_essential=False),
 )
-"""Possible is the oracle's bound; late by, and of it needless: the inversion against it, in seconds and image bytes."""
+"""Possible: the oracle's bound. Late by, and of it needless: the inversion, in seconds and in bytes of the others."""
 
 _WIDE = 120
 """Terminal columns that all of these need."""

@@ -8,12 +8,13 @@ from functools import partial
 from importlib.metadata import version as package_version
 
 from experiments.errors import Unavailable
+from experiments.host.packages import CAPTURING, READING_CAPTURES
+from experiments.host.processes import find
 from experiments.host.programs import (
     BROWSER,
     BROWSER_REMEDY,
     DRIVER,
     browser_version,
-    find,
     lack_of,
     lack_of_browser,
     remedy_for,
@@ -29,12 +30,9 @@ from experiments.testbed.guest.virtual import no_netem
 from proxy.server import Server, catalogue
 from proxy.tuner.compiler import REMEDY
 
-_CAPTURING = {"tcpdump": "tcpdump", "editcap": "wireshark-common", "tshark": "tshark"}
-"""Programs with their packages: for CAPTURE=yes, and the last one for its tests."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class Capability:
     """A capability. detail is its version or place; remedy is empty if it is present."""
 
     name: str
@@ -43,77 +41,80 @@ class Finding:
     remedy: str
 
 
-def _program(name: str, package: str, *version_words: str) -> list[Finding]:
+def _program(name: str, package: str, *version_words: str) -> list[Capability]:
     path = find(name)
     said = version(path, *version_words) if path else None
-    finding = Finding(
+    capability = Capability(
         name=name,
         present=path is not None,
         detail=said or path or "not installed",
         remedy="" if path else f"apt-get install {package}",
     )
-    return [finding]
+    return [capability]
 
 
-def _server(server: Server) -> list[Finding]:
+def _server(server: Server) -> list[Capability]:
     lack = lack_of(server)
     said = server_version(server) or "unknown"
     detail = f"{lack} is not installed" if lack else said
     remedy = remedy_for(server) if lack else ""
-    return [Finding(name=server.name, present=lack is None, detail=detail, remedy=remedy)]
+    return [Capability(name=server.name, present=lack is None, detail=detail, remedy=remedy)]
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Capability]:
     """Every capability, in the order in which they build on each other.
 
     Programs are asked side by side: on a slow machine a program takes seconds to print its version.
     """
-    questions: list[Callable[[], list[Finding]]] = [
+    questions: list[Callable[[], list[Capability]]] = [
         partial(_program, "node", "nodejs", "--version"),
         partial(_program, "tc", "iproute2", "-V"),
         partial(_program, "ethtool", "ethtool", "--version"),
         *(partial(_server, server) for server in catalogue().values()),
-        *(partial(_program, name, package, "--version") for name, package in _CAPTURING.items()),
+        *(partial(_program, name, package, "--version") for name, package in {**CAPTURING, **READING_CAPTURES}.items()),
         _browser,
         _tuner,
         partial(_program, "gcc", "gcc", "--version"),
         _guest,
     ]
-    python = Finding(name="python", present=True, detail=sys.version.split()[0], remedy="")
+    python = Capability(name="python", present=True, detail=sys.version.split()[0], remedy="")
     with ThreadPoolExecutor(len(questions)) as pool:
         answers = pool.map(lambda ask: ask(), questions)
-        return [python, *(finding for answer in answers for finding in answer)]
+        return [python, *(capability for answer in answers for capability in answer)]
 
 
-def _browser() -> list[Finding]:
+def _browser() -> list[Capability]:
     """The parts of CLIENT=chromium: the browser and its driver."""
     lack = lack_of_browser()
     detail = f"{lack} is not installed" if lack else f"{browser_version()}, {DRIVER} {package_version(DRIVER)}"
-    return [Finding(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")]
+    return [Capability(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")]
 
 
-def _tuner() -> list[Finding]:
+def _tuner() -> list[Capability]:
     """The parts of LOWAT=auto: the compiler, and this kernel, if this user may load into it.
 
     The guest needs the compiler alone.
     """
     lack = lack_of_compiler()
-    compiled = Finding(
-        name="bpf compiler", present=lack is None, detail=lack or "it compiles", remedy="" if lack is None else REMEDY
+    compiled = Capability(
+        name="bpf compiler", present=lack is None, detail=lack or "works", remedy="" if lack is None else REMEDY
     )
     lack = lack_on_host()
-    remedy = "" if lack is None else "run as root; in the guest, and with TUNER=userland, it is not needed"
-    return [compiled, Finding(name="bpf", present=lack is None, detail=lack or "this kernel takes it", remedy=remedy)]
+    remedy = "" if lack is None else "run as root; not needed in the guest and with TUNER=userland"
+    return [
+        compiled,
+        Capability(name="bpf", present=lack is None, detail=lack or "this kernel accepts it", remedy=remedy),
+    ]
 
 
-def _guest() -> list[Finding]:
+def _guest() -> list[Capability]:
     record = kernel.record()
     detail = "not built" if record is None else f"{_built(record)}; {_entry()}"
-    found = Finding(
+    found = Capability(
         name="guest kernel", present=record is not None, detail=detail, remedy="" if record else "make kernel"
     )
     lack = no_netem()
-    netem = Finding(
+    netem = Capability(
         name="netem in guest",
         present=lack is None,
         detail=lack or "sch_netem",
@@ -122,14 +123,14 @@ def _guest() -> list[Finding]:
     return [found, netem]
 
 
-def _built(record: kernel.Record) -> str:
+def _built(record: kernel.BuildRecord) -> str:
     """A kernel in words: its version, and the changes of its source that are applied."""
     words = [f"Linux {record.version}"]
     if record.stands_in:
-        words.append(f"in place of {kernel_source.words(kernel_source.PINNED)}, which could not be had")
+        words.append(f"in place of {kernel_source.words(kernel_source.PINNED)}, which is not available")
     words.append(f"{len(record.changes)} changes in force ({', '.join(record.changes)})")
     if record.lacking:
-        words.append(f"lacking, which costs time: {', '.join(record.lacking)}")
+        words.append(f"missing, which costs time: {', '.join(record.lacking)}")
     return "; ".join(words)
 
 
@@ -140,7 +141,7 @@ def _entry() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class LinkOption:
     """A way to make a link: a fabric and a shaper. reason and remedy are empty if it is usable."""
 
     fabric: str
@@ -150,23 +151,23 @@ class Way:
     remedy: str
 
 
-def ways() -> list[Way]:
+def link_options() -> list[LinkOption]:
     """Every fabric with every shaper, the preferred ones first."""
-    return [way for fabric in FABRICS.values() for way in _ways(fabric)]
+    return [option for fabric in FABRICS.values() for option in _link_options(fabric)]
 
 
-def _ways(fabric: Fabric) -> list[Way]:
+def _link_options(fabric: Fabric) -> list[LinkOption]:
     shapers = fabric.shapers()
     try:
-        fabric.probe(scenario_from({}), None)
+        fabric.check_usable(scenario_from({}), None)
     except Unavailable as error:
         return [
-            Way(fabric=fabric.name, shaper=shaper, usable=False, reason=error.reason, remedy=error.remedy)
+            LinkOption(fabric=fabric.name, shaper=shaper, usable=False, reason=error.reason, remedy=error.remedy)
             for shaper, _ in shapers
         ]
-    stand_in = f"{' or '.join(shaper for shaper, lack in shapers if not lack)} stands in for it"
+    stand_in = f"{' or '.join(shaper for shaper, lack in shapers if not lack)} is used instead"
     return [
-        Way(
+        LinkOption(
             fabric=fabric.name,
             shaper=shaper,
             usable=lack is None,

@@ -44,7 +44,7 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
         raise StepFailed(_STEP, f"{folder}: no run is ok: {', '.join(recorded.left_out)}")
     own = folder / "exports"
     if out is None and own.is_symlink():
-        raise StepFailed(_STEP, f"{own} is a symlink, and leads elsewhere; name the place with --out")
+        raise StepFailed(_STEP, f"{own} is a symlink and leads elsewhere; --out names another place")
     paths = _places(files, own if out is None else out)
     _write(files, paths)
     notes = [f"left out: {name}" for name in recorded.left_out]
@@ -57,7 +57,7 @@ def _places(files: Sequence[File], out: Path) -> list[Path]:
     if out.suffix != suffix or out.is_dir():
         return [out / file.name for file in files]
     if len(files) > 1:
-        raise ScenarioError("--out", str(out), f"a folder, for the {len(files)} files that there are")
+        raise ScenarioError("--out", str(out), f"a folder, because there are {len(files)} files")
     return [out]
 
 

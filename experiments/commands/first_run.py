@@ -19,21 +19,21 @@ _VIRTUAL = "virtual"
 
 
 @dataclass(frozen=True, kw_only=True)
-class First:
+class FirstRun:
     """An experiment to run now. builds_afterwards: True if the kernel is to be built after its results are shown."""
 
     request: Request
     builds_afterwards: bool
 
 
-def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None]) -> First:
+def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None]) -> FirstRun:
     """Builds the request of these words where the guest kernel may be missing. Raises LabError.
 
     build: builds the kernel; called here if the experiment can only be run in a guest.
     """
     fabric = words.get("FABRIC") or AUTO
     if fabric not in (AUTO, _VIRTUAL) or not builds_guests() or kernel.is_built():
-        return First(request=request_from(words), builds_afterwards=False)
+        return FirstRun(request=request_from(words), builds_afterwards=False)
     if fabric == AUTO:
         try:
             request = request_from({**words, "FABRIC": _REAL_TIME})
@@ -45,9 +45,9 @@ def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None
             manner = replace(
                 request.manner, fabric_reason=f"{request.manner.fabric.merit}; the guest kernel is not built"
             )
-            return First(request=replace(request, manner=manner), builds_afterwards=True)
+            return FirstRun(request=replace(request, manner=manner), builds_afterwards=True)
     build()
-    return First(request=request_from(words), builds_afterwards=False)
+    return FirstRun(request=request_from(words), builds_afterwards=False)
 
 
 def build_afterwards(report: Report, build: Callable[[], None]) -> None:

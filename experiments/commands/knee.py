@@ -19,7 +19,7 @@ _TABLES = {"knee.md": table.markdown, "knee.csv": table.networks_csv, "knee-valu
 
 def register(commands: Any, add_folder: Callable[..., None], folder: Callable[[argparse.Namespace], Path]) -> None:
     """Adds the command. add_folder: adds the arguments that name a results folder; folder: returns the named folder."""
-    parser = commands.add_parser("knee", help="which LOWAT a sweep recommends, and why", allow_abbrev=False)
+    parser = commands.add_parser("knee", help="show which LOWAT a sweep recommends, and why", allow_abbrev=False)
     add_folder(parser)
     parser.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
     parser.set_defaults(do=lambda options, report: show(folder(options), report, as_json=options.json))

@@ -35,11 +35,12 @@ from analysis.loads.probe import Probe, probe_of
 from analysis.matrix.cells import OwnOrder, own_order, reading
 from client import dialects
 from client.dialects import Dialect
-from client.plan import PROBE_LEAST_BYTES, STEPS, maps_plan
-from client.priorities import IMAGE, SCRIPT, First, Priorities
+from client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
+from client.priorities import Priorities
 from client.transport import Deadline, TransportFailed
 from client.valve import MOST_STEPS
 from common.formats.events import Event
+from common.formats.page import Page, Resource
 from common.formats.plan import Plan, Steps
 from common.formats.reading import read_journal
 from experiments.commands.console import Report
@@ -66,28 +67,32 @@ _HTTPS = 443
 _FORMAT = 1
 _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
 """Characters allowed in a path or a query (RFC 3986, 2.2 and 2.4); letters, digits and a few more always are."""
-_NAMES = (IMAGE, SCRIPT)
+_NAMES = ("first", "second")
 """Names of the two in a plan, which play no other part."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _MEANING = (
-    "strict: who is asked for has 98 % of the window or more; proportional: more of it than if the other is asked for;"
-    " ignored: it makes no difference; contrary: less."
+    "strict: the URL asked for gets 98 % of the window or more; proportional: more than if the other one is asked for;"
+    " ignored: as much; contrary: less."
 )
 
 
 def add_to(commands: Any) -> None:
     """Adds the command and its words; commands: the result of argparse's add_subparsers."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "probe", help="in which order a running server sends, in every dialect", allow_abbrev=False
+        "probe", help="test in which order a running server sends, in every dialect", allow_abbrev=False
     )
-    parser.add_argument("url", help=f"https://HOST[:PORT]/PATH, of {PROBE_LEAST_BYTES // 1024} KiB at least")
-    parser.add_argument("second", nargs="?", help="another of the same server (the same once more)")
-    parser.add_argument("--dialect", metavar="A,B", help=f"some of those of DIALECT ({','.join(dialects.TRIED)})")
-    parser.add_argument("--connect", metavar="HOST[:PORT]", help="where to connect to, whatever the URL says")
-    parser.add_argument("--ca", type=Path, metavar="FILE", help="trust this authority alone (the system's)")
-    parser.add_argument("--pause", metavar="TIME", help="quiet before the window is opened further (by the round trip)")
+    parser.add_argument("url", help=f"https://HOST[:PORT]/PATH, at least {PROBE_LEAST_BYTES // 1024} KiB")
+    parser.add_argument("second", nargs="?", help="another URL of the same server (default: the same one)")
     parser.add_argument(
-        "--deadline", metavar="TIME", default=_AUTO, help="longest time for the whole command (30s; more if far away)"
+        "--dialect", metavar="A,B", help=f"dialects, as in DIALECT (default: {','.join(dialects.TRIED)})"
+    )
+    parser.add_argument("--connect", metavar="HOST[:PORT]", help="connect here, not to the URL's host")
+    parser.add_argument("--ca", type=Path, metavar="FILE", help="trust only this authority (default: the system's)")
+    parser.add_argument(
+        "--pause", metavar="TIME", help="quiet before the window opens further (default: by round trip)"
+    )
+    parser.add_argument(
+        "--deadline", metavar="TIME", default=_AUTO, help="time limit of the command (default: 30s, more if far away)"
     )
     parser.add_argument("--json", action="store_true", help="print a document instead of a table")
     parser.set_defaults(do=probe)
@@ -106,11 +111,9 @@ class _Target:
     steps: Steps
 
     def plan(self, question: "_Question") -> Plan:
-        """The plan of a connection. Image and script stand for the first and second resource.
-
-        `first` may reverse the two.
-        """
-        return maps_plan(
+        """The plan of a connection; `first` may reverse the two resources."""
+        return page_plan(
+            _pair(self.paths),
             address=self.address,
             port=self.port,
             server_name=self.host,
@@ -118,12 +121,29 @@ class _Target:
             priorities=question.priorities,
             dialect=question.dialect,
             first=question.first,
-            paths=dict(zip(_NAMES, self.paths, strict=True)),
             reloads=0,
             window_bytes=PROBE_LEAST_BYTES,
             steps=self.steps,
             load_deadline_ns=_SLACK_NS + 2 * MOST_STEPS * self.steps.quiet_ns,
         )
+
+
+def _pair(paths: tuple[str, str]) -> Page:
+    """Returns a page of two resources, of which the second is important, with the priorities of PAGE=maps."""
+    first, second = (
+        Resource(
+            name=name,
+            path=path,
+            content_type="application/octet-stream",
+            size_bytes=PROBE_LEAST_BYTES,
+            important=name == _NAMES[1],
+            urgency=urgency,
+            incremental=urgency > 3,
+            weight=weight,
+        )
+        for name, path, urgency, weight in zip(_NAMES, paths, (5, 2), (147, 183), strict=True)
+    )
+    return Page(name="probe", title="Two resources of a server", resources=(first, second))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +152,10 @@ class _Question:
 
     dialect: Dialect = dialects.PLAIN
     priorities: Priorities = Priorities.NONE
-    first: First = First.IMAGE
+    first: str | None = None
 
 
-_UNASKED = (_Question(), _Question(first=First.SCRIPT))
+_UNASKED = (_Question(), _Question(first=_NAMES[1]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,13 +214,13 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     beside.say(
         f"{len(questions)} probes of {target.host} ({target.address}), {_AT_ONCE} at a time:"
         f" {STEPS.size_bytes // 1024} KiB more of the window after {units.format_time(target.steps.quiet_ns)} of quiet;"
-        f" all within {limit_ns / 10**9:g} s"
+        f" time limit {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
     answers = {str(dialect): _Answer() for dialect in named}
     with _seeing(questions, target, Deadline(began_ns + limit_ns, "a probe"), beside) as seen:
         with suppress(TransportFailed):  # the deadline has come
-            one, other = (seen(question).script_share for question in _UNASKED)
+            one, other = (seen(question).important_share for question in _UNASKED)
             unasked = one, other
         for dialect in named:
             with suppress(TransportFailed):
@@ -225,12 +245,12 @@ def _seeing(
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
-        _kept_room() as room,
+        _scratch_folder() as scratch,
         ThreadPoolExecutor(_AT_ONCE) as threads,
     ):
 
         def ask(question: _Question) -> Probe:
-            with tempfile.TemporaryDirectory(dir=room) as folder:
+            with tempfile.TemporaryDirectory(dir=scratch) as folder:
                 return _probe(question, target, Path(folder), deadline, over)
 
         asked = {question: threads.submit(ask, question) for question in questions}
@@ -250,27 +270,27 @@ def _seeing(
 
 
 @contextmanager
-def _kept_room() -> Iterator[Path]:
+def _scratch_folder() -> Iterator[Path]:
     """A folder. Its keeper removes it when the pipe to this process closes, however this process ends."""
-    with tempfile.TemporaryDirectory(prefix="priolab-probe-") as room:
-        command = [sys.executable, "-I", "-S", str(keeper.__file__), room, "any", "sleep", "infinity"]
+    with tempfile.TemporaryDirectory(prefix="priolab-probe-") as scratch:
+        command = [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "sleep", "infinity"]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
         ):
-            yield Path(room)
+            yield Path(scratch)
 
 
 def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:
     """Shows the answers to people."""
-    head = ("dialect", "", "the second's part if asked for", "the first's part if asked for")
+    head = ("dialect", "answer", "second URL's part if asked for", "first URL's part if asked for")
     report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
     if unasked:
         report.say(
-            f"Nothing asked: {_own_order(*unasked)}; what is requested second has {unasked[0]:.0%} of the window,"
-            f" {1 - unasked[1]:.0%} if the two are requested the other way round."
+            f"Without priorities: {_own_order(*unasked)}; the URL requested second gets {unasked[0]:.0%} of the window,"
+            f" and {1 - unasked[1]:.0%} if the two are requested the other way round."
         )
     else:
-        report.say("Nothing asked: not seen.")
+        report.say("Without priorities: not seen.")
     report.say(_MEANING)
 
 
@@ -285,7 +305,7 @@ def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
     except StepFailed as error:
         return _Answer(refusal=error.reason)
     doubt = _DOUBT_STEPS / min(asked.steps, swapped.steps)
-    return _Answer(shares=(round(asked.script_share, 4), round(swapped.script_share, 4)), doubt=doubt)
+    return _Answer(shares=(round(asked.important_share, 4), round(swapped.important_share, 4)), doubt=doubt)
 
 
 def _own_order(unasked: float, turned: float) -> str:
@@ -332,15 +352,15 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
         own = [event for event in events if event.resource == resource]
         size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
         if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
-            raise StepFailed(_STEP, f"{path} has {size} bytes; a probe needs {PROBE_LEAST_BYTES} at least")
-    found = probe_of(events)
+            raise StepFailed(_STEP, f"{path} has {size} bytes; a probe needs at least {PROBE_LEAST_BYTES}")
+    found = probe_of(events, _pair(target.paths))
     if found is None:
         raise StepFailed(_STEP, "the server sent nothing when the window was opened")
     return found
 
 
 def _in_its_words(reason: str, target: _Target) -> str:
-    """Replaces a plan's names, image and script, by the user's paths."""
+    """Replaces a plan's names by the user's paths."""
     paths = dict(zip(_NAMES, target.paths, strict=True))
     reason = reason.removeprefix("load 1 of 1: ").partition("; unfinished: ")[0]
     return re.sub(rf"(answered|stream of) ({'|'.join(_NAMES)})\b", lambda said: f"{said[1]} {paths[said[2]]}", reason)
@@ -475,4 +495,4 @@ def _authorities(given: Path | None) -> Path:
     for file in (ssl.get_default_verify_paths().cafile, *_SYSTEMS):
         if file and Path(file).is_file():
             return Path(file)
-    raise ScenarioError("--ca", "", "a file of certificates; none of this system's was found")
+    raise ScenarioError("--ca", "", "a file of certificates; this system has none in the usual places")

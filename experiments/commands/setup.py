@@ -1,4 +1,4 @@
-"""Carries out the set-up: tells each step, and skips what is already done.
+"""Carries out the set-up: reports each step, and skips what is already done.
 
     experiments/host/setup.sh [PART]         in a checkout, before there is a Python environment; knobs come from make
     priolab setup [PART] [KNOB=VALUE]   anywhere
@@ -18,14 +18,21 @@ from experiments.host.home import ROOT, is_clone
 from experiments.host.interruption import Interrupted, raise_interrupted
 from experiments.host.machine import Machine, Rights
 from experiments.host.packages import Want, npm_servers, wants_of
-from experiments.host.python_environment import CannotMake, Environment, extras, install_all, lacks_extra, lacks_venv
-from experiments.host.setup_plan import Plan, decide, remedy
-from experiments.host.setup_request import Asked, Part, asked_by, words_in
+from experiments.host.processes import find
+from experiments.host.python_environment import (
+    EnvironmentFailed,
+    PythonEnvironment,
+    extras,
+    install_all,
+    lacks_extra,
+    lacks_venv,
+)
+from experiments.host.setup_plan import SetupPlan, decide, remedy
+from experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from experiments.testbed.guest import kernel
 from proxy.server import catalogue
 
 _BAD_INPUT = 2
-_MAKE_VARIABLE = "PRIOLAB_KNOBS"
 
 
 class _Refused(Exception):
@@ -41,14 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     raise_interrupted()
     try:
-        words += words_in(os.environ.get(_MAKE_VARIABLE, ""))
+        words += words_in(os.environ.get(MAKE_VARIABLE, ""))
     except ValueError as error:
         complain(f"make: {error}; words are NAME=VALUE")
         return _BAD_INPUT
     try:
         return set_up(words, makes_environment=True)
     except Interrupted as interruption:
-        complain(f"interrupted by {interruption.name}; what was complete is kept, and the same command goes on")
+        complain(f"interrupted by {interruption.name}; finished steps are kept, and the same command continues")
         return interruption.code
 
 
@@ -58,76 +65,76 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
     makes_environment: True if the Python environment of this checkout is a part of it.
     """
     names = [word for word in words if "=" not in word]
-    if len(names) > 1 or any(name not in list(Part) for name in names):
-        complain(f"PART={' '.join(names)} is not allowed; allowed: one of {', '.join(Part)}")
+    if len(names) > 1 or any(name not in list(SetupPart) for name in names):
+        complain(f"PART={' '.join(names)} is not allowed; allowed: one of {', '.join(SetupPart)}")
         return _BAD_INPUT
-    part = Part(names[0]) if names else Part.EVERYTHING
-    if part in (Part.TEST, Part.LINT) and not is_clone():
+    part = SetupPart(names[0]) if names else SetupPart.EVERYTHING
+    if part in (SetupPart.TEST, SetupPart.LINT) and not is_clone():
         complain(f"PART={part} needs a clone of the lab, and `make setup-{part}` there")
         return 1
-    environment = Environment(ROOT) if makes_environment else None
+    environment = PythonEnvironment(ROOT) if makes_environment else None
     try:
-        _carry_out(asked_by(part, [word for word in words if "=" in word], ROOT), environment)
+        _carry_out(setup_request_from(part, [word for word in words if "=" in word], ROOT), environment)
     except _Refused as refusal:
         for line in refusal.lines:
             complain(line)
         return 1
-    except (CannotMake, LabError) as error:
+    except (EnvironmentFailed, LabError) as error:
         complain(str(error))
         return 1
     return 0
 
 
-def _carry_out(asked: Asked, environment: Environment | None) -> None:
+def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> None:
     """Installs packages, Python's environment, packages of npm, the guest kernel: each builds on those before it."""
-    needs_kernel = asked.in_guests and _lacks_kernel()
-    builds_kernel = needs_kernel and asked.part is not Part.EXPERIMENT  # `priolab run` builds it when it is due
-    _install(asked, environment, builds_kernel=needs_kernel)
+    needs_kernel = request.in_guests and _lacks_kernel()
+    builds_kernel = needs_kernel and request.part is not SetupPart.EXPERIMENT  # `priolab run` builds it when it is due
+    _install(request, environment, builds_kernel=needs_kernel)
     if environment is not None:
-        install_all(environment, extras(asked), say)
+        install_all(environment, extras(request), say)
     else:
-        _look_for_extras(asked)
-    _install_from_npm(asked)
+        _look_for_extras(request)
+    _install_from_npm(request)
     if builds_kernel:
         _build_kernel(environment.python if environment else Path(sys.executable))
 
 
-def _look_for_extras(asked: Asked) -> None:
+def _look_for_extras(request: SetupRequest) -> None:
     """Refuses if an extra is missing: another's environment is theirs, so the lines tell how to install it there."""
-    for extra, what in extras(asked):
+    for extra, what in extras(request):
         if lack := lacks_extra(extra):
-            how = f"have {what} installed with the lab, as by `pipx install --force '.[{extra}]'` in a clone"
+            how = f"install {what} with the lab, for example by `pipx install --force '.[{extra}]'` in a clone"
             raise _Refused(f"{lack} is not in this Python environment; {how}")
 
 
-def _install(asked: Asked, environment: Environment | None, *, builds_kernel: bool) -> None:
-    needs_kernel = builds_kernel or (asked.part is Part.ENVIRONMENT and _lacks_kernel())
-    wants = wants_of(asked, catalogue(), kernel_built=not needs_kernel, families=machine.distribution().families)
+def _install(request: SetupRequest, environment: PythonEnvironment | None, *, builds_kernel: bool) -> None:
+    needs_kernel = builds_kernel or (request.part is SetupPart.ENVIRONMENT and _lacks_kernel())
+    wants = wants_of(request, catalogue(), kernel_built=not needs_kernel, families=machine.distribution().families)
     lacking = machine.lacking(wants)
     if environment and environment.is_to_be_made and (package := lacks_venv()):
         lacking = (*lacking, Want(packages=(package,), makes_environment=True))
     facts = machine.look(lacks_something=bool(lacking))
     installer = apt.Installer(facts.rights)
-    plan = _plan(asked, facts, lacking, installer, builds_kernel=builds_kernel)
+    plan = _plan(request, facts, lacking, installer, builds_kernel=builds_kernel)
     for note in plan.notes:
         complain(f"note: {note}")
     if plan.refusals:
         raise _Refused(*plan.refusals)
-    if plan.install or plan.trials:
+    if plan.install or plan.optional:
         _have_installed(plan, installer)
         if still := [want for want in machine.lacking(wants) if want.needed]:
             what = " or ".join(still[0].programs or still[0].files)
-            raise _Refused(f"apt-get installed {' '.join(still[0].packages)}, and yet there is no {what}")
-    if running := [program for program in dict.fromkeys(plan.services) if machine.find(program)]:
+            raise _Refused(f"apt-get installed {' '.join(still[0].packages)}, but {what} is still missing")
+    if running := [program for program in dict.fromkeys(plan.services) if find(program)]:
         names = " ".join(running)
-        say(f"installed and not running; Debian would start at the next boot: {names} (systemctl disable {names})")
+        say(f"installed but not running; Debian would start at the next boot: {names} (systemctl disable {names})")
 
 
 def _plan(
-    asked: Asked, facts: Machine, lacking: Sequence[Want], installer: apt.Installer, *, builds_kernel: bool
-) -> Plan:
+    request: SetupRequest, facts: Machine, lacking: Sequence[Want], installer: apt.Installer, *, builds_kernel: bool
+) -> SetupPlan:
     """Decides; if the distribution seems to lack a needed package, once more with updated package lists."""
-    concerned = [want for want in lacking if want.makes_environment or asked.part is not Part.ENVIRONMENT]
+    concerned = [want for want in lacking if want.makes_environment or request.part is not SetupPart.ENVIRONMENT]
     packages = list(dict.fromkeys(package for want in concerned for package in want.packages))
     may_install = facts.has_apt and facts.rights is not Rights.NONE
     if packages and may_install and not apt.knows_packages():
@@ -137,34 +144,34 @@ def _plan(
     if may_install and not all(known.get(package, True) for package in needed):
         installer.update()
         known = apt.obtainable(packages)
-    return decide(asked, facts, lacking, known, builds_kernel=builds_kernel)
+    return decide(request, facts, lacking, known, builds_kernel=builds_kernel)
 
 
-def _have_installed(plan: Plan, installer: apt.Installer) -> None:
+def _have_installed(plan: SetupPlan, installer: apt.Installer) -> None:
     try:
         with installer.at_work():
             installer.update()
             if plan.install:
                 say(f"installing {' '.join(plan.install)}")
                 installer.install(plan.install)
-            for trial in plan.trials:
-                say(f"installing {' '.join(trial.packages)}")
+            for each in plan.optional:
+                say(f"installing {' '.join(each.packages)}")
                 try:
-                    installer.install(trial.packages)
+                    installer.install(each.packages)
                 except apt.CannotInstall as error:
-                    complain(f"note: apt-get failed: {error}; without, {trial.without}")
+                    complain(f"note: apt-get failed: {error}; without, {each.without}")
     except apt.CannotInstall as error:
         raise _Refused(f"apt-get failed: {error}") from error
 
 
-def _install_from_npm(asked: Asked) -> None:
-    if asked.part is Part.ENVIRONMENT:
+def _install_from_npm(request: SetupRequest) -> None:
+    if request.part is SetupPart.ENVIRONMENT:
         return
     servers = catalogue()
-    for server in npm_servers(asked, servers, needed=True):
+    for server in npm_servers(request, servers, needed=True):
         npm.install(server)
     absent: set[Path | None] = set()
-    for server in npm_servers(asked, servers, needed=False):
+    for server in npm_servers(request, servers, needed=False):
         if server.npm in absent:  # two servers may be made of the same
             continue
         try:
@@ -172,19 +179,19 @@ def _install_from_npm(asked: Asked) -> None:
         except StepFailed as error:
             absent.add(server.npm)
             complain(f"npm: {error}")
-            complain(f"note: without, there is no SERVER={server.name}")
+            complain(f"note: without it, SERVER={server.name} cannot be used")
             _hint_at_npm()
     page = ROOT / "tests" / "page"
-    if asked.part in (Part.TEST, Part.LINT) and page.is_dir():
+    if request.part in (SetupPart.TEST, SetupPart.LINT) and page.is_dir():
         try:
             npm.install_for(page, f"{page} asks for")
         except StepFailed as error:
             complain(f"npm: {error}")
-            complain("note: without, the demo's page is not checked")
+            complain("note: without it, the demo's page is not checked")
 
 
 def _hint_at_npm() -> None:
-    if machine.find("npm") is None:
+    if find("npm") is None:
         complain(f"note: {remedy(['npm'], machine.look(lacks_something=True))}")
 
 

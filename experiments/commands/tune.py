@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from common.formats.decisions import Decision
 from experiments.commands.console import Report
-from experiments.commands.tuner_log import Lines, TunerLog, complain, teller
+from experiments.commands.tuner_log import DecisionPrinter, TunerLog, complain, teller
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.host.cache import cache_folder
 from experiments.scenario.knobs import KNOBS, whole
@@ -41,27 +41,30 @@ _Make = Callable[[Note, Say], Tuner]
 def add_to(commands: Any) -> None:
     """Adds the command and its words; commands: the result of argparse's add_subparsers."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "tune", help="set TCP_NOTSENT_LOWAT of a running server's connections", allow_abbrev=False
+        "tune", help="set TCP_NOTSENT_LOWAT on a running server's connections", allow_abbrev=False
     )
     whose = parser.add_mutually_exclusive_group(required=True)
-    whose.add_argument("--cgroup", type=Path, help="in the kernel, what a cgroup's servers accept from now on (root)")
-    whose.add_argument("--pid", help="from outside, what a process and its descendants have accepted")
+    whose.add_argument("--cgroup", type=Path, help="in the kernel: what a cgroup's servers accept (root)")
+    whose.add_argument("--pid", help="from outside: connections of a process and its descendants")
     parser.add_argument(
-        "--target-delay", default=f"{TARGET_NS // 10**6}ms", metavar="TIME", help="of unsent bytes, at most (50ms)"
+        "--target-delay",
+        default=f"{TARGET_NS // 10**6}ms",
+        metavar="TIME",
+        help="longest wait in the send queue (50ms)",
     )
-    parser.add_argument("--floor", default=str(FLOOR_BYTES), metavar="BYTES", help=f"never less ({FLOOR_BYTES})")
+    parser.add_argument("--floor", default=str(FLOOR_BYTES), metavar="BYTES", help=f"lowest value ({FLOOR_BYTES})")
     parser.add_argument(
         "--ceiling",
         metavar="BYTES",
-        help=f"never more; without it {CEILING_BYTES}, and the sysctl tcp_notsent_lowat of the connection's namespace",
+        help=f"highest value; default {CEILING_BYTES}, and the sysctl tcp_notsent_lowat of the connection's namespace",
     )
-    parser.add_argument("--port", help="only connections to this port of the server's")
+    parser.add_argument("--port", help="tune only connections to this port of the server")
     parser.add_argument("--dry-run", action="store_true", help="decide, and set nothing")
     parser.add_argument("--restore", action="store_true", help="at the end, give open connections what they had before")
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="append decisions as JSON lines; SIGHUP opens it again"
     )
-    parser.add_argument("--quiet", action="store_true", help="no lines about connections on standard output")
+    parser.add_argument("--quiet", action="store_true", help="print no lines about connections")
     parser.set_defaults(do=tune)
 
 
@@ -79,12 +82,12 @@ def tune(options: argparse.Namespace, report: Report) -> int:
     with ExitStack() as stack:
         told = stack.enter_context(control.signals(heard))
         log = stack.enter_context(_log(options.log, partial(complain, report))) if options.log else None
-        lines = Lines((lambda _: None) if options.quiet else say)
+        printer = DecisionPrinter((lambda _: None) if options.quiet else say)
 
         def note(decision: Decision) -> None:
             if log:
                 log.note(decision)
-            lines.note(decision)
+            printer.note(decision)
 
         with ExitStack() as at_work:
             with _explained(options):
@@ -93,13 +96,13 @@ def tune(options: argparse.Namespace, report: Report) -> int:
                 at_work.callback(lambda: restored.append(tuner.restore()))
             where = f"cgroup {options.cgroup}" if options.cgroup else f"process {options.pid}"
             say(f"tuning {where} ({tuner.kind}); target {units.format_time(target_ns)}; Ctrl-C ends it")
-            _work(tuner, told, log, lines)
-        lines.look(_NEVER_NS)
-    say(f"stopped; {f'values put back: {restored[0]}' if restored else 'connections keep what they have'}")
+            _work(tuner, told, log, printer)
+        printer.look(_NEVER_NS)
+    say(f"stopped; {f'values restored: {restored[0]}' if restored else 'connections keep their values'}")
     return 0
 
 
-def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, lines: Lines) -> None:
+def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, printer: DecisionPrinter) -> None:
     """Tunes until told to end.
 
     Signals come through a socket: a Python handler that wakes a thread may run while that thread holds the lock it
@@ -109,7 +112,7 @@ def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, lines: Lines)
     try:
         while True:
             next_ns = tuner.look(time.monotonic_ns())
-            next_ns = min(next_ns, lines.look(time.monotonic_ns()))
+            next_ns = min(next_ns, printer.look(time.monotonic_ns()))
             wait_s = max(0, next_ns - time.monotonic_ns()) / 10**9
             if told.fileno() not in select.select(waited_for, [], [], wait_s)[0]:
                 continue

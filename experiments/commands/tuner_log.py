@@ -55,7 +55,7 @@ class TunerLog:
 
     def _give_up(self, error: OSError) -> None:
         self._close()
-        self._say(f"{self._path} cannot be written: {error.strerror}; tuning goes on, SIGHUP opens it again")
+        self._say(f"{self._path} cannot be written: {error.strerror}; tuning continues, SIGHUP opens it again")
 
     def _close(self) -> None:
         file, self._file = self._file, None
@@ -73,7 +73,7 @@ class _Recent:
     last: Decision | None = None
 
 
-class Lines:
+class DecisionPrinter:
     """Prints decisions as lines: a connection's first change at once, later ones summed up once a second."""
 
     def __init__(self, say: Say) -> None:
@@ -116,7 +116,7 @@ def teller(report: Report) -> Say:
             raise
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            complain(report, f"standard output cannot be written: {error.strerror}; tuning goes on")
+            complain(report, f"standard output cannot be written: {error.strerror}; tuning continues")
 
     return say
 

@@ -1,12 +1,14 @@
 """The page's view of a run: the arm as `priolab show --json` has it, and the film of its measured load."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from analysis.loads.ledger import sentence
-from analysis.records.runs import load_experiment
+from analysis.records.pages import page_in
+from analysis.records.runs import Run, load_experiment
 from analysis.reports.film import NoFilm, film_of
 from analysis.reports.summary import summarize
 from common.formats.reading import FolderError
@@ -16,15 +18,28 @@ _KEPT = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class FinishedArm:
     """An arm of a finished experiment. folder: the experiment's; arm: its name there."""
 
     folder: Path
     arm: str
 
 
+def _names(run: Run, arm: Mapping[str, Any]) -> dict[str, Any]:
+    """How the page calls the important resources and the others; and which of the two were asked to come first."""
+    page = page_in(arm["scenario"])
+    names = {
+        stream: resources[0].name if len(resources) == 1 else f"{len(resources)} {stream}"
+        for stream, resources in (("important", page.important), ("others", page.others))
+    }
+    favoured = None
+    if run.status == "ok" and (first := run.plan().favoured):  # a run that ended early may be without a plan
+        favoured = "important" if page[first[0]].important else "others"
+    return {"names": names, "favoured": favoured}
+
+
 @lru_cache(_KEPT)
-def document(shown: Shown) -> dict[str, Any]:
+def document(shown: FinishedArm) -> dict[str, Any]:
     """The document for the page; a finished folder does not change, so it is read once. Raises FolderError."""
     experiment = load_experiment(shown.folder)
     summary = summarize(experiment)
@@ -45,8 +60,7 @@ def document(shown: Shown) -> dict[str, Any]:
         "fabric": summary["fabric"],
         "run": run.document.get("run", run.path.name),
         "knobs": dict(run.document.get("knobs", {})),
-        # A run that ended early may be without a plan.
-        "favoured": run.plan().favoured if run.status == "ok" else None,
+        **_names(run, arm),
         "arm": arm,
         "wait": f"T{sentence(arm['ledger']).removeprefix('t')}." if arm["ledger"] else None,
         "film": film,

@@ -65,7 +65,7 @@ def _servers() -> tuple[str, ...]:
 
 def _to_be_seen() -> list[Entry]:
     """Named scenarios worth watching: a probe's times are the client's own doing, so probes are left out."""
-    return [entry for entry in catalogue().values() if scenario_from(entry.knobs).plan is PlanKind.MAPS]
+    return [entry for entry in catalogue().values() if scenario_from(entry.knobs).plan is PlanKind.LOADS]
 
 
 def _scenario(entry: Entry) -> dict[str, Any]:

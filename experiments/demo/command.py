@@ -15,24 +15,22 @@ from types import FrameType
 from typing import Any
 
 from experiments.commands.console import Report
-from experiments.errors import ScenarioError, StepFailed, Unavailable
+from experiments.demo.listener import HOST, USUAL_PORT, listening
+from experiments.errors import Unavailable
 from experiments.execution.experiment import results_folder
 from experiments.execution.invocation import check_only, request_from
 from experiments.execution.local import bearable
 
-HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
-_USUAL_PORT = 8399
-_LARGEST_PORT = 65535
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
-    parser.add_argument("--port", help=f"of 127.0.0.1 ({_USUAL_PORT}, or any that is free)")
-    parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
-    parser.add_argument("--idle", action="store_true", help="run nothing before somebody asks for it")
+    parser.add_argument("--port", help=f"port of 127.0.0.1 (default: {USUAL_PORT}, or a free one)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
+    parser.add_argument("--idle", action="store_true", help="run nothing until the page asks for it")
     parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -45,16 +43,16 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     request = request_from(words)  # reports now if nothing can be run here
     results = results_folder(request.results)
     try:  # the web server is installed for the demo alone
-        from experiments.demo.desk import Desk
-        from experiments.demo.server import Server
+        from experiments.demo.job_queue import JobQueue
+        from experiments.demo.server import DemoServer
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
-    with _listening(options.port) as listener:
+    with listening(options.port) as listener:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"
         run_words = {name: value for name, value in words.items() if name != "RESULTS"}
         at_once = bearable([request.arms[0].scenario], request.manner.fabric)
-        server = Server(Desk(results, run_words, at_once), token, idle=options.idle)
+        server = DemoServer(JobQueue(results, run_words, at_once), token, idle=options.idle)
         report.say(f"results go to {results}; fabric: {request.manner.fabric.name}")
         report.say(f"open {address}", "bold")
         report.say("Ctrl-C ends it")
@@ -93,30 +91,3 @@ def _browser(address: str) -> Iterator[None]:
         page.flush()
         webbrowser.open(Path(page.name).as_uri())
         yield
-
-
-def _listening(asked: str | None) -> socket.socket:
-    """Listens on the port asked for. Raises ScenarioError for no port, StepFailed for a port that is taken."""
-    if asked is None:
-        try:
-            return _bound(_USUAL_PORT)
-        except OSError:  # taken
-            return _bound(0)
-    if not asked.isascii() or not asked.isdigit() or int(asked) > _LARGEST_PORT:
-        raise ScenarioError("--port", asked, f"0 to {_LARGEST_PORT}")
-    try:
-        return _bound(int(asked))
-    except OSError as error:
-        raise StepFailed("the demo", f"port {asked} of {HOST}: {error.strerror}; --port names another") from error
-
-
-def _bound(port: int) -> socket.socket:
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-        listener.listen()  # so that the address can be used as soon as it is shown
-    except OSError:
-        listener.close()
-        raise
-    return listener

@@ -18,7 +18,7 @@ MOST = 100
 _REQUEST_S = 10.0
 
 
-class Connection(H11Protocol):
+class TimedConnection(H11Protocol):
     """A client's connection. request_began_s: the earliest start of its latest request, on the event loop's clock."""
 
     request_began_s = 0.0
@@ -64,7 +64,7 @@ class Connection(H11Protocol):
             self._deadline = None
 
     def _make_room(self) -> None:
-        others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
+        others = [each for each in self.connections if isinstance(each, TimedConnection) and each is not self]
         awaited = [each for each in others if each.is_awaited]
         first = min(awaited, key=lambda each: each.request_began_s, default=self)
         self.connections.discard(first)  # so that it is not chosen again before it is closed

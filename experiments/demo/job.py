@@ -1,15 +1,15 @@
-"""A job of the desk: an arm that is being made, and the listeners to its progress."""
+"""A job of the demo: an arm that is being made, and the listeners to its progress."""
 
 import asyncio
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from experiments.demo.arm_view import Shown
+from experiments.demo.arm_view import FinishedArm
 from experiments.execution.request import Request
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """The state of a job."""
 
     WAITING = "waiting"
@@ -19,7 +19,7 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
-_ENDED = (State.DONE, State.FAILED, State.CANCELLED)
+_ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,23 +29,23 @@ class News:
     text: its step, or the reason of its failure; shown: its result.
     """
 
-    state: State
+    state: JobState
     text: str
     wall_s: float
-    shown: Shown | None
+    shown: FinishedArm | None
 
 
 @dataclass(eq=False, kw_only=True)
-class Job:
+class DemoJob:
     """A job. words: of the command line. listeners: the number that follow its news. See News for the rest."""
 
     id: str
     request: Request
     words: tuple[str, ...]
     listeners: int = 0
-    state: State = State.WAITING
+    state: JobState = JobState.WAITING
     text: str = "waiting for a processor"
-    shown: Shown | None = None
+    shown: FinishedArm | None = None
     began_s: float = field(default_factory=time.monotonic)
     process: asyncio.subprocess.Process | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -62,7 +62,7 @@ class Job:
             state=self.state, text=self.text, wall_s=round(time.monotonic() - self.began_s, 1), shown=self.shown
         )
 
-    def say(self, state: State, text: str) -> None:
+    def say(self, state: JobState, text: str) -> None:
         """Changes state and text, and wakes the listeners."""
         self.state, self.text = state, text
         self.changed.set()

@@ -34,12 +34,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.formats.reading import FolderError
-from experiments.demo.arm_view import Shown, document
+from experiments.demo.arm_view import FinishedArm, document
 from experiments.demo.choices import offers
-from experiments.demo.command import HOST
-from experiments.demo.connection import Connection
-from experiments.demo.desk import Busy, Desk
-from experiments.demo.job import Job, News, State
+from experiments.demo.connection import TimedConnection
+from experiments.demo.job import DemoJob, JobState, News
+from experiments.demo.job_queue import Busy, JobQueue
+from experiments.demo.listener import HOST
 from experiments.demo.story import steps
 from experiments.errors import LabError, ScenarioError
 
@@ -73,16 +73,16 @@ _HEADERS = {
 _Answer = Callable[[Request], Awaitable[Response]]
 
 
-class Server(uvicorn.Server):
+class DemoServer(uvicorn.Server):
     """Serves until a signal comes. Jobs end first, then their news, so no client loses the end of it."""
 
-    def __init__(self, desk: Desk, token: str, *, idle: bool) -> None:
+    def __init__(self, queue: JobQueue, token: str, *, idle: bool) -> None:
         """idle: True to run nothing before it is asked for; otherwise the arms a page asks for first begin at once."""
-        self._desk = desk
+        self._queue = queue
         self._idle = idle
         config = uvicorn.Config(
-            application(desk, token),
-            http=Connection,
+            application(queue, token),
+            http=TimedConnection,
             ws="none",
             log_level="warning",
             lifespan="on",
@@ -95,16 +95,16 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         for knobs in () if self._idle else _FIRST:
             with contextlib.suppress(LabError):  # the page gets the error later
-                self._desk.ask(knobs)
+                self._queue.ask(knobs)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Closes the desk, then the server."""
-        await self._desk.close()
+        """Closes the queue, then the server."""
+        await self._queue.close()
         await super().shutdown(sockets)
 
 
-def application(desk: Desk, token: str) -> Starlette:
-    """The application, for one event loop; the caller closes the desk."""
+def application(queue: JobQueue, token: str) -> Starlette:
+    """The application, for one event loop; the caller closes the queue."""
     files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.suffix in _KINDS}
     front_page = files["index.html"]
 
@@ -122,20 +122,20 @@ def application(desk: Desk, token: str) -> Starlette:
     async def ask(request: Request) -> Response:
         knobs = await _knobs(request)
         while True:
-            answer = desk.ask(knobs)
-            if isinstance(answer, Job):
+            answer = queue.ask(knobs)
+            if isinstance(answer, DemoJob):
                 return _json({"job": answer.id}, 202)
             try:
                 return _json({"shown": await _shown(answer)})
             except FolderError:
-                desk.forget(answer)
+                queue.forget(answer)
 
     async def news(request: Request) -> Response:
-        job = desk.job(request.path_params["number"])
-        return StreamingResponse(_lines(desk, job), media_type="application/x-ndjson")
+        job = queue.job(request.path_params["number"])
+        return StreamingResponse(_lines(queue, job), media_type="application/x-ndjson")
 
     async def cancel(request: Request) -> Response:
-        desk.cancel(desk.job(request.path_params["number"]))
+        queue.cancel(queue.job(request.path_params["number"]))
         return _json({})
 
     def guarded(answer: _Answer) -> _Answer:
@@ -148,7 +148,7 @@ def application(desk: Desk, token: str) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        reading = asyncio.create_task(_read_ahead(desk))
+        reading = asyncio.create_task(_read_ahead(queue))
         yield
         reading.cancel()
 
@@ -196,13 +196,13 @@ class _Guarded:
         await self._app(scope, receive, guarded)
 
 
-async def _read_ahead(desk: Desk) -> None:
+async def _read_ahead(queue: JobQueue) -> None:
     """Reads the story's finished arms before they are asked for."""
     await asyncio.sleep(_AHEAD_S)
     for step in steps():
         for knobs in step.arms:
             with contextlib.suppress(LabError, FolderError):
-                if shown := desk.find(knobs):
+                if shown := queue.find(knobs):
                     await _shown(shown)
 
 
@@ -218,7 +218,7 @@ def _refusal(_: Request, error: Exception) -> Response:
 
 def _broken(_: Request, __: Exception) -> Response:
     """Answers a fault of the server's, outside the middleware; the server's log has the rest."""
-    return Response('{"error": "the lab has a fault; its terminal says which"}', 500, _HEADERS)
+    return Response('{"error": "the lab has failed; its terminal shows the error"}', 500, _HEADERS)
 
 
 def _in_words(status: int) -> Callable[[Request, Exception], Response]:
@@ -242,18 +242,18 @@ async def _knobs(request: Request) -> dict[str, str]:
     return dict(knobs)
 
 
-async def _shown(shown: Shown) -> dict[str, Any]:
+async def _shown(shown: FinishedArm) -> dict[str, Any]:
     return await run_in_threadpool(document, shown)
 
 
-async def _lines(desk: Desk, job: Job) -> AsyncIterator[str]:
+async def _lines(queue: JobQueue, job: DemoJob) -> AsyncIterator[str]:
     """Yields a JSON object per line, for each piece of news; the last has the finished arm."""
-    async with contextlib.aclosing(desk.news(job)) as news:
+    async with contextlib.aclosing(queue.news(job)) as news:
         async for each in news:
             try:
                 line = await _news(each)
             except FolderError as error:
-                line = {"state": State.FAILED, "text": str(error), "wall_s": each.wall_s, "shown": None}
+                line = {"state": JobState.FAILED, "text": str(error), "wall_s": each.wall_s, "shown": None}
             yield json.dumps(line) + "\n"
 
 

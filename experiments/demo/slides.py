@@ -15,9 +15,9 @@ from analysis.figures import picture, slide
 from analysis.figures.arms import arm_of
 from analysis.records.runs import load_experiment
 from experiments.commands.console import Report
-from experiments.demo.arm_view import Shown, document
-from experiments.demo.shelf import Shelf
-from experiments.demo.story import Step, steps
+from experiments.demo.arm_view import FinishedArm, document
+from experiments.demo.finished_arms import FinishedArms
+from experiments.demo.story import StoryStep, steps
 from experiments.errors import StepFailed, Unavailable
 from experiments.execution.experiment import results_folder, run_experiment
 from experiments.execution.invocation import check_only, run_values
@@ -36,7 +36,7 @@ _STEP = "exporting slides"
 
 def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[Path]:
     """Runs the missing arms of the story, and writes index.html and a picture of each step. Raises LabError."""
-    check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; the story says the rest")
+    check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; the story fixes all other knobs")
     run = run_values(words)
     results = results_folder(run["RESULTS"])
     folder = out or results / "slides"
@@ -45,26 +45,26 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
     manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample_ns=run["SAMPLE"])
     told = [step for step in steps() if _can_be_run(step, manner, report)]
     arms = [_arm(knobs) for step in told for knobs in step.arms]
-    shelf = Shelf(results)
-    found = _found(arms, manner, results, shelf)
+    finished = FinishedArms(results)
+    found = _found(arms, manner, results, finished)
     missing = [arm for arm in arms if arm.name not in found]
     if missing:
         request = Request(name="story", arms=_distinct(missing), repeat=1, manner=manner, results=results)
         report.announce(request)
         with report.progress(request) as progress:
             run_experiment(request, progress)
-        found = _found(arms, manner, results, shelf)
+        found = _found(arms, manner, results, finished)
     if lack := next((arm for arm in arms if arm.name not in found), None):
         raise StepFailed(_STEP, f"the run of {lack.name} is not ok; `priolab show` says why")
     return list(_written(folder, [(step, tuple(found[_arm(knobs).name] for knobs in step.arms)) for step in told]))
 
 
-def _can_be_run(step: Step, manner: Manner, report: Report) -> bool:
+def _can_be_run(step: StoryStep, manner: Manner, report: Report) -> bool:
     """True if the step can be run; reports it if not."""
     try:
         for knobs in step.arms:
             scenario = _arm(knobs).scenario
-            manner.fabric.probe(scenario, manner.shaper)
+            manner.fabric.check_usable(scenario, manner.shaper)
             manner.fabric.tools(scenario, capture=False)
     except Unavailable as error:
         report.say(f"left out: {step.title}: {error}", "yellow")
@@ -83,16 +83,16 @@ def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     return tuple({arm.name: arm for arm in arms}.values())
 
 
-def _found(arms: Sequence[Arm], manner: Manner, results: Path, shelf: Shelf) -> dict[str, Shown]:
+def _found(arms: Sequence[Arm], manner: Manner, results: Path, finished: FinishedArms) -> dict[str, FinishedArm]:
     """The finished ones of the arms, by name."""
     asked = {
         arm.name: Request(name=arm.name, arms=(arm,), repeat=1, manner=manner, results=results)
         for arm in _distinct(arms)
     }
-    return {name: shown for name, request in asked.items() if (shown := shelf.find(request))}
+    return {name: shown for name, request in asked.items() if (shown := finished.find(request))}
 
 
-def _written(folder: Path, told: Sequence[tuple[Step, tuple[Shown, ...]]]) -> Iterator[Path]:
+def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> Iterator[Path]:
     index = folder / "index.html"
     write_document(index, _file(told).encode(), _STEP)
     yield index
@@ -112,7 +112,7 @@ def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", title.lower())[:4])
 
 
-def _file(told: Sequence[tuple[Step, tuple[Shown, ...]]]) -> str:
+def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> str:
     arms: dict[str, Any] = {}
     slides = []
     for step, shown in told:

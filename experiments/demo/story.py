@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.scenario.knobs import KNOBS, scenario_from
+from experiments.scenario.knobs import scenario_from
 
 _FILE = Path(__file__).with_name("story.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class StoryStep:
     """A step. compare: the knob in which the arms differ, and its values. knobs: of both.
 
     speed: of the film, 1 is real.
@@ -44,18 +44,18 @@ class Step:
 
 
 @cache
-def steps() -> tuple[Step, ...]:
+def steps() -> tuple[StoryStep, ...]:
     """The story. Raises ScenarioError for unknown knobs, or against constraints."""
     told = tuple(_step(document) for document in tomllib.loads(_FILE.read_text())["steps"])
     for step in told:
         for arm in step.arms:
-            scenario_from({name: arm.get(name, knob.default) for name, knob in KNOBS.items()} | arm)
+            scenario_from(arm)
     return told
 
 
-def _step(document: Mapping[str, Any]) -> Step:
+def _step(document: Mapping[str, Any]) -> StoryStep:
     first, second = document["values"]
-    return Step(
+    return StoryStep(
         title=document["title"],
         text=document["text"],
         compare=document["compare"],

@@ -1,13 +1,13 @@
 """The executor on many machines: batches of runs as tasks of Dask distributed, on workers that others have started.
 
-Only this module and `crew.py` know of Dask. Rules:
+Only this module and `worker_pool.py` know of Dask. Rules:
 1. A task is a batch: runs that share a guest. Its result is their run folders, packed; the head unpacks and files them.
    No file system is shared.
 2. The head hands out as many tasks as the admitted workers have threads, and the next when one has come back. So
    neither the scheduler nor the head ever holds more than is being run.
 3. When a worker is lost, Dask gives its tasks to another; at most one batch per thread has to be repeated. A batch that
    has cost several workers is handed out again run by run; a run that then costs several workers has failed. A batch
-   that ends in a mishap (`worker.Mishap`), or returns no run folder, is also handed out run by run; a run has failed
+   that fails (`worker.BatchFailed`), or returns no run folder, is also handed out run by run; a run has failed
    after three attempts by itself.
 4. When the head is interrupted or killed, its tasks end on the workers within a second.
 """
@@ -28,12 +28,21 @@ from distributed import Client, Future, KilledWorker, Status, get_worker
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.execution.conclusion import Run, give_up, lay_out
-from experiments.execution.crew import Crew
-from experiments.execution.executor import Ended, Room, fair_share, unwritable
+from experiments.execution.executor import OnEnded, RunStore, fair_share, unwritable
 from experiments.execution.parcel import BadParcel, unpack
 from experiments.execution.preparation import prepare
 from experiments.execution.request import Manner
-from experiments.execution.worker import Mishap, Parcel, Refusal, Terms, Unwanted, carry_out, identity, kinds
+from experiments.execution.worker import (
+    BatchCancelled,
+    BatchFailed,
+    BatchSettings,
+    Parcel,
+    Refusal,
+    carry_out,
+    identity,
+    kinds,
+)
+from experiments.execution.worker_pool import WorkerPool
 from experiments.host.plural import counted
 from experiments.host.tools import Tools
 from experiments.scenario.scenario import Scenario
@@ -52,12 +61,12 @@ _ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.fail
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Task:
-    """A batch that was handed out. hands: the workers that may take it."""
+class _SubmittedBatch:
+    """A batch that was handed out. workers: the workers that may take it."""
 
     future: "Future[list[Parcel]]"
     runs: Sequence[Run]
-    hands: frozenset[str]
+    workers: frozenset[str]
 
 
 class Cluster:
@@ -68,8 +77,8 @@ class Cluster:
         self._client = client
         self._address = address
         self._tools: Mapping[str, Tools] = {}
-        self._terms: Terms
-        self._crew: Crew
+        self._settings: BatchSettings
+        self._pool: WorkerPool
 
     @classmethod
     @contextmanager
@@ -106,25 +115,25 @@ class Cluster:
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
         """See Executor."""
         self._tools = prepare(self._manner, scenarios, tell)
-        self._terms = Terms(
+        self._settings = BatchSettings(
             manner=self._manner, scenarios=kinds(scenarios), identity=identity(self._manner, self._tools)
         )
-        self._crew = Crew(self._client, self._address, self._terms, tell)
+        self._pool = WorkerPool(self._client, self._address, self._settings, tell)
         with self._reached():
-            self._crew.muster()
+            self._pool.update()
         return self._tools
 
-    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+    def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """See Executor."""
         waiting = _Waiting(runs, min(_MOST, self._manner.fabric.runs_per_command))
-        tasks: dict[str, _Task] = {}
+        tasks: dict[str, _SubmittedBatch] = {}
         over: SimpleQueue[str] = SimpleQueue()
         try:
             while waiting or tasks:
                 with self._reached():
-                    self._crew.muster()
+                    self._pool.update()
                     self._take_back(tasks, waiting)
-                    self._hand_out(tasks, waiting, over, room.final)
+                    self._hand_out(tasks, waiting, over, store.final)
                 try:
                     task = tasks.pop(over.get(timeout=_WAIT_S), None)
                 except Empty:
@@ -133,40 +142,42 @@ class Cluster:
                     continue  # it was taken back
                 if task.future.status == "finished":
                     with self._reached():
-                        self._hand_out(tasks, waiting, over, room.final)
-                self._receive(task, waiting, room, ended)
+                        self._hand_out(tasks, waiting, over, store.final)
+                self._receive(task, waiting, store, ended)
             with self._reached():
-                self._crew.tell_of_the_lost()
+                self._pool.report_lost()
         finally:
             self._client.cancel([task.future for task in tasks.values()])
 
-    def _hand_out(self, tasks: dict[str, _Task], waiting: "_Waiting", over: "SimpleQueue[str]", final: Path) -> None:
+    def _hand_out(
+        self, tasks: dict[str, _SubmittedBatch], waiting: "_Waiting", over: "SimpleQueue[str]", final: Path
+    ) -> None:
         """Hands out tasks until every thread has one."""
-        while waiting and len(tasks) < self._crew.threads:
-            runs, key = waiting.batch(self._crew.threads), f"priolab-{uuid.uuid4().hex}"
-            hands = self._crew.hands
+        while waiting and len(tasks) < self._pool.threads:
+            runs, key = waiting.batch(self._pool.threads), f"priolab-{uuid.uuid4().hex}"
+            workers = self._pool.admitted
             future = self._client.submit(
                 _carry_out,
-                self._terms,
+                self._settings,
                 runs,
                 final,
                 key=key,
                 pure=False,
-                workers=list(hands),
+                workers=list(workers),
                 allow_other_workers=False,
             )
-            tasks[key] = _Task(future=future, runs=runs, hands=hands)
+            tasks[key] = _SubmittedBatch(future=future, runs=runs, workers=workers)
             future.add_done_callback(lambda done: over.put(done.key))
 
-    def _take_back(self, tasks: dict[str, _Task], waiting: "_Waiting") -> None:
+    def _take_back(self, tasks: dict[str, _SubmittedBatch], waiting: "_Waiting") -> None:
         """Takes back tasks whose workers are all gone."""
         for key, task in list(tasks.items()):
-            if not task.hands & self._crew.hands and not task.future.done():
+            if not task.workers & self._pool.admitted and not task.future.done():
                 del tasks[key]
                 self._client.cancel([task.future])
                 waiting.put_back(task.runs)
 
-    def _receive(self, task: _Task, waiting: "_Waiting", room: Room, ended: Ended) -> None:
+    def _receive(self, task: _SubmittedBatch, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
         """Handles a task that has ended. Raises StepFailed."""
         try:
             with self._reached():
@@ -174,9 +185,9 @@ class Cluster:
         except StepFailed:
             raise
         except Refusal as error:
-            self._crew.refuse(error.worker, error.why)
+            self._pool.refuse(error.worker, error.why)
             waiting.put_back(task.runs)
-        except Unwanted:  # the worker is taking its leave
+        except BatchCancelled:  # the worker is taking its leave
             waiting.put_back(task.runs)
         except KilledWorker as error:
             if len(task.runs) > 1:
@@ -184,43 +195,45 @@ class Cluster:
             else:
                 lost = error.allowed_failures + 1
                 why = f"{counted(lost, 'worker')} {'was' if lost == 1 else 'were'} lost with it"
-                self._give_up(task.runs[0], why, room, ended)
-        except Mishap as error:
-            self._crew.mishap(error.worker, task.runs[0].name, error.why)
-            self._again(task.runs, error.why, waiting, room, ended)
+                self._give_up(task.runs[0], why, store, ended)
+        except BatchFailed as error:
+            self._pool.failed(error.worker, task.runs[0].name, error.why)
+            self._again(task.runs, error.why, waiting, store, ended)
         except Exception as error:  # whatever the error, there are no runs
-            self._again(task.runs, f"{type(error).__name__}: {error}", waiting, room, ended)
+            self._again(task.runs, f"{type(error).__name__}: {error}", waiting, store, ended)
         else:
-            self._open(task, parcels, waiting, room, ended)
+            self._open(task, parcels, waiting, store, ended)
 
-    def _open(self, task: _Task, parcels: Sequence[Parcel], waiting: "_Waiting", room: Room, ended: Ended) -> None:
+    def _open(
+        self, task: _SubmittedBatch, parcels: Sequence[Parcel], waiting: "_Waiting", store: RunStore, ended: OnEnded
+    ) -> None:
         """Files the run folders that came back. Raises StepFailed."""
         packed = {parcel.name: parcel for parcel in parcels}
         for run in task.runs:
             try:
-                _file(run, packed[run.name], room)
+                _file(run, packed[run.name], store)
             except (BadParcel, KeyError) as error:
-                shutil.rmtree(room.building(run.name).path, ignore_errors=True)
-                self._again([run], f"what came back is no run folder: {error}", waiting, room, ended)
+                shutil.rmtree(store.building(run.name).path, ignore_errors=True)
+                self._again([run], f"what came back is no run folder: {error}", waiting, store, ended)
             else:
-                self._crew.well(packed[run.name].worker)
+                self._pool.succeeded(packed[run.name].worker)
                 ended(run, packed[run.name].ending)
 
-    def _again(self, runs: Sequence[Run], why: str, waiting: "_Waiting", room: Room, ended: Ended) -> None:
+    def _again(self, runs: Sequence[Run], why: str, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
         """Hands out runs again, one by one; a run that has used up its attempts has failed."""
         if len(runs) == 1 and waiting.attempts[runs[0].name] + 1 >= _ATTEMPTS:
-            self._give_up(runs[0], f"it came to nothing {_ATTEMPTS} times: {why}", room, ended)
+            self._give_up(runs[0], f"it came to nothing {_ATTEMPTS} times: {why}", store, ended)
             return
         waiting.attempts.update(run.name for run in runs if len(runs) == 1)
         waiting.put_back(runs, alone=True)
 
-    def _give_up(self, run: Run, why: str, room: Room, ended: Ended) -> None:
+    def _give_up(self, run: Run, why: str, store: RunStore, ended: OnEnded) -> None:
         """Writes a failed run folder for a run of which nothing came back."""
-        folder = room.building(run.name)
+        folder = store.building(run.name)
         try:
             lay_out(run, folder, self._manner, self._tools[run.arm.scenario.server])
-            ending = give_up(run, folder, self._manner, final=room.final, wall_s=0.0, why=why)
-            room.file(run.name)
+            ending = give_up(run, folder, self._manner, final=store.final, wall_s=0.0, why=why)
+            store.file(run.name)
         except OSError as error:
             raise unwritable(run, error) from error
         ended(run, ending)
@@ -266,24 +279,24 @@ class _Waiting:
             self._runs.extendleft(reversed(runs))
 
 
-def _carry_out(terms: Terms, runs: Sequence[Run], final: Path) -> list[Parcel]:
+def _carry_out(settings: BatchSettings, runs: Sequence[Run], final: Path) -> list[Parcel]:
     """Runs the batch: the task, on the worker."""
     worker = get_worker()
     task = worker.state.tasks[worker.get_current_task()]
     return carry_out(
-        terms,
+        settings,
         runs,
         final=final,
-        room=Path(worker.local_directory),
+        scratch=Path(worker.local_directory),
         worker=worker.address,
         wanted=lambda: task.state != "cancelled" and worker.status not in _ENDING,
     )
 
 
-def _file(run: Run, parcel: Parcel, room: Room) -> None:
+def _file(run: Run, parcel: Parcel, store: RunStore) -> None:
     """Unpacks a run folder and files it. Raises StepFailed, BadParcel."""
     try:
-        unpack(parcel.content, room.building(run.name).path)
-        room.file(run.name)
+        unpack(parcel.content, store.building(run.name).path)
+        store.file(run.name)
     except OSError as error:
         raise unwritable(run, error) from error

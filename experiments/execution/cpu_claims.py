@@ -13,7 +13,7 @@ _MOST = 64
 """The most claims on one processor; further jobs get any processor."""
 
 
-class Claim:
+class CpuClaim:
     """A job's claim to a processor. A context; gives the claim up at its end."""
 
     def __init__(self, cpu: int, name: socket.socket | None) -> None:
@@ -32,15 +32,15 @@ class Claim:
             self._name.close()
 
 
-def claim() -> Claim:
+def claim() -> CpuClaim:
     """Claims the processor with the fewest claims among those this process may use; picks at random among equals."""
     allowed = list(os.sched_getaffinity(0))
     candidates = random.sample(allowed, len(allowed))
     for number in range(_MOST):
         for cpu in candidates:
             if name := _take(f"\0priolab-processor-{cpu}-{number}"):
-                return Claim(cpu, name)
-    return Claim(candidates[0], None)
+                return CpuClaim(cpu, name)
+    return CpuClaim(candidates[0], None)
 
 
 def _take(address: str) -> socket.socket | None:

@@ -3,8 +3,8 @@
 Rules:
 1. An executor is handed runs in the order in which they are to begin. It decides which of them share a command, how
    many commands run side by side, and where.
-2. A run's folder is built in the room, under the name `building` says. When it is complete, run.json included, the
-   executor files it; from then on that run is done.
+2. A run's folder is built in the store (`RunStore`), under the name `building` says. When it is complete, run.json
+   included, the executor files it; from then on that run is done.
 3. Then it reports the run as ended, in the thread that called it.
 4. A failed run is not an error. Losing a worker is not an error while another can take over.
 5. When an exception leaves the executor, everything it started has ended.
@@ -24,10 +24,10 @@ from experiments.scenario.scenario import Scenario
 _FEW, _LITTLE = 5, 30
 _AT_FIRST, _LATER = 4 / 5, 2 / 3
 
-Ended = Callable[[Run, Ending], None]
+OnEnded = Callable[[Run, Ending], None]
 
 
-class Room(Protocol):
+class RunStore(Protocol):
     """The place where run folders are built and filed. final: the final path of the folder that holds them."""
 
     final: Path
@@ -49,7 +49,7 @@ class Executor(Protocol):
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
         """Makes what all runs share; returns the programs they will use, by server. Raises LabError."""
 
-    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+    def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """Carries out all runs. Raises LabError if the rest cannot be carried out."""
 
 

@@ -3,11 +3,12 @@
 import os
 import secrets
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from common.formats import RUN_FORMAT
 from experiments.errors import StepFailed
@@ -52,29 +53,46 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         progress.reused(found)
         return found
     started = datetime.now(UTC)
-    final = results_folder(request.results) / f"{request.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    final = results_folder(request.results) / folder_name(request.name, started)
     with PartialFolder(final) as partial_folder:
         executor.carry_out(
             _runs(request),
-            _Room(partial_folder.path, final),
+            _ExperimentRuns(partial_folder.path, final),
             lambda run, ending: progress.ended(run.name, ending.status, ending.reason),
         )
         write_json(
             partial_folder.path / "experiment.json",
-            {
-                "format": RUN_FORMAT,
-                "experiment": final.name,
-                "name": request.name,
-                "fabric": manner.fabric.name,
-                "started_at": started.isoformat(timespec="seconds"),
-                "git_revision": git_revision(),
-                "fingerprint": fingerprint,
-                "runs": [
-                    f"{arm.name}.{repetition}" for arm in request.arms for repetition in range(1, request.repeat + 1)
-                ],
-            },
+            experiment_document(
+                final,
+                request.name,
+                manner.fabric,
+                started_at=started.isoformat(timespec="seconds"),
+                fingerprint=fingerprint,
+                runs=[f"{arm.name}.{number}" for arm in request.arms for number in range(1, request.repeat + 1)],
+            ),
         )
         return partial_folder.publish()
+
+
+def folder_name(name: str, started: datetime) -> str:
+    """The name of a new results folder: no two are equal."""
+    return f"{name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def experiment_document(
+    final: Path, name: str, fabric: Fabric, *, started_at: str, fingerprint: Mapping[str, Any], runs: Sequence[str]
+) -> dict[str, Any]:
+    """The content of experiment.json, a sweep's included."""
+    return {
+        "format": RUN_FORMAT,
+        "experiment": final.name,
+        "name": name,
+        "fabric": fabric.name,
+        "started_at": started_at,
+        "git_revision": git_revision(),
+        "fingerprint": fingerprint,
+        "runs": list(runs),
+    }
 
 
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
@@ -114,8 +132,8 @@ def results_folder(results: Path) -> Path:
     return results.resolve()
 
 
-class _Room:
-    """See Room. Folders have their final names from the start, because nobody sees them before all are complete."""
+class _ExperimentRuns:
+    """See RunStore. Folders have their final names from the start, because nobody sees them before all are complete."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final

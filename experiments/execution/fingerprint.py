@@ -64,14 +64,19 @@ def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
     return max(fit)[-1] if fit else None
 
 
-def _same(results: Path, wanted: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+def finished(results: Path) -> Iterator[Path]:
+    """Yields the folders of finished experiments."""
     for file in results.glob("*/experiment.json"):
-        if file.parent.suffix == PARTIAL or file.parent.is_symlink():
-            continue
+        if file.parent.suffix != PARTIAL and not file.parent.is_symlink():
+            yield file.parent
+
+
+def _same(results: Path, wanted: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    for folder in finished(results):
         try:
-            document = read_json(file)
-            if document.get("fingerprint") == wanted and _is_ok(file.parent, document["runs"]):
-                yield str(document["started_at"]), file.parent
+            document = read_json(folder / "experiment.json")
+            if document.get("fingerprint") == wanted and _is_ok(folder, document["runs"]):
+                yield str(document["started_at"]), folder
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # unreadable, so it cannot be reused; reading it for its own sake says why
 

@@ -2,7 +2,6 @@
 
 import difflib
 import os
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.execution.request import Manner, Request, arms_for
+from experiments.host.setup_request import MAKE_VARIABLE, words_in
 from experiments.run.fabrics import AUTO, FABRICS, choose
 from experiments.scenario.knobs import KNOBS, whole
 from experiments.scenario.named import entry_of
@@ -25,8 +25,6 @@ _SHORTEST_DEADLINE_NS = 10**8
 _LONGEST_DEADLINE_NS = 86_400 * 10**9
 _LONGEST_NAME_BYTES = 200
 """A file system takes 255; an experiment's own name adds to this one, and more."""
-
-_MAKE_VARIABLE = "PRIOLAB_KNOBS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,10 +210,10 @@ def check_only(words: Mapping[str, str], names: Sequence[str], allowed: str) -> 
 
 
 def words_of_make() -> list[str]:
-    """The variables of make's command line, as make exports them, blanks escaped. Raises ScenarioError."""
-    text = os.environ.get(_MAKE_VARIABLE, "")
+    """The variables of make's command line (see `words_in`). Raises ScenarioError."""
+    text = os.environ.get(MAKE_VARIABLE, "")
     try:
-        return [word.replace("$$", "$") for word in shlex.split(text)]
+        return words_in(text)
     except ValueError as error:
         raise ScenarioError("make", text, f"NAME=VALUE words ({error})") from None
 

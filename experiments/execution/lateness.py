@@ -3,16 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.loads.lateness import FIRST, Late, lateness
-from analysis.loads.metrics import SCRIPT, measured_load
+from analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
+from analysis.loads.metrics import measured_load
 from analysis.records.runs import Evidence, Layers
 from analysis.records.shape import PROBE
+from common.formats.page import MAPS
 from experiments.errors import QUIETER, InvalidRun
 from experiments.results.run_folder import RunFolder, read_json
 from experiments.scenario.scenario import ClientKind, Scenario, as_document
 from netem.calibration import Tolerance
 
-_WHAT = {FIRST: "how late the first packet of a resource came", SCRIPT: "how late the origin had the script"}
+_WHAT = {
+    FIRST: "how late the first packet of a resource came",
+    IMPORTANT: "how late the origin had the important resource",
+}
 ROUND_TRIPS = 2
 """Round trips before a first byte: the page's and the resource's."""
 _WAITED = "how long packets lay in the kernel before the client read them (median)"
@@ -25,6 +29,8 @@ def observed_lateness(
     if scenario.client is not ClientKind.H2 or scenario.plan == PROBE:
         return None
     found = lateness(measured_load(evidence), evidence, layers, as_document(scenario))
+    if scenario.page.name == MAPS and IMPORTANT in found:
+        found |= {"script": found[IMPORTANT]}
     return {
         **{name: {"late_ns": late.late_ns, "first_byte_ns": late.first_byte_ns} for name, late in found.items()},
         "waited_p50_ns": read_json(folder.client / "socket.json").get("waited_p50_ns"),

@@ -19,7 +19,7 @@ from typing import Self
 from experiments.errors import StepFailed
 from experiments.execution import jobs
 from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
-from experiments.execution.executor import Ended, Room, fair_share, unwritable
+from experiments.execution.executor import OnEnded, RunStore, fair_share, unwritable
 from experiments.execution.preparation import prepare
 from experiments.execution.request import Manner
 from experiments.host.tools import Tools
@@ -79,32 +79,32 @@ class Local:
         self._tools = prepare(self._manner, scenarios, tell)
         return self._tools
 
-    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+    def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """See Executor."""
         waiting = deque(runs)
-        with _Desk(self._manner, room, ended) as desk:
+        with _RunFolders(self._manner, store, ended) as folders:
             while waiting:  # a batch that breaks off puts back the runs it has not begun
                 batches: dict[str, _Batch] = {}
                 jobs.run_all(
-                    self._tasks(waiting, desk, batches),
+                    self._tasks(waiting, folders, batches),
                     side_by_side=self.side_by_side,
                     progress=lambda name, step, batches=batches: batches[name].step(step),  # type: ignore[misc]
                     meanwhile=self._meanwhile,
                 )
 
-    def _tasks(self, waiting: deque[Run], desk: "_Desk", batches: dict[str, "_Batch"]) -> Iterator[jobs.Task]:
+    def _tasks(self, waiting: deque[Run], folders: "_RunFolders", batches: dict[str, "_Batch"]) -> Iterator[jobs.Task]:
         while waiting:
             share = self._share(len(waiting), self.side_by_side, self._manner.fabric.runs_per_command, len(batches))
             runs = [waiting.popleft() for _ in range(share)]
             for run in runs:
-                desk.lay_out(run, self._tools[run.arm.scenario.server])
-            batch = batches[runs[0].name] = _Batch(runs, desk, waiting, self._manner, self._told)
-            folders = [(run.arm.scenario, desk.building(run)) for run in runs]
+                folders.lay_out(run, self._tools[run.arm.scenario.server])
+            batch = batches[runs[0].name] = _Batch(runs, folders, waiting, self._manner, self._told)
+            run_folders = [(run.arm.scenario, folders.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,
-                command=partial(self._manner.fabric.command, folders),
+                command=partial(self._manner.fabric.command, run_folders),
                 one_cpu=self._manner.fabric.virtual_clock,
-                log=folders[0][1].path / "console.log",
+                log=run_folders[0][1].path / "console.log",
                 overdue=batch.overdue,
                 finished=batch.finished,
             )
@@ -116,7 +116,7 @@ class _Batch:
     def __init__(
         self,
         runs: Sequence[Run],
-        desk: "_Desk",
+        folders: "_RunFolders",
         put_back: deque[Run],
         manner: Manner,
         told: Callable[[str, str], None],
@@ -125,14 +125,14 @@ class _Batch:
         self._left = {run.name: run for run in runs}
         self._begun = {runs[0].name: time.monotonic()}
         self._since_s: float | None = None
-        self._desk = desk
+        self._folders = folders
         self._put_back = put_back
         self._manner = manner
         self._told = told
 
     def step(self, text: str) -> None:
         """Handles a line of the command's progress."""
-        self._desk.report()
+        self._folders.report()
         if text.startswith((BEGINS, ENDED)):
             self._since_s = time.monotonic()
         else:
@@ -156,9 +156,9 @@ class _Batch:
             if run.name in self._begun:
                 self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
             else:
-                self._desk.forget(run)
+                self._folders.forget(run)
                 self._put_back.append(run)
-        self._desk.report()
+        self._folders.report()
 
     @property
     def _at_work(self) -> Run:
@@ -169,26 +169,26 @@ class _Batch:
     def _log(self) -> Path:
         """The command's log, in the folder of its first run, under the name the folder will have when it is read."""
         first = self._runs[0]
-        folder = self._desk.building(first).path if first.name in self._left else self._desk.final / first.name
+        folder = self._folders.building(first).path if first.name in self._left else self._folders.final / first.name
         return folder / "console.log"
 
     def _broken_off(self, run: Run, said: str) -> str | None:
         """The reason for a run whose command ended before the run did; None if the run's own folder tells."""
-        if run is self._runs[0] or self._desk.building(run).outcome.exists():
+        if run is self._runs[0] or self._folders.building(run).outcome.exists():
             return None
         return str(StepFailed(run.name, f"it ended without an outcome: {said}", self._log))
 
     def _conclude(self, run: Run, trouble: str | None) -> None:
         begun = self._begun.get(run.name, time.monotonic())
-        self._desk.conclude(run, time.monotonic() - begun, trouble)
+        self._folders.conclude(run, time.monotonic() - begun, trouble)
 
 
-class _Desk:
+class _RunFolders:
     """Lays out and concludes run folders. A context: at its end, all concluding is complete."""
 
-    def __init__(self, manner: Manner, room: Room, ended: Ended) -> None:
+    def __init__(self, manner: Manner, store: RunStore, ended: OnEnded) -> None:
         self._manner = manner
-        self._room = room
+        self._store = store
         self._ended = ended
         self._thread = ThreadPoolExecutor(1, "concluding")
         self._concluding: deque[tuple[Run, Future[Ending]]] = deque()
@@ -203,10 +203,10 @@ class _Desk:
 
     @property
     def final(self) -> Path:
-        return self._room.final
+        return self._store.final
 
     def building(self, run: Run) -> RunFolder:
-        return self._room.building(run.name)
+        return self._store.building(run.name)
 
     def lay_out(self, run: Run, tools: Tools) -> None:
         try:
@@ -230,6 +230,8 @@ class _Desk:
                 raise unwritable(run, error) from error
 
     def _conclude(self, run: Run, wall_s: float, trouble: str | None) -> Ending:
-        ending = conclude(run, self.building(run), self._manner, final=self._room.final, wall_s=wall_s, trouble=trouble)
-        self._room.file(run.name)
+        ending = conclude(
+            run, self.building(run), self._manner, final=self._store.final, wall_s=wall_s, trouble=trouble
+        )
+        self._store.file(run.name)
         return ending

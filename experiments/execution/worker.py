@@ -3,12 +3,13 @@
 Rules:
 1. A worker equals the head or it refuses: the same guest kernel, programs, packages and code of the lab. It checks
    before every batch, because a worker outlives the programs that were there when it started.
-2. Programs are looked for on the worker. Nothing of the head's machine is needed but what is in `Terms` and the runs.
+2. Programs are looked for on the worker. Nothing of the head's machine is needed but what is in `BatchSettings` and the
+   runs.
 3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is removed
    afterwards.
 4. A batch that is no longer wanted ends soon, and its guest with it.
-5. Any other failure of a batch is a mishap. Only the head can tell whether worker or batch is at fault, from how others
-   fare.
+5. Any other failure of a batch raises BatchFailed. Only the head can tell whether worker or batch is at fault, from how
+   others fare.
 """
 
 import shutil
@@ -32,8 +33,8 @@ _CODE = digest.code()
 """The digest of the code this process has loaded; programs it starts load the code of that moment."""
 
 
-class Refusal(Exception):
-    """A worker cannot run a batch; another may. worker: its address."""
+class _NoResult(Exception):
+    """A worker returns no batch. worker: its address."""
 
     def __init__(self, worker: str, why: str) -> None:
         super().__init__(worker, why)
@@ -41,21 +42,20 @@ class Refusal(Exception):
         self.why = why
 
 
-class Mishap(Exception):
-    """A batch came to nothing here. worker: its address."""
-
-    def __init__(self, worker: str, why: str) -> None:
-        super().__init__(worker, why)
-        self.worker = worker
-        self.why = why
+class Refusal(_NoResult):
+    """A worker cannot run a batch; another may."""
 
 
-class Unwanted(Exception):
+class BatchFailed(_NoResult):
+    """A batch came to nothing here."""
+
+
+class BatchCancelled(Exception):
     """The batch is no longer wanted."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class BatchSettings:
     """The part that all batches of a sweep share. identity: see `identity`; scenarios: one of each kind (`kinds`)."""
 
     manner: Manner
@@ -75,9 +75,15 @@ class Parcel:
 
 def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     """Returns one scenario of each kind that may decide whether a machine is fit."""
-    largest = max(scenario.size_bytes for scenario in scenarios)
+    largest = max(scenario.page.contents_bytes for scenario in scenarios)
     found = {
-        (each.server, each.client, each.congestion_control, each.lowat == LOWAT_AUTO, each.size_bytes == largest): each
+        (
+            each.server,
+            each.client,
+            each.congestion_control,
+            each.lowat == LOWAT_AUTO,
+            each.page.contents_bytes == largest,
+        ): each
         for each in scenarios
     }
     return tuple(found.values())
@@ -94,68 +100,68 @@ def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
     }
 
 
-def fit(terms: Terms, local: Local) -> None:
+def fit(settings: BatchSettings, local: Local) -> None:
     """Checks that this machine equals the head, and lets the executor find its programs. Raises LabError."""
-    manner = terms.manner
+    manner = settings.manner
     if digest.code() != _CODE:
         raise LabError("its code has changed since it was started; start it again")
-    for scenario in terms.scenarios:
-        manner.fabric.probe(scenario, manner.shaper)
-    here = identity(manner, local.prepare(terms.scenarios, lambda _: None))
+    for scenario in settings.scenarios:
+        manner.fabric.check_usable(scenario, manner.shaper)
+    here = identity(manner, local.prepare(settings.scenarios, lambda _: None))
     differing = [
-        f"{name} {here.get(name, 'none')} there and {terms.identity.get(name, 'none')} here"
-        for name in {**terms.identity, **here}
-        if here.get(name) != terms.identity.get(name)
+        f"{name} {here.get(name, 'none')} there and {settings.identity.get(name, 'none')} here"
+        for name in {**settings.identity, **here}
+        if here.get(name) != settings.identity.get(name)
     ]
     if differing:
         raise LabError("; ".join(differing))
 
 
-def refusal(terms: Terms) -> str | None:
+def refusal(settings: BatchSettings) -> str | None:
     """Returns why this machine would not do, in one line; None if it would."""
     try:
-        fit(terms, Local(terms.manner, 1))
+        fit(settings, Local(settings.manner, 1))
     except (LabError, OSError) as error:
         return str(error)
     return None
 
 
 def carry_out(
-    terms: Terms, runs: Sequence[Run], *, final: Path, room: Path, worker: str, wanted: Callable[[], bool]
+    settings: BatchSettings, runs: Sequence[Run], *, final: Path, scratch: Path, worker: str, wanted: Callable[[], bool]
 ) -> list[Parcel]:
-    """Carries out all runs in one command. Raises Refusal, Unwanted, Mishap.
+    """Carries out all runs in one command. Raises Refusal, BatchCancelled, BatchFailed.
 
-    final: the final path of the sweep's folder, at the head. room: a folder with space for the runs' folders.
+    final: the final path of the sweep's folder, at the head. scratch: a folder with space for the runs' folders.
     """
 
     def meanwhile() -> None:
         if not wanted():
-            raise Unwanted
+            raise BatchCancelled
 
     endings: dict[str, Ending] = {}
-    local = Local(terms.manner, 1, share=lambda waiting, *_: waiting, meanwhile=meanwhile)
+    local = Local(settings.manner, 1, share=lambda waiting, *_: waiting, meanwhile=meanwhile)
     try:
         try:
-            fit(terms, local)
+            fit(settings, local)
         except LabError as error:
             raise Refusal(worker, str(error)) from error
-        with tempfile.TemporaryDirectory(prefix="priolab-", dir=room) as folder:
-            packing = _Room(Path(folder), final)
+        with tempfile.TemporaryDirectory(prefix="priolab-", dir=scratch) as folder:
+            packing = _PackedRuns(Path(folder), final)
             local.carry_out(runs, packing, lambda run, ending: endings.update({run.name: ending}))
-    except (Refusal, Unwanted):
+    except (Refusal, BatchCancelled):
         raise
     except (LabError, OSError) as error:
-        raise Mishap(worker, str(error)) from error
+        raise BatchFailed(worker, str(error)) from error
     except Exception as error:
-        raise Mishap(worker, f"{type(error).__name__}: {error}") from error
+        raise BatchFailed(worker, f"{type(error).__name__}: {error}") from error
     return [
         Parcel(name=name, worker=worker, ending=ending, content=packing.packed[name])
         for name, ending in endings.items()
     ]
 
 
-class _Room:
-    """See Room. packed: the filed folders, as bytes."""
+class _PackedRuns:
+    """See RunStore. packed: the filed folders, as bytes."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.host.machine import Rights, find
+from experiments.host.machine import Rights
+from experiments.host.processes import find
 
 _LISTS = Path("/var/lib/apt/lists")
 _DPKG = Path("/var/lib/dpkg")

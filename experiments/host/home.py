@@ -2,18 +2,18 @@
 
 import shutil
 import sys
-import tempfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from experiments.host.cache import cache_folder
+from experiments.host.cache import cache_folder, new_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds the packages; in a clone, the clone."""
 
 _OF_A_CLONE = ("pyproject.toml", "constraints.txt", "Makefile")
-_SHARED = ("compose.yaml", ".dockerignore")
+_SHARED = (".dockerignore", "compose.yaml")
 _IN_IMAGES = ("backend", "client", "common", "netem", "proxy")
+IMAGE_SOURCES = (*_SHARED, *_IN_IMAGES)
 """The sources of container images: files among the package's data, and folders."""
 
 
@@ -59,17 +59,9 @@ def image_folder(tag: str) -> Path:
     folder = cache_folder() / f"images-{tag}"
     if folder.is_dir():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".images-", dir=folder.parent) as scratch:
-        made = Path(scratch) / folder.name
-        made.mkdir()
+    with new_folder(folder) as made:
         for name in _SHARED:
             shutil.copyfile(shared(name), made / name)
         for name in _IN_IMAGES:
             shutil.copytree(ROOT / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
-        try:
-            made.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # another process may have been first
-                raise
     return folder

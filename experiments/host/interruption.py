@@ -3,7 +3,8 @@
 import signal
 from types import FrameType
 
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that ask a command to stop."""
 
 
 class Interrupted(BaseException):
@@ -26,13 +27,13 @@ class Interrupted(BaseException):
 
 def raise_interrupted() -> None:
     """Makes the first such signal raise Interrupted; signals already ignored, as by nohup(1), stay so."""
-    for stop in _STOPS:
+    for stop in STOPS:
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, _interrupt)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
     # Once is enough: undoing must not be interrupted in turn.
-    for stop in _STOPS:
+    for stop in STOPS:
         signal.signal(stop, signal.SIG_IGN)
     raise Interrupted(number)

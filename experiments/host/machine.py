@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from experiments.host.cache import cache_folder
 from experiments.host.packages import Want
+from experiments.host.processes import find
 
 _RELEASE = Path("/etc/os-release")
 _SETTINGS = Path("/proc/sys")
@@ -84,11 +84,6 @@ def look(*, lacks_something: bool) -> Machine:
         cache_trouble=trouble,
         no_namespaces=no_namespaces(),
     )
-
-
-def find(program: str) -> str | None:
-    """The path of a program; also looks in the system's own folders."""
-    return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]))
 
 
 def lacking(wants: Iterable[Want]) -> tuple[Want, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from experiments.host.setup_request import Asked, Part
+from experiments.host.setup_request import SetupPart, SetupRequest
 from proxy.server import Server
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
@@ -55,7 +55,7 @@ class Want:
 
 
 def wants_of(
-    asked: Asked, servers: Mapping[str, Server], *, kernel_built: bool, families: Iterable[str] = ()
+    request: SetupRequest, servers: Mapping[str, Server], *, kernel_built: bool, families: Iterable[str] = ()
 ) -> tuple[Want, ...]:
     """Everything that the request wants of the system.
 
@@ -63,23 +63,23 @@ def wants_of(
     like.
     """
     wants: list[Want] = []
-    if asked.runs_here or asked.part is Part.ENVIRONMENT:
-        wants += [want for server in servers.values() if (want := _of_server(server, asked))]
+    if request.runs_here or request.part is SetupPart.ENVIRONMENT:
+        wants += [want for server in servers.values() if (want := _of_server(server, request))]
         wants += _programs(ANYWHERE)
-    if asked.part is Part.LINT:
+    if request.part is SetupPart.LINT:
         wants.append(Want(packages=("nodejs",), programs=("node",), without="the demo's page is not checked"))
-    if (asked.capture and asked.runs_here) or asked.part in (Part.CAPTURE, Part.TEST):
+    if (request.capture and request.runs_here) or request.part in (SetupPart.CAPTURE, SetupPart.TEST):
         wants += _programs(CAPTURING)
-    if asked.part is Part.TEST:
+    if request.part is SetupPart.TEST:
         wants += _programs(READING_CAPTURES)
-    if wants_browser(asked) and asked.runs_here:
-        is_named = "chromium" in asked.clients or asked.part is Part.CHROMIUM
+    if wants_browser(request) and request.runs_here:
+        is_named = "chromium" in request.clients or request.part is SetupPart.CHROMIUM
         wants += _programs(BROWSING, without="" if is_named else "there is no CLIENT=chromium")
-    if npm_servers(asked, servers, needed=True) and asked.runs_here:
+    if npm_servers(request, servers, needed=True) and request.runs_here:
         wants.append(Want(packages=("npm",), programs=("npm",)))
-    if not kernel_built and (asked.in_guests or asked.part is Part.ENVIRONMENT):
+    if not kernel_built and (request.in_guests or request.part is SetupPart.ENVIRONMENT):
         # An experiment that may be run anywhere can be run in real time.
-        free = asked.part is Part.EXPERIMENT and "virtual" not in asked.fabrics
+        free = request.part is SetupPart.EXPERIMENT and "virtual" not in request.fabrics
         without = "experiments run in real time, not in guests" if free else ""
         tables = [KERNEL_PROGRAMS, *(KERNEL_ALSO.get(name, {}) for name in families)]
         wants += [
@@ -89,24 +89,26 @@ def wants_of(
                 for file, package in KERNEL_FILES.items()
             ),
         ]
-    if asked.runs_here:
+    if request.runs_here:
         without = "LOWAT=auto works from beside the front and not in the kernel"
         wants.append(Want(packages=("gcc-bpf",), programs=BPF_COMPILERS, without=without))
         wants.append(Want(packages=("libbpf-dev",), files=(BPF_HEADER,), without=without))
     return tuple(wants)
 
 
-def wants_browser(asked: Asked) -> bool:
+def wants_browser(request: SetupRequest) -> bool:
     """True if Chromium is of use."""
-    return "chromium" in asked.clients or asked.part in (Part.CHROMIUM, Part.TEST)
+    return "chromium" in request.clients or request.part in (SetupPart.CHROMIUM, SetupPart.TEST)
 
 
-def npm_servers(asked: Asked, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
+def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
     """Servers with packages of npm that are asked for by name, or (needed=False) further ones that are of use."""
-    named = [server for server in servers.values() if server.npm and server.name in asked.servers]
+    named = [server for server in servers.values() if server.npm and server.name in request.servers]
     if needed:
         return named
-    return [server for server in servers.values() if server.npm and server not in named and asked.part is Part.TEST]
+    return [
+        server for server in servers.values() if server.npm and server not in named and request.part is SetupPart.TEST
+    ]
 
 
 def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: bool = False) -> Iterable[Want]:
@@ -116,11 +118,11 @@ def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: boo
     ]
 
 
-def _of_server(server: Server, asked: Asked) -> Want | None:
+def _of_server(server: Server, request: SetupRequest) -> Want | None:
     """A server's want: the base set's always, others' if asked for, or if many servers are of use."""
-    is_needed = server.base or server.name in asked.servers
-    many = asked.part in (Part.SERVERS, Part.DEMO) and not asked.servers and not server.npm
-    if not (is_needed or many or server.name in asked.others or asked.part is Part.TEST):
+    is_needed = server.base or server.name in request.servers
+    many = request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers and not server.npm
+    if not (is_needed or many or server.name in request.others or request.part is SetupPart.TEST):
         return None
     return Want(
         packages=server.packages,

@@ -6,6 +6,7 @@ Stop = terminate, wait, kill, wait, report an unexpected signal.
 import ctypes
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,6 +41,11 @@ def search_path(environment: Mapping[str, str] | None = None) -> str:
     return os.pathsep.join([path, *(folder for folder in SYSTEM_FOLDERS if folder not in known)])
 
 
+def find(program: str) -> str | None:
+    """The absolute path of a program, the system's own folders included."""
+    return shutil.which(program, path=search_path())
+
+
 def program_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Variables for every program of the lab: these, or this process's own, with `search_path` and UTC.
 
@@ -54,9 +60,9 @@ def module(name: str) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", name)
 
 
-def die_with_parent() -> None:
-    """Lets the kernel kill this child when the parent's thread ends, so kill -9 of the lab leaves nothing running."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
+    """Lets the kernel end this child when the parent's thread ends, so kill -9 of the lab leaves nothing running."""
+    _libc.prctl(_PR_SET_PDEATHSIG, by)
 
 
 def _begin_in(cgroup: Path) -> None:

@@ -1,6 +1,5 @@
 """The programs an arm needs: their paths, versions and packages."""
 
-import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -13,7 +12,7 @@ from experiments.host.apt import obtainable
 from experiments.host.home import setup_command
 from experiments.host.machine import distribution
 from experiments.host.npm import lacks_modules
-from experiments.host.processes import program_environment, search_path
+from experiments.host.processes import find, program_environment
 from experiments.host.setup_plan import not_packaged
 from experiments.host.tools import Tools
 from experiments.scenario.scenario import ClientKind, Scenario
@@ -22,11 +21,6 @@ from proxy.server import Server, catalogue
 BROWSER, DRIVER = "chromium", "playwright"
 _PATIENCE_S = 20.0
 BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and playwright"
-
-
-def find(name: str) -> str | None:
-    """The absolute path of a program, the system's own folders included."""
-    return shutil.which(name, path=search_path())
 
 
 def unknown(limit_s: float) -> str:

@@ -22,17 +22,17 @@ from pathlib import Path
 from experiments.host.packages import wants_browser
 from experiments.host.pip_complaint import cause_of
 from experiments.host.processes import die_with_parent
-from experiments.host.setup_request import Asked, Part
+from experiments.host.setup_request import SetupPart, SetupRequest
 
 _PROJECT = "pyproject.toml"
 _PINNED = "constraints.txt"
 _BUILD_TOOLS = "build-requirements.txt"
 MADE_OF = (_PROJECT, _PINNED, _BUILD_TOOLS)
 _EXTRAS = {
-    Part.TEST: ("dev", "what tests and checks need"),
-    Part.LINT: ("dev", "what tests and checks need"),
-    Part.NOTEBOOK: ("notebook", "JupyterLab"),
-    Part.DEMO: ("demo", "the demo's web server"),
+    SetupPart.TEST: ("dev", "what tests and checks need"),
+    SetupPart.LINT: ("dev", "what tests and checks need"),
+    SetupPart.NOTEBOOK: ("notebook", "JupyterLab"),
+    SetupPart.DEMO: ("demo", "the demo's web server"),
 }
 _SIGNS = {"dev": "pytest", "notebook": "jupyterlab", "demo": "starlette", "chromium": "playwright"}
 """A package of Python that each extra brings."""
@@ -40,18 +40,18 @@ _SIGNS = {"dev": "pytest", "notebook": "jupyterlab", "demo": "starlette", "chrom
 _BROWSER = ("chromium", "Playwright, which drives Chromium,")
 
 
-class CannotMake(Exception):
+class EnvironmentFailed(Exception):
     """The environment cannot be made; the text gives the reason, and the path of the log."""
 
 
-def extras(asked: Asked) -> list[tuple[str, str]]:
+def extras(request: SetupRequest) -> list[tuple[str, str]]:
     """The extras beside the lab itself: name, and description."""
-    if asked.part in _EXTRAS:
-        return [_EXTRAS[asked.part]]
-    return [_BROWSER] if wants_browser(asked) and asked.runs_here else []
+    if request.part in _EXTRAS:
+        return [_EXTRAS[request.part]]
+    return [_BROWSER] if wants_browser(request) and request.runs_here else []
 
 
-class Environment:
+class PythonEnvironment:
     """The .venv of a checkout."""
 
     def __init__(self, root: Path) -> None:
@@ -76,7 +76,7 @@ class Environment:
     def install(self, extra: str) -> None:
         """Makes the environment, if need be, and installs the lab in it; with an extra, what that adds.
 
-        Raises CannotMake. A new environment that cannot be completed is removed.
+        Raises EnvironmentFailed. A new environment that cannot be completed is removed.
         """
         is_new = not self._folder.exists()
         try:
@@ -92,7 +92,7 @@ class Environment:
             self.note_as_installed(extra)
         except OSError as error:
             self._forget(is_new=is_new)
-            raise CannotMake(f"{error.filename or self._folder}: {error.strerror}") from error
+            raise EnvironmentFailed(f"{error.filename or self._folder}: {error.strerror}") from error
         except BaseException:
             self._forget(is_new=is_new)
             raise
@@ -150,7 +150,9 @@ class Environment:
                 process.terminate()
                 raise
         if process.returncode != 0:
-            raise CannotMake(f"{what} failed: {cause_of(said) or f'it ended with {process.returncode}'}{_kept(said)}")
+            raise EnvironmentFailed(
+                f"{what} failed: {cause_of(said) or f'it ended with {process.returncode}'}{_kept(said)}"
+            )
 
 
 def _kept(said: str) -> str:
@@ -181,8 +183,8 @@ def lacks_venv() -> str | None:
     return "python3-venv" if is_usual else f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
 
 
-def install_all(environment: Environment, wanted: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
-    """Installs the lab, then these extras, each if it is lacking. Raises CannotMake."""
+def install_all(environment: PythonEnvironment, wanted: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
+    """Installs the lab, then these extras, each if it is lacking. Raises EnvironmentFailed."""
     for extra, what in [
         ("", "making the Python environment"),
         *((extra, f"installing {what}") for extra, what in wanted),

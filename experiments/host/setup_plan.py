@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from experiments.host.machine import Distribution, Machine, Rights
 from experiments.host.packages import Want
-from experiments.host.setup_request import Asked, Part
+from experiments.host.setup_request import SetupPart, SetupRequest
 
 _DEBIANS = "these are Debian's names; install them with this system's package manager"
 _ELSEWHERE = "set XDG_CACHE_HOME to a folder that can be written"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class OptionalPackages:
     """Packages that the lab can do without; without: the loss if they are missing."""
 
     packages: tuple[str, ...]
@@ -20,27 +20,32 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SetupPlan:
     """A set-up's steps. refusals: the reasons for doing nothing; services: programs that Debian would start at boot."""
 
     install: tuple[str, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    optional: tuple[OptionalPackages, ...] = ()
     services: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
 
 
 def decide(
-    asked: Asked, machine: Machine, lacking: Sequence[Want], obtainable: Mapping[str, bool], *, builds_kernel: bool
-) -> Plan:
+    request: SetupRequest,
+    machine: Machine,
+    lacking: Sequence[Want],
+    obtainable: Mapping[str, bool],
+    *,
+    builds_kernel: bool,
+) -> SetupPlan:
     """Makes the plan. obtainable: by package, True if the distribution has it; an absent entry counts as True."""
     notes: list[str] = []
-    if asked.part is Part.ENVIRONMENT:
+    if request.part is SetupPart.ENVIRONMENT:
         others = [want for want in lacking if not want.makes_environment]
         notes += _of_what_is_missing(others, machine)
         lacking = [want for want in lacking if want.makes_environment]
     needed = [want for want in lacking if want.needed]
-    refusals = [*_trouble(asked, machine, builds_kernel=builds_kernel)]
+    refusals = [*_trouble(request, machine, builds_kernel=builds_kernel)]
     unobtainable = [want for want in needed if _absent(want, obtainable)]
     refusals += [_cannot_be_had(want, machine.distribution, obtainable) for want in unobtainable]
     obtained = [want for want in needed if want not in unobtainable]
@@ -48,21 +53,21 @@ def decide(
     install = _packages(obtained)
     if install and not may_install:
         refusals += [f"these packages are missing: {' '.join(install)}", remedy(install, machine)]
-        if "auto" in (asked.fabrics or {"auto"}) and (kernels := [want for want in obtained if want.builds_kernel]):
+        if "auto" in (request.fabrics or {"auto"}) and (kernels := [want for want in obtained if want.builds_kernel]):
             refusals.append(f"{' '.join(_packages(kernels))}: only the guest kernel's; FABRIC=netns needs none of it")
     if refusals:
-        return Plan(notes=tuple(notes), refusals=tuple(refusals))
+        return SetupPlan(notes=tuple(notes), refusals=tuple(refusals))
     spare = [want for want in lacking if not want.needed and not set(want.packages) <= set(install)]
     notes += [_do_without(want, machine.distribution, obtainable) for want in spare if _absent(want, obtainable)]
-    trials = _trials([want for want in spare if not _absent(want, obtainable)])
+    optional = _optional([want for want in spare if not _absent(want, obtainable)])
     if not may_install:
-        for trial in trials:
-            notes.append(f"not installed: {' '.join(trial.packages)}; without, {trial.without}")
-            notes.append(remedy(trial.packages, machine))
-        trials = []
-    return Plan(
+        for each in optional:
+            notes.append(f"not installed: {' '.join(each.packages)}; without, {each.without}")
+            notes.append(remedy(each.packages, machine))
+        optional = []
+    return SetupPlan(
         install=install,
-        trials=tuple(trials),
+        optional=tuple(optional),
         services=tuple(want.programs[0] for want in lacking if want.starts) if may_install else (),
         notes=tuple(notes),
     )
@@ -85,11 +90,11 @@ def not_packaged(distribution: Distribution, packages: Iterable[str], *, server:
     )
 
 
-def _trouble(asked: Asked, machine: Machine, *, builds_kernel: bool) -> Iterable[str]:
+def _trouble(request: SetupRequest, machine: Machine, *, builds_kernel: bool) -> Iterable[str]:
     """Obstacles that no installation removes."""
-    if machine.cache_trouble and (builds_kernel or (asked.runs_here and not machine.has_cache)):
+    if machine.cache_trouble and (builds_kernel or (request.runs_here and not machine.has_cache)):
         yield f"{machine.cache_trouble}; {_ELSEWHERE}"
-    if machine.no_namespaces and asked.fabrics == {"netns"}:
+    if machine.no_namespaces and request.fabrics == {"netns"}:
         yield f"FABRIC=netns: {machine.no_namespaces}, or use FABRIC=virtual"
 
 
@@ -122,15 +127,15 @@ def _do_without(want: Want, distribution: Distribution, obtainable: Mapping[str,
     return f"{distribution.name} has no package {' or '.join(absent)}; without, {want.without}"
 
 
-def _trials(wants: Sequence[Want]) -> list[Trial]:
-    """Groups wants with the same loss into one trial; all servers share one."""
+def _optional(wants: Sequence[Want]) -> list[OptionalPackages]:
+    """Groups wants with the same loss into one entry; all servers share one."""
     servers = [want for want in wants if want.server]
     absent = ",".join(want.server for want in servers)
     groups = {f"there is no SERVER={absent}": servers} if servers else {}
     for want in wants:
         if not want.server:
             groups.setdefault(want.without, []).append(want)
-    return [Trial(packages=_packages(group), without=without) for without, group in groups.items()]
+    return [OptionalPackages(packages=_packages(group), without=without) for without, group in groups.items()]
 
 
 def _packages(wants: Iterable[Want]) -> tuple[str, ...]:

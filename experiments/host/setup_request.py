@@ -14,12 +14,17 @@ _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path
 _WITHOUT_PACKAGES = {"compose"}
 """Fabrics whose programs are in images."""
 
+MAKE_VARIABLE = "PRIOLAB_KNOBS"
+"""The environment variable with the words of make's command line."""
+
 DEFAULT_SWEEP = "networks"
-OF_A_RUN = frozenset({"REPEAT", "SEED", "FABRIC", "SHAPER", "TUNER", "SAMPLE", "DEADLINE", "RESULTS", "REUSE"})
-"""The sweep that `make sweep` runs without a word about the scenario; OF_A_RUN are the words about the run alone."""
+"""The sweep that `make sweep` runs without a word about the scenario."""
+
+RUN_WORDS = ("REPEAT", "SEED", "FABRIC", "SHAPER", "TUNER", "SAMPLE", "DEADLINE", "RESULTS", "REUSE")
+"""Execution options that apply to a sweep; they are no words about the scenario."""
 
 
-class Part(StrEnum):
+class SetupPart(StrEnum):
     """Parts of the lab, each with needs of its own."""
 
     EVERYTHING = "everything"
@@ -36,13 +41,13 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SetupRequest:
     """The request. fabrics: empty if none was named, which is as much as `auto`.
 
     servers: named. others: not named, but of use.
     """
 
-    part: Part = Part.EVERYTHING
+    part: SetupPart = SetupPart.EVERYTHING
     servers: frozenset[str] = field(default_factory=frozenset)
     others: frozenset[str] = field(default_factory=frozenset)
     clients: frozenset[str] = field(default_factory=frozenset)
@@ -52,14 +57,14 @@ class Asked:
     @property
     def runs_here(self) -> bool:
         """True if anything will be run with programs of this machine. Tests run in every fabric that there is."""
-        if self.part in (Part.ENVIRONMENT, Part.LINT):
+        if self.part in (SetupPart.ENVIRONMENT, SetupPart.LINT):
             return False
-        return self.part is Part.TEST or not self.fabrics or not self.fabrics <= _WITHOUT_PACKAGES
+        return self.part is SetupPart.TEST or not self.fabrics or not self.fabrics <= _WITHOUT_PACKAGES
 
     @property
     def in_guests(self) -> bool:
         """True if the guest kernel is needed: for FABRIC=virtual, and for auto, which prefers it."""
-        if self.part is Part.TEST or not self.fabrics:
+        if self.part is SetupPart.TEST or not self.fabrics:
             return self.runs_here
         return self.runs_here and bool(self.fabrics & {"virtual", "auto"})
 
@@ -69,7 +74,7 @@ def words_in(text: str) -> list[str]:
     return [word.replace("$$", "$") for word in shlex.split(text)]
 
 
-def asked_by(part: Part, words: Iterable[str], root: Path) -> Asked:
+def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> SetupRequest:
     """Builds the request from words NAME=VALUE. Unknown names and values are left for the later command to refuse.
 
     root: the folder that holds the named scenarios' catalogues.
@@ -78,7 +83,7 @@ def asked_by(part: Part, words: Iterable[str], root: Path) -> Asked:
     for word in words:
         name, _, value = word.partition("=")
         values[name] = [each.strip() for each in value.split(",")]
-    is_default_sweep = part is Part.SWEEP and values.keys() <= OF_A_RUN
+    is_default_sweep = part is SetupPart.SWEEP and values.keys() <= set(RUN_WORDS)
     if is_default_sweep:
         values["SWEEP"] = [DEFAULT_SWEEP]
     for name in _CATALOGUES:
@@ -86,7 +91,7 @@ def asked_by(part: Part, words: Iterable[str], root: Path) -> Asked:
             for knob, of_entry in _knobs_of(name, entry, root).items():
                 values.setdefault(knob, of_entry)
     servers = frozenset(values.get("SERVER", []))
-    return Asked(
+    return SetupRequest(
         part=part,
         servers=frozenset() if is_default_sweep else servers,
         others=servers if is_default_sweep else frozenset(),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from common.clock_route import Finding
+from common.clock_route import ClockRoute
 from experiments.host.tuner_program import NO_TUNER, TunerOrder
 
 
@@ -16,5 +16,5 @@ class Tools:
 
     programs: Mapping[str, str]
     versions: Mapping[str, str]
-    node_route: Finding | None = None
+    node_route: ClockRoute | None = None
     tuner: TunerOrder = NO_TUNER

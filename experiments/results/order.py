@@ -1,10 +1,12 @@
 """The order for one arm: everything its process has to know, as a file of the run folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Self
 
-from common.clock_route import Finding
+from common.clock_route import ClockRoute
+from common.formats.page import Page
 from experiments.host.tools import Tools
 from experiments.host.tuner_program import TunerOrder
 from experiments.results.run_folder import RunFolder, read_json, write_json
@@ -18,7 +20,9 @@ BEGINS, ENDED = "begins ", "ended "
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """An order. knobs: the scenario in words. fabric: its name. shaper: its name, None where the place decides.
+    """An order. knobs: the scenario in words; page: the one of PAGE. fabric: its name.
+
+    shaper: its name, None where the place decides.
 
     seed: for the link's randomness. sample_ns: the interval at which socket and queue are sampled, None for hardly at
     all.
@@ -27,6 +31,7 @@ class Order:
     """
 
     knobs: Mapping[str, str]
+    page: Mapping[str, Any]
     fabric: str
     shaper: str | None
     seed: int
@@ -38,15 +43,15 @@ class Order:
     node_route: Mapping[str, Any] | None = None
     tuner: Mapping[str, Any] | None = None
 
-    @property
+    @cached_property
     def scenario(self) -> Scenario:
         """The scenario the knobs describe."""
-        return scenario_from(self.knobs)
+        return scenario_from(self.knobs, Page.from_document(self.page))
 
     @property
     def tools(self) -> Tools:
         """Programs, their versions, and what is known of them."""
-        route = Finding(**self.node_route) if self.node_route else None
+        route = ClockRoute(**self.node_route) if self.node_route else None
         return Tools(programs=self.programs, versions=self.versions, node_route=route, tuner=self.asked_tuner)
 
     @property
@@ -61,7 +66,7 @@ class Order:
 
     def write(self, folder: RunFolder) -> None:
         """Writes the order into the run folder."""
-        write_json(folder.arm, vars(self))
+        write_json(folder.arm, asdict(self))
 
     @classmethod
     def read(cls, folder: RunFolder) -> Self:

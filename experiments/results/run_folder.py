@@ -95,6 +95,11 @@ class RunFolder:
         return self.asked / "arm.json"
 
     @property
+    def page(self) -> Path:
+        """The page as the origin reads it."""
+        return self.asked / "page.json"
+
+    @property
     def outcome(self) -> Path:
         """The outcome as the arm's process left it."""
         return self.path / "outcome.json"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from common.clock_route import Finding
+from common.clock_route import ClockRoute
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.testbed.places import Places
@@ -49,7 +49,7 @@ class Environment:
         return max((each for each in known if each is not None), default=None)
 
 
-def node_clock(route: Finding, seen: Mapping[str, Any] | None) -> dict[str, Any]:
+def node_clock(route: ClockRoute, seen: Mapping[str, Any] | None) -> dict[str, Any]:
     """The entry for Node's clock in env.json. seen: the origin's report; None if it has not answered."""
     figures = {name: seen[name] if seen else None for name in _FIGURES}
     reasons = dict(seen["reasons"]) if seen else dict.fromkeys(_FIGURES, _UNASKED)

@@ -23,7 +23,7 @@ def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> t
     """
     if name in FABRICS:
         for scenario in scenarios:
-            FABRICS[name].probe(scenario, shaper)
+            FABRICS[name].check_usable(scenario, shaper)
         return FABRICS[name], "as asked"
     if name != AUTO:
         raise ScenarioError("FABRIC", name, ", ".join([AUTO, *FABRICS]))
@@ -31,7 +31,7 @@ def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> t
     for fabric in FABRICS.values():
         try:
             for scenario in scenarios:
-                fabric.probe(scenario, shaper)
+                fabric.check_usable(scenario, shaper)
         except Unavailable as error:
             reasons.append(f"{fabric.name}: {error.reason}")
             continue

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from client.plan import STEPS, PlanKind, maps_plan
+from client.plan import STEPS, PlanKind, page_plan
 from client.priorities import Priorities
 from common.formats.plan import Plan, Protocol
 from common.formats.reading import read_journal
@@ -124,7 +124,8 @@ def load_pages(
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
     """Builds the client's plan. A browser gets no priorities: its own must favour the same resource."""
     own = scenario.client is ClientKind.CHROMIUM
-    plan = maps_plan(
+    plan = page_plan(
+        scenario.page,
         address=places.addresses.front,
         port=FRONT_PORT,
         server_name=SERVER_NAME,
@@ -138,7 +139,7 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         source_port=None if own else CLIENT_PORT,
         protocol=Protocol(catalogue()[scenario.server].protocol),
     )
-    return replace(plan, favoured=scenario.priorities.favoured)
+    return replace(plan, favoured=scenario.priorities.favoured(scenario.page))
 
 
 @contextmanager

@@ -60,10 +60,11 @@ def run_arm(
     """
     with ExitStack() as stack:
         environment = Environment(folder, tools, places)
-        places.tune(scenario)
+        places.apply_settings(scenario)
 
         tell("origin and front")
-        origin = stack.enter_context(places.start_origin(_origin_settings(scenario, folder, tools)))
+        write_json(folder.page, asdict(scenario.page))
+        origin = stack.enter_context(places.start_origin(_origin_settings(folder, tools)))
         environment.origin_answers(origin.clock)
         observed |= {"clock_resolution_ns": environment.resolution_ns}
         front = _front(places, scenario, folder, tools)
@@ -94,7 +95,7 @@ def run_arm(
         check_unchanged(observed, places.settings())
         if scenario.client is ClientKind.CHROMIUM:
             observed |= observed_browser(folder, environment.resolution_ns)
-            check_browser(observed["browser"], scenario.priorities.favoured)
+            check_browser(observed["browser"], scenario.priorities.favoured(scenario.page))
         sockets = read_journal(folder.front / "sockets.jsonl", SocketSample)
         processes = read_journal(folder.front / "process.jsonl", ProcessSample)
         if front.settings.server.over_tcp:
@@ -135,11 +136,10 @@ def _tuning(
     return places.tuning(server, scenario, folder.front) if scenario.lowat == LOWAT_AUTO else nullcontext()
 
 
-def _origin_settings(scenario: Scenario, folder: RunFolder, tools: Tools) -> OriginSettings:
+def _origin_settings(folder: RunFolder, tools: Tools) -> OriginSettings:
     return OriginSettings(
         program=tools.programs["node"],
-        size_bytes=scenario.size_bytes,
-        script_delay_ns=scenario.script_delay_ns,
+        page=folder.page,
         folder=folder.origin,
     )
 
@@ -156,7 +156,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             address=places.addresses.front,
             port=FRONT_PORT,
             origin=f"{places.addresses.origin}:{ORIGIN_PORT}",
-            size_bytes=scenario.size_bytes,
+            size_bytes=scenario.page.largest_bytes,
             certificates=certificates_in(seen.asked),
             config=seen.asked / server.template.name,
             state=places.front_state,

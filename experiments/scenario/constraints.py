@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, PlanKind
-from client.priorities import First, Priorities
+from client.priorities import Priorities
+from common.formats.page import Page
 from common.formats.plan import Protocol
 from experiments.errors import ScenarioError
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
@@ -33,11 +34,25 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         return
     for name, fits, allowed in (
         ("RELOADS", scenario.reloads == 0, "0"),
-        ("SIZE", scenario.size_bytes >= PROBE_LEAST_BYTES, f"{PROBE_LEAST_BYTES} bytes at least"),
+        ("PAGE", _is_pair(scenario.page), "one with an important resource and another, both there at once or later"),
+        ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"{PROBE_LEAST_BYTES} bytes at least"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
+
+
+def _is_pair(page: Page) -> bool:
+    return len(page.important) == len(page.others) == 1 and not any(each.chunks for each in page.contents)
+
+
+def _least_bytes(page: Page) -> int:
+    return min(each.size_bytes for each in page.contents)
+
+
+def _is_html(page: Page) -> bool:
+    root, *others = page.resources
+    return root.content_type.startswith("text/html") and all(each.after is not None for each in others)
 
 
 def _check_egress(scenario: Scenario, given: Given) -> None:
@@ -71,7 +86,7 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
     if server.over_tcp:
         return
     if scenario.plan is PlanKind.PROBE:
-        raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.MAPS} with SERVER={server.name}, which is not probed")
+        raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.LOADS} with SERVER={server.name}, which is not probed")
     if scenario.lowat == LOWAT_AUTO:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
 
@@ -87,10 +102,11 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
     for name, fits, allowed in (
         (
             "PLAN",
-            scenario.plan is PlanKind.MAPS,
-            f"{PlanKind.MAPS} with CLIENT=chromium: Chromium has windows of its own",
+            scenario.plan is PlanKind.LOADS,
+            f"{PlanKind.LOADS} with CLIENT=chromium: Chromium has windows of its own",
         ),
-        ("FIRST", scenario.first is First.IMAGE, f"{First.IMAGE} with CLIENT=chromium: Chromium asks as the page does"),
+        ("FIRST", scenario.first is None, "as-written with CLIENT=chromium: Chromium asks as the page does"),
+        ("PAGE", _is_html(scenario.page), "one that begins with HTML, which the others wait for, with CLIENT=chromium"),
         (
             "PRIORITY",
             scenario.priorities is Priorities.SPDY,
@@ -102,7 +118,11 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
             given("WINDOW").strip().upper() == usual("WINDOW"),
             f"{usual('WINDOW')} with CLIENT=chromium: Chromium has its own windows",
         ),
-        ("SIZE", scenario.size_bytes <= _CHROMIUM_WINDOW_BYTES, "at most 6M with CLIENT=chromium: that is its window"),
+        (
+            "SIZE" if scenario.size_bytes else "PAGE",
+            scenario.page.largest_bytes <= _CHROMIUM_WINDOW_BYTES,
+            "at most 6M per resource with CLIENT=chromium: that is its window",
+        ),
         (
             "RATE_STEPS",
             bool(scenario.reloads or not scenario.link.rate_steps),

@@ -12,9 +12,10 @@ from typing import Any
 
 from client import dialects
 from client.plan import PlanKind
-from client.priorities import First, Priorities
+from client.priorities import Priorities
+from common.formats.page import MAPS, Page
 from experiments.errors import ScenarioError, UnknownKnob
-from experiments.scenario import constraints
+from experiments.scenario import constraints, pages
 from experiments.scenario.scenario import (
     LOWAT_AUTO,
     LOWAT_MOST,
@@ -30,7 +31,6 @@ from netem.link import Link
 from proxy.server import Server, Switch, catalogue
 from proxy.tuner.law import TARGET_NS
 
-_SIZE_MOST = 64 * 1024 * 1024
 _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 
@@ -59,6 +59,9 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 def _or(word: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: None if text == word else parse(text)
+
+
+_PAGE_ORDER = "as-written"
 
 
 def _size(least: int, most: int) -> Callable[[str], int]:
@@ -232,21 +235,30 @@ _KNOBS = (
         " and windows of its own; several values, with commas between, get arms of their own",
     ),
     Knob(
+        name="PAGE",
+        default=MAPS,
+        field="page",
+        parse=str,
+        allowed=f"{', '.join(pages.catalogue())}, or a path that ends in .toml",
+        meaning="the page: its resources, each with size, delay and priority (docs/pages.md)",
+    ),
+    Knob(
         name="PLAN",
-        default="maps",
+        default="loads",
         field="plan",
         parse=PlanKind,
         allowed=_words(PlanKind),
-        meaning="maps: page loads as a browser makes them; probe: one load whose streams are parked on a closed"
+        meaning="loads: page loads as a browser makes them; probe: one load whose streams are parked on a closed"
         " flow-control window, which is opened bit by bit: what the front does when nothing is in its way",
     ),
     Knob(
         name="FIRST",
-        default="image",
+        default=_PAGE_ORDER,
         field="first",
-        parse=First,
-        allowed=_words(First),
-        meaning="which of the two is requested first, whatever is said of their priorities",
+        parse=_or(_PAGE_ORDER, str),
+        allowed=f"the name of a resource, or {_PAGE_ORDER}",
+        meaning="the resource that is requested before the others, whatever their priorities; as-written is the page's"
+        " order",
     ),
     Knob(
         name="PRIORITY",
@@ -254,7 +266,7 @@ _KNOBS = (
         field="priorities",
         parse=Priorities,
         allowed=_words(Priorities),
-        meaning="spdy asks for the script first, swap for the image first, none for no order",
+        meaning="spdy asks for the page's important resources first, swap for the others, none for no order",
     ),
     Knob(
         name="DIALECT",
@@ -271,9 +283,9 @@ _KNOBS = (
         name="SIZE",
         default="716800",
         field="size_bytes",
-        parse=_size(2048, _SIZE_MOST),
+        parse=_size(2048, pages.SIZE_MOST),
         allowed="2048 bytes to 64M",
-        meaning="size of the image and of the script",
+        meaning="size of image and script of PAGE=maps, and of what other pages call SIZE",
     ),
     Knob(
         name="JS_DELAY",
@@ -281,7 +293,7 @@ _KNOBS = (
         field="script_delay_ns",
         parse=_whole_milliseconds,
         allowed="a time in whole milliseconds such as 200ms, from 0ms to 60s",
-        meaning="how long the origin holds the script back",
+        meaning="time for which the origin holds back the script of PAGE=maps, and what other pages call JS_DELAY",
     ),
     Knob(
         name="RELOADS",
@@ -305,8 +317,11 @@ KNOBS: Mapping[str, Knob] = MappingProxyType({knob.name: knob for knob in _KNOBS
 """All knobs of a scenario, by name, in the order in which to present them."""
 
 
-def scenario_from(knobs: Mapping[str, str]) -> Scenario:
-    """Builds the scenario from knobs, with defaults for the rest. Raises ScenarioError, also for unknown names."""
+def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenario:
+    """Builds the scenario from knobs, with defaults for the rest. page: the one of PAGE, where it was read before.
+
+    Raises ScenarioError, also for unknown names.
+    """
     for name in knobs:
         if name not in KNOBS:
             raise UnknownKnob(name, [], list(KNOBS))
@@ -325,6 +340,27 @@ def scenario_from(knobs: Mapping[str, str]) -> Scenario:
     except ValueError as error:
         name = str(error).partition(":")[0].upper()
         raise ScenarioError(name, knobs[name], KNOBS[name].allowed) from None
+    _build_page(fields, knobs, page)
     scenario = Scenario(**fields)
     constraints.check(scenario, lambda name: knobs.get(name, KNOBS[name].default), lambda name: KNOBS[name].default)
     return scenario
+
+
+_PARAMETERS = (("SIZE", "size_bytes"), ("JS_DELAY", "script_delay_ns"))
+
+
+def _build_page(fields: dict[str, Any], knobs: Mapping[str, str], page: Page | None) -> None:
+    """Puts the page in the place of its name; parameters that it does not have become None. Raises ScenarioError."""
+    name = fields["page"]
+    parameters = pages.Parameters(size_bytes=fields["size_bytes"], script_delay_ns=fields["script_delay_ns"])
+    read = pages.page_of(name, parameters) if page is None else page
+    for knob, field in _PARAMETERS:
+        if knob in read.parameters:
+            continue
+        if knobs.get(knob, KNOBS[knob].default) != KNOBS[knob].default:
+            raise ScenarioError(knob, knobs[knob], f"nothing else with PAGE={name}, which does not name it")
+        fields[field] = None
+    names = [resource.name for resource in read.contents]
+    if fields["first"] not in (None, *names):
+        raise ScenarioError("FIRST", fields["first"], f"{', '.join(names)}, or {_PAGE_ORDER}")
+    fields["page"] = read

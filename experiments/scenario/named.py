@@ -26,7 +26,7 @@ LAYERS: Mapping[str, str] = MappingProxyType(
         Layer.PENDING: "the front, where all can still be put in order",
         Layer.COMMITTED: "the front's own line",
         Layer.UNSENT: "the kernel's send buffer",
-        Layer.QUEUE: "the bottleneck's queue",
+        Layer.QUEUE: "the bottleneck queue",
         Layer.PROPAGATION: "the way",
         Layer.RECOVERY: "loss",
         Layer.RECORD: "TLS",

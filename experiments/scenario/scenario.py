@@ -3,13 +3,14 @@
 `knobs.scenario_from` makes one from the words people write.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
 from client.dialects import Dialect
 from client.plan import PlanKind
-from client.priorities import First, Priorities
+from client.priorities import Priorities
+from common.formats.page import Page
 from netem import words
 from netem.link import Link
 
@@ -59,8 +60,9 @@ class Scenario:
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
     shaper_at: the place of the link's bottleneck; at the front it is one that flatters (netem/egress.py).
-    client: the client that loads the pages. plan: its kind of load. first: the resource it requests first.
-    size_bytes: of image and of script. script_delay_ns: the time the origin holds the script back.
+    client: the client that loads the pages. page: what it loads. plan: its kind of load. first: the resource that it
+    requests first, None for the page's order.
+    size_bytes, script_delay_ns: the parameters of the page, None if it has no such parameter.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: HTTP/2 flow-control window per stream and for the connection.
     """
@@ -77,12 +79,13 @@ class Scenario:
     link: Link
     shaper_at: ShaperAt
     client: ClientKind
+    page: Page
     plan: PlanKind
-    first: First
+    first: str | None
     priorities: Priorities
     dialect: Dialect
-    size_bytes: int
-    script_delay_ns: int
+    size_bytes: int | None
+    script_delay_ns: int | None
     reloads: int
     window_bytes: int
 
@@ -93,13 +96,16 @@ class Scenario:
 
 
 def as_document(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as results record it: flat, plain values; `lowat` is bytes, "auto" or null.
+    """The scenario as results record it: `lowat` is bytes, "auto" or null; `page` is a name.
 
     `target_delay_ns` is null unless `lowat` is "auto".
     """
     document = vars(scenario) | vars(scenario.link)
     del document["link"]
-    document["dialect"] = str(scenario.dialect)
+    document["resources"] = [
+        asdict(each) | {"chunks": list(map(asdict, each.chunks))} for each in scenario.page.resources
+    ]
+    document |= {"dialect": str(scenario.dialect), "page": scenario.page.name}
     document["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
     if scenario.lowat != LOWAT_AUTO:
         document["target_delay_ns"] = None

@@ -12,7 +12,7 @@ from analysis.reports.agreement import FRACTION, compare, markdown
 from analysis.reports.summary import summarize
 from common.packets import RECORD_BYTES
 from experiments.commands.console import Report
-from experiments.commands.doctor import Way, ways
+from experiments.commands.doctor import LinkOption, link_options
 from experiments.errors import Unavailable
 from experiments.execution.experiment import run_experiment
 from experiments.execution.request import Arm, Manner, Request
@@ -43,11 +43,11 @@ def _arms() -> tuple[Arm, ...]:
     )
 
 
-def _request(way: Way, results: Path) -> Request:
-    arms, shaper = _arms(), Shaper(way.shaper)
-    fabric, why = choose(way.fabric, [arm.scenario for arm in arms], shaper)
+def _request(option: LinkOption, results: Path) -> Request:
+    arms, shaper = _arms(), Shaper(option.shaper)
+    fabric, why = choose(option.fabric, [arm.scenario for arm in arms], shaper)
     return Request(
-        name=f"{way.fabric}-{way.shaper}",
+        name=f"{option.fabric}-{option.shaper}",
         arms=arms,
         repeat=_REPETITIONS,
         manner=Manner(
@@ -73,7 +73,7 @@ def _plain(release: str) -> str:
     return release.partition("-")[0]
 
 
-def _document(rows: str, made: Mapping[str, str], left_out: list[Way]) -> str:
+def _document(rows: str, made: Mapping[str, str], left_out: list[LinkOption]) -> str:
     lines = [
         "# Agreement",
         "",
@@ -93,7 +93,7 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[Way]) -> str:
     ]
     if left_out:
         lines += ["", "Not usable on that machine:", ""]
-        lines += [f"- {way.fabric} with {way.shaper}: {way.reason}" for way in left_out]
+        lines += [f"- {option.fabric} with {option.shaper}: {option.reason}" for option in left_out]
     return "\n".join(lines) + "\n"
 
 
@@ -115,27 +115,27 @@ def _kernels(results: Path, report: Report) -> tuple[str, bool]:
 
 def write(path: Path, report: Report) -> bool:
     """Runs everything and writes the document; True if all figures agree. Raises LabError."""
-    found = ways()
-    if not any(way.usable for way in found):
+    found = link_options()
+    if not any(option.usable for option in found):
         raise Unavailable("agreement", "no fabric can be used", "`priolab doctor` shows the remedies")
     check_document(path, "agreement")
     summaries: dict[str, Mapping[str, Any]] = {}
     made: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="priolab-agreement-") as results:
-        for way in (way for way in found if way.usable):
-            request = _request(way, Path(results))
+        for option in (option for option in found if option.usable):
+            request = _request(option, Path(results))
             started = time.monotonic()
-            report.say(f"{way.fabric} with {way.shaper}: {len(request.arms)} arms, {request.repeat} times each")
+            report.say(f"{option.fabric} with {option.shaper}: {len(request.arms)} arms, {request.repeat} times each")
             with report.progress(request) as progress:
                 folder = run_experiment(request, progress)
-            name = f"{way.fabric}, {way.shaper}"
+            name = f"{option.fabric}, {option.shaper}"
             summaries[name] = summarize(load_experiment(folder))
             made[name] = _made_with(folder)
             report.say(f"{name}: {time.monotonic() - started:.0f} s")
             report.summary(summaries[name])
         section, kernels_agree = _kernels(Path(results), report)
     rows = compare(summaries)
-    text = _document(markdown(rows), made, [way for way in found if not way.usable]) + f"\n{section}"
+    text = _document(markdown(rows), made, [option for option in found if not option.usable]) + f"\n{section}"
     write_document(path, text.encode(), "agreement")
     report.say(text)
     return kernels_agree and all(row.agrees for row in rows)

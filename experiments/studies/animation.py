@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 from experiments.commands.console import Report
 from experiments.demo import slides
 from experiments.demo.story import steps
-from experiments.host.programs import find
+from experiments.host.processes import find
 
 _STEP = "LOWAT"
 _SIZE = {"width": 1000, "height": 860}

@@ -19,7 +19,9 @@ from analysis.figures.following import NAME, Followed, save
 from analysis.loads.metrics import measured_load
 from analysis.records.runs import Experiment, Run
 from analysis.reports import following
+from analysis.sweeps.auto_document import Study, text
 from analysis.sweeps.folder import load_sweep
+from analysis.sweeps.moment_means import MomentMeans
 from analysis.sweeps.networks import Network, networks
 from analysis.sweeps.promise import Kept, check
 from analysis.sweeps.summary import summarize
@@ -30,12 +32,10 @@ from experiments.execution.request import Arm, Request
 from experiments.results.run_folder import check_document, write_document
 from experiments.scenario.knobs import KNOBS
 from experiments.studies import moments
-from experiments.studies.auto_document import Study, text
-from experiments.studies.complete import complete
-from experiments.studies.moments import Trial
+from experiments.studies.checked_run import run_checked
 from experiments.sweep import command
-from experiments.sweep.invocation import asked_from
 from experiments.sweep.sweep import Sweep, sweep_from
+from experiments.sweep.sweep_request import sweep_request_from
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
 """The rest is what is measured."""
@@ -79,10 +79,10 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
     check_document(path, _STEP)
     folder, wanted = _swept([_SWEEP], options, words, report)
     summary = summarize(load_sweep(folder))
-    trials = _tried(summary, options, words, report)
+    at_moments = _at_moments(summary, options, words, report)
     kept = _put_back(summary, wanted, report)
     seen = _steps(words, report)
-    study = Study(summary=summary, trials=trials, kept=kept, followed={each.name: each.seen for each in seen})
+    study = Study(summary=summary, at_moments=at_moments, kept=kept, followed={each.name: each.seen for each in seen})
     _draw([each for name in _DRAWN for each in seen if each.name == name], path.parent)
     document = text(study, STEPS)
     write_document(path, document.encode(), _STEP)
@@ -92,13 +92,15 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
 
 def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
     """The folder of a sweep, and the sweep."""
-    asked = asked_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
-    wanted = sweep_from(asked, yes=False)
+    request = sweep_request_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
+    wanted = sweep_from(request, yes=False)
     executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
-    return command.make(asked, wanted, executor, options, report), wanted
+    return command.make(request, wanted, executor, options, report), wanted
 
 
-def _tried(summary: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report) -> dict[str, Trial]:
+def _at_moments(
+    summary: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report
+) -> dict[str, MomentMeans]:
     """Tries every network of the summary with the script at other moments."""
     found: list[Network] = []
     for grid in moments.grids(summary):
@@ -151,7 +153,7 @@ def _followed(name: str, run: Run) -> Followed:
 
 def _experiment(request: Request, report: Report) -> Experiment:
     report.say(f"{request.name}: {len(request.arms)} arms, {request.repeat} times each")
-    return complete(request, report)
+    return run_checked(request, report)
 
 
 def _draw(arms: Sequence[Followed], folder: Path) -> None:

@@ -34,7 +34,7 @@ _PYTHON = ("python3", "-c", _LIST)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image:
+class ContainerImage:
     """An image's description of itself. system: its os-release; dpkg, python: one package a line, tabs between."""
 
     name: str
@@ -46,12 +46,12 @@ class Image:
     python: str
 
 
-def read(name: str) -> Image:
+def read(name: str) -> ContainerImage:
     """Asks the image; its programs run in a container without network. Raises StepFailed."""
     image_id, created = docker_engine.docker("image", "inspect", "--format", "{{.Id}} {{.Created}}", name).split()
     dpkg = _inside(name, _DPKG)
     has_python = any(line.startswith("python3\t") for line in dpkg.splitlines())
-    return Image(
+    return ContainerImage(
         name=name,
         id=image_id,
         created=datetime.fromisoformat(created),
@@ -67,7 +67,7 @@ def _inside(image: str, command: Sequence[str]) -> str:
     return docker_engine.docker("run", "--rm", "--network", "none", "--entrypoint", program, image, *words)
 
 
-def document(image: Image) -> str:
+def document(image: ContainerImage) -> str:
     """The bill, as JSON of CycloneDX 1.6."""
     name, _, tag = image.name.partition(":")
     bom = Bom(serial_number=uuid5(NAMESPACE_OID, image.id), components=_components(image))
@@ -83,7 +83,7 @@ def document(image: Image) -> str:
     return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"
 
 
-def _components(image: Image) -> Iterator[Component]:
+def _components(image: ContainerImage) -> Iterator[Component]:
     fields = dict(line.split("=", 1) for line in image.system.splitlines() if "=" in line)
     system = fields["ID"].strip('"')
     release = f"{system}-{fields.get('VERSION_ID', '').strip(chr(34))}".rstrip("-")
@@ -105,7 +105,7 @@ def write(folder: Path, servers: Sequence[str]) -> list[Path]:
     scenarios = [scenario_from({"SERVER": server}) for server in servers]
     compose = Compose()
     for scenario in scenarios:
-        compose.probe(scenario, None)
+        compose.check_usable(scenario, None)
     compose.prepare(scenarios, lambda step: print(f"sbom: {step}", flush=True))
     names = dict.fromkeys(name for server in servers for name in docker_engine.images(server).values())
     bills = {name.partition(":")[0]: document(read(name)) for name in names}

@@ -9,10 +9,11 @@ from analysis.records.runs import load_experiment
 from analysis.reports.agreement import compare, markdown
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
+from experiments.commands.guest_kernel import built_kernel
 from experiments.execution.experiment import run_experiment
 from experiments.execution.request import Arm, Manner, Request
 from experiments.run.fabrics import FABRICS
-from experiments.studies.journals import JOURNALS, lines
+from experiments.studies.journal_lines import JOURNALS, lines
 from experiments.testbed.guest import kernel, kernel_source
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
@@ -31,11 +32,7 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
     made: list[str] = []
     for version in kernel_source.TRIED:
         with kernel_source.wanted(version):
-            if not kernel.is_built():
-                with report.kernel_progress() as tell:
-                    kernel.build(tell)
-            record = kernel.record()
-            assert record is not None
+            record = built_kernel(report)
             name = f"Linux {record.version}"
             report.say(f"{name}: {len(arms)} arms, {_REPEATS} times each")
             request = _request(f"linux-{kernel_source.words(version)}", arms, results)

@@ -29,7 +29,7 @@ from experiments.host.home import setup_command
 from experiments.host.programs import lack_of, server_version
 from experiments.results.run_folder import check_document, write_document
 from experiments.scenario.knobs import KNOBS
-from experiments.studies.complete import completed
+from experiments.studies.checked_run import run_checked_with
 from proxy.server import Server, catalogue
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
@@ -150,7 +150,7 @@ def _runs(request: Request, noun: str, report: Report) -> Experiment:
                 report.say(f"{name}: {status} - {reason}", "red")
             tick()
 
-        return completed(request, Progress(step=lambda *_: tick(), ended=ended, reused=report.reused))
+        return run_checked_with(request, Progress(step=lambda *_: tick(), ended=ended, reused=report.reused))
 
 
 _Cells = dict[tuple[str, str], dict[str, Run]]
@@ -202,7 +202,7 @@ def _pair(runs: Mapping[str, Run], way: str) -> Pair | None:
 
 def _asked_and_swapped(runs: Mapping[str, Run]) -> tuple[float, float]:
     """The script's shares."""
-    return _probe(runs["probe-spdy"]).script_share, _probe(runs["probe-swap"]).script_share
+    return _probe(runs["probe-spdy"]).important_share, _probe(runs["probe-swap"]).important_share
 
 
 def _probe(run: Run) -> Probe:

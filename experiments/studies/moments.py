@@ -10,56 +10,18 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from statistics import mean
 from typing import Any
 
 from analysis.sweeps.measures import Measure
+from analysis.sweeps.moment_means import MomentMeans
 from analysis.sweeps.networks import AUTO, Network
-from analysis.sweeps.steered import LATER
 from common.packets import PACKET_BUFFER_BYTES
 from experiments.scenario.knobs import KNOBS
 
 _MOMENT = "JS_DELAY"
 _MOMENTS = 12
 _BUFFERS = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """A network with the script at several moments: first bytes by value and moment, auto among the values.
-
-    may_be_best: fixed values that cost no goodput. record_ms: the time of a TLS record at the link's rate.
-    """
-
-    moments_ms: tuple[int, ...]
-    first_bytes_ms: Mapping[str, tuple[float, ...]]
-    may_be_best: tuple[str, ...]
-    record_ms: float
-
-    @property
-    def best(self) -> str:
-        """The fixed value with the smallest mean."""
-        return min(self.may_be_best, key=self.mean_ms)
-
-    def mean_ms(self, value: str) -> float:
-        """The value's mean over all moments. Raises KeyError."""
-        return mean(self.first_bytes_ms[value])
-
-    @property
-    def ratio(self) -> float:
-        """The ratio of auto's mean to the best fixed value's."""
-        return self.mean_ms(AUTO) / self.mean_ms(self.best)
-
-    @property
-    def is_near(self) -> bool:
-        """True if auto's mean is near."""
-        return self.ratio <= 1 + LATER or self.mean_ms(AUTO) - self.mean_ms(self.best) <= self.record_ms
-
-    def sooner(self, value: str) -> int:
-        """The number of moments at which a value is sooner than auto."""
-        return sum(own < auto for own, auto in zip(self.first_bytes_ms[value], self.first_bytes_ms[AUTO], strict=True))
 
 
 def moments_ms(knobs: Mapping[str, str]) -> tuple[int, ...]:
@@ -91,23 +53,23 @@ def _words(networks: Sequence[Mapping[str, str]], values: Sequence[str]) -> list
     return [f"{name}={','.join(words)}" for name, words in levels.items()]
 
 
-def gather(summary: Mapping[str, Any], found: Iterable[Network]) -> dict[str, Trial]:
-    """The trial of each network of the summary, by name. found: the networks of all sweeps of `grids`.
+def gather(summary: Mapping[str, Any], found: Iterable[Network]) -> dict[str, MomentMeans]:
+    """The means of each network of the summary, by name. found: the networks of all sweeps of `grids`.
 
     A value with a missing run at some moment is left out; so is a network without auto or without any other value.
     """
     by_cell: dict[tuple[tuple[str, str], ...], list[Network]] = {}
     for network in found:
         by_cell.setdefault(_cell(network.knobs), []).append(network)
-    trials = {each["network"]: _trial(each, by_cell.get(_cell(each["knobs"]), [])) for each in summary["networks"]}
-    return {name: trial for name, trial in trials.items() if trial is not None}
+    means = {each["network"]: _means(each, by_cell.get(_cell(each["knobs"]), [])) for each in summary["networks"]}
+    return {name: each for name, each in means.items() if each is not None}
 
 
 def _cell(knobs: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, word) for name, word in knobs.items() if name != _MOMENT))
 
 
-def _trial(network: Mapping[str, Any], found: Sequence[Network]) -> Trial | None:
+def _means(network: Mapping[str, Any], found: Sequence[Network]) -> MomentMeans | None:
     moments = moments_ms(network["knobs"])
     at = {int(KNOBS[_MOMENT].parse(each.knobs[_MOMENT]) / 10**6): each for each in found}
     if not set(moments) <= set(at) or len(network["auto"]) != 1:
@@ -126,4 +88,6 @@ def _trial(network: Mapping[str, Any], found: Sequence[Network]) -> Trial | None
     kept = tuple(value for value in fixed if value not in left_out)
     if AUTO not in first_bytes or not kept:
         return None
-    return Trial(moments_ms=moments, first_bytes_ms=first_bytes, may_be_best=kept, record_ms=at[moments[0]].record_ms)
+    return MomentMeans(
+        moments_ms=moments, first_bytes_ms=first_bytes, may_be_best=kept, record_ms=at[moments[0]].record_ms
+    )

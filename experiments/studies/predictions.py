@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from analysis.loads import model
-from analysis.records.runs import load_experiment
 from analysis.reports.predictions import Row, markdown, median_error, rows
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
-from experiments.errors import StepFailed
-from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import split_words
 from experiments.execution.request import Arm, Manner, Request
 from experiments.results.run_folder import check_document, write_document
 from experiments.run.fabrics import choose
 from experiments.scenario.knobs import KNOBS
+from experiments.studies.checked_run import run_checked
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
 _FABRIC = "virtual"
@@ -93,12 +91,7 @@ def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, A
         ),
         results=results,
     )
-    with report.progress(request) as progress:
-        summary = summarize(load_experiment(run_experiment(request, progress)))
-    if summary["status"] != "ok":
-        reason = next(arm["reason"] for arm in summary["arms"] if arm["status"] != "ok")
-        raise StepFailed(_STEP, str(reason))
-    return summary
+    return summarize(run_checked(request, report))
 
 
 def _document(found: list[Row]) -> str:

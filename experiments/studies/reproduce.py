@@ -13,7 +13,7 @@ from experiments.errors import StepFailed
 from experiments.execution.invocation import check_only, request_from
 from experiments.execution.request import Request
 from experiments.results.run_folder import write_document
-from experiments.studies.complete import complete
+from experiments.studies.checked_run import run_checked
 from netem import units
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
@@ -49,7 +49,7 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
 
 def _experiment(request: Request, report: Report) -> Experiment:
     report.announce(request)
-    return complete(request, report)
+    return run_checked(request, report)
 
 
 def _made_with(experiment: Experiment) -> dict[str, str]:

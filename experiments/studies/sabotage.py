@@ -8,16 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from analysis.reports import sabotage_document
+from analysis.reports.sabotage_document import Spoiler
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
 from experiments.execution.invocation import run_values
 from experiments.execution.request import Arm, Manner, Request, arms_for
 from experiments.results.run_folder import check_document, write_document
 from experiments.run.fabrics import choose
-from experiments.scenario.named import Entry, catalogue, sabotage
+from experiments.scenario.named import LAYERS, Card, Entry, catalogue, sabotage
 from experiments.scenario.scenario import Scenario
-from experiments.studies import sabotage_document
-from experiments.studies.complete import complete
+from experiments.studies.checked_run import run_checked
 
 _STEP = "the sabotage catalogue"
 _SAMPLE = "50ms"  # fewer samples than in an experiment, which halves a run's cost; the client's record is as fine
@@ -60,7 +61,7 @@ def _knobs(entry: Entry) -> dict[Role, Mapping[str, str]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class SabotageResults:
     """The results of all cases. arms: of the summary, by name."""
 
     arms: Mapping[str, Mapping[str, Any]]
@@ -74,7 +75,7 @@ class Found:
         return self.arms[self._names[name, role]]
 
 
-def measure(results: Path, report: Report) -> Found:
+def measure(results: Path, report: Report) -> SabotageResults:
     """Runs all arms in the guest. Raises LabError, also if a run is not ok."""
     run = run_values({"SAMPLE": _SAMPLE})
     unique = tuple({arm.name: arm for arm in arms().values()}.values())
@@ -87,15 +88,32 @@ def measure(results: Path, report: Report) -> Found:
         results=results,
         seed=run["SEED"],
     )
-    summary = summarize(complete(request, report))
-    return Found(arms={arm["name"]: arm for arm in summary["arms"]})
+    summary = summarize(run_checked(request, report))
+    return SabotageResults(arms={arm["name"]: arm for arm in summary["arms"]})
 
 
-def document(found: Found) -> str:
+def document(found: SabotageResults) -> str:
     """The text of docs/sabotage.md."""
-    entries = {name: (entry, [found.of(name, role) for role in _knobs(entry)]) for name, entry in sabotage().items()}
+    spoiled = [
+        (spoiler(entry, entry.card), [found.of(name, role) for role in _knobs(entry)])
+        for name, entry in sabotage().items()
+        if entry.card
+    ]
     plain = [found.of(PLAIN, role) for role in (Role.CONTROL, Role.TREATMENT)]
-    return sabotage_document.document(plain, entries)
+    return sabotage_document.document(plain, spoiled)
+
+
+def spoiler(entry: Entry, card: Card) -> Spoiler:
+    """The entry and its card, as the document takes them."""
+    return Spoiler(
+        name=entry.name,
+        title=entry.title,
+        knobs=" ".join(f"{name}={value}" for name, value in entry.knobs.items()),
+        see=card.see,
+        layer=LAYERS[card.layer],
+        tell=card.tell,
+        cure=card.cure,
+    )
 
 
 def write(path: Path, report: Report) -> None:

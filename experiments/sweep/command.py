@@ -20,11 +20,11 @@ from experiments.host.home import pip_install
 from experiments.host.plural import counted
 from experiments.host.programs import lack_of
 from experiments.results.run_folder import wrecks
-from experiments.sweep import estimate, file, table
+from experiments.sweep import estimate, sweep_file, table
 from experiments.sweep.folder import SweepFolder, document_of, unfinished
-from experiments.sweep.invocation import Asked, asked_from
-from experiments.sweep.progress import Tally
-from experiments.sweep.sweep import Hearing, Sweep, estimate_here, expanded, run_sweep, sweep_from
+from experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, expanded, run_sweep, sweep_from
+from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
+from experiments.sweep.tally import Tally
 from proxy.server import catalogue
 
 
@@ -50,11 +50,11 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
     """Runs or resumes the sweep; returns the exit code."""
     words = words_of_make() if options.from_make else []
     in_images = "FABRIC=compose" in [*options.words, *words]
-    asked = asked_from(options.words, over=words, is_absent=partial(_is_absent, in_images=in_images))
-    wanted = sweep_from(asked, yes=options.yes)
+    request = sweep_request_from(options.words, over=words, is_absent=partial(_is_absent, in_images=in_images))
+    wanted = sweep_from(request, yes=options.yes)
     with _executor(wanted, options.scheduler) as executor:
         try:
-            folder = make(asked, wanted, executor, options, report)
+            folder = make(request, wanted, executor, options, report)
         except LabError as error:
             report.complain(str(error))
             if options.kept:
@@ -62,7 +62,7 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
             return 1
     if options.print_folder:
         print(folder)
-        return 0 if all(outcome.status == "ok" for outcome in table.outcomes(folder)) else 1
+        return 0 if all(result.status == "ok" for result in table.arm_results(folder)) else 1
     return present(folder, report)
 
 
@@ -72,24 +72,24 @@ def _is_absent(name: str, *, in_images: bool) -> bool:
     return not server.in_images if in_images else lack_of(server) is not None
 
 
-def make(asked: Asked, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:
+def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:
     """Runs or resumes the sweep, or takes a finished one; returns its folder. Raises LabError.
 
     Once a folder exists, options.kept becomes a function that describes it.
     """
     tally = tally_of(wanted, executor.side_by_side)
-    _announce(asked, report)
-    about = estimate_here(asked, wanted.scenarios, executor.side_by_side)
+    _announce(request, report)
+    about = estimate_here(request, wanted.scenarios, executor.side_by_side)
     report.say(f"{_times(about)}; {executor.side_by_side} side by side")
     report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
     with report.ticking(lambda: tally.line(time.monotonic())) as tick:
-        hearing = Hearing(
+        progress = SweepProgress(
             step=report.say,
             opened=partial(_opened, options, report, tally),
             ended=partial(_ended, report, tally, tick),
             reused=report.reused,
         )
-        folder = run_sweep(wanted, executor, hearing)
+        folder = run_sweep(wanted, executor, progress)
     options.kept = lambda: f"{folder} is complete"
     if not tally.runs_left:
         report.say(tally.line(time.monotonic()))
@@ -110,18 +110,18 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
 
 def present(folder: Path, report: Report) -> int:
     """Shows the results of a finished sweep; returns the exit code. Raises FolderError."""
-    outcomes, document = table.outcomes(folder), document_of(folder)
+    results, document = table.arm_results(folder), document_of(folder)
     if document is None:
         raise FolderError(f"{folder / 'sweep.json'}: not that of a sweep")
     try:
-        report.made_table(table.results(document, outcomes))
+        report.made_table(table.results(document, results))
     except (LookupError, TypeError, AttributeError) as error:
         raise FolderError(f"{folder / 'sweep.json'}: not of the runs in it: {error!r}") from error
-    bad = [outcome for outcome in outcomes if outcome.status != "ok"]
-    for outcome in bad:
-        report.say(f"{outcome.name}: {outcome.status} - {outcome.reason}", "red")
+    bad = [result for result in results if result.status != "ok"]
+    for result in bad:
+        report.say(f"{result.name}: {result.status} - {result.reason}", "red")
     if bad:
-        report.say(f"{len(bad)} of {len(outcomes)} arms are not ok", "bold red")
+        report.say(f"{len(bad)} of {len(results)} arms are not ok", "bold red")
     report.figures([], folder)
     report.say(f"which LOWAT it recommends, and why: priolab knee {shlex.quote(str(folder))}")
     return 1 if bad else 0
@@ -134,42 +134,42 @@ def is_sweep(folder: Path) -> bool:
 
 def show_named(report: Report) -> None:
     """Lists the named sweeps, with the number of their arms."""
-    for name in file.catalogue():
-        asked = asked_from([name])
-        report.say(f"{name}: {asked.title} (sweep: {_size(asked)})", "bold")
-        report.say(f"    {_lists(asked)}")
+    for name in sweep_file.catalogue():
+        request = sweep_request_from([name])
+        report.say(f"{name}: {request.title} (sweep: {_size(request)})", "bold")
+        report.say(f"    {_lists(request)}")
 
 
 def show_expansion(words: Sequence[str], report: Report) -> None:
     """Shows the arms of a sweep. Raises ScenarioError, also for a sweep that `priolab sweep` refuses without --yes."""
-    asked = asked_from(words)
-    points = expanded(asked, yes=False)
-    _announce(asked, report)
+    request = sweep_request_from(words)
+    points = expanded(request, yes=False)
+    _announce(request, report)
     scenarios = [point.arm.scenario for point in points]
-    about = estimate_here(asked, scenarios)
+    about = estimate_here(request, scenarios)
     report.say(f"{_times(about)} on this machine; {about.side_by_side} side by side")
     report.made_table(table.expansion(points))
 
 
-def _announce(asked: Asked, report: Report) -> None:
-    report.say(f"{asked.name}: {asked.title}; {_size(asked)}")
-    report.say(_lists(asked))
+def _announce(request: SweepRequest, report: Report) -> None:
+    report.say(f"{request.name}: {request.title}; {_size(request)}")
+    report.say(_lists(request))
 
 
-def _size(asked: Asked) -> str:
-    grid, repeat = asked.grid, asked.run["REPEAT"]
+def _size(request: SweepRequest) -> str:
+    grid, repeat = request.grid, request.run["REPEAT"]
     times = f", {repeat} times each" if repeat > 1 else ""
     arms = f"{counted(grid.combinations, 'arm')} in {counted(grid.networks, 'network')}"
-    told = f"{arms}, and {counted(grid.networks, 'twin')}{times}: {asked.runs:,} runs"
+    told = f"{arms}, and {counted(grid.networks, 'twin')}{times}: {request.runs:,} runs"
     return f"{told}; TARGET_DELAY with LOWAT=auto alone" if grid.aims_at_several else told
 
 
-def _lists(asked: Asked) -> str:
-    given = {name: ",".join(values) for name, values in asked.grid.levels.items()} | dict(asked.grid.fixed)
+def _lists(request: SweepRequest) -> str:
+    given = {name: ",".join(values) for name, values in request.grid.levels.items()} | dict(request.grid.fixed)
     return " ".join(f"{name}={words}" for name, words in given.items())
 
 
-def _times(about: estimate.Estimate) -> str:
+def _times(about: estimate.TimeEstimate) -> str:
     return f"{estimate.duration(about.link_s)} of link time, about {estimate.duration(about.wall_s)}"
 
 
@@ -190,7 +190,7 @@ def _opened(options: argparse.Namespace, report: Report, tally: Tally, folder: S
     """Reports the opened folder: from now on an interruption loses only the runs in flight."""
     done = folder.done()
     if done:
-        report.say(f"going on with {folder.path}: {len(done)} of {len(folder.order)} runs are there")
+        report.say(f"resuming {folder.path}: {len(done)} of {len(folder.order)} runs are complete")
     for wreck in wrecks(folder.path.parent):
         report.say(wreck_in_words(wreck), "yellow")
     options.kept = lambda: _kept(folder)
@@ -201,14 +201,14 @@ def _kept(folder: SweepFolder) -> str:
     if folder.final.exists():
         return f"{folder.final} is complete"
     there = unfinished(folder.path)
-    return f"{there}; the same command goes on with it" if there else "nothing was kept"
+    return f"{there}; the same command resumes it" if there else "nothing was kept"
 
 
 def wreck_in_words(wreck: Path) -> str:
     """Describes a partial folder without an owner."""
     if there := unfinished(wreck):
-        return f"{there}: an interrupted sweep; the command that began it goes on with it, programs and code unchanged"
-    return f"ignoring {wreck}: an experiment that was killed before its end; it can be removed"
+        return f"{there}: an interrupted sweep; the same command resumes it if programs and code are unchanged"
+    return f"ignoring {wreck}: an experiment that was killed; it can be removed"
 
 
 def _ended(

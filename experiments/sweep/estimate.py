@@ -1,7 +1,7 @@
 """Estimates the time of runs: link time by arithmetic, wall time from measured runs. Pure.
 
 Good to a factor of two, enough to ask before a night's work begins; while a sweep runs, finished runs correct the
-estimate of the rest (`progress.py`).
+estimate of the rest (`tally.py`).
 
 Runs in the guest were measured with the named sweeps `maps` (three loads of 1.4 MB) and `modem` (four), with `maps` at
 10 Mbit/s and with pages of 10 MB there, two guests side by side on two processors. A run took half a second and another
@@ -34,7 +34,7 @@ _BROWSER_PER_LINK_S = 0.35
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class TimeEstimate:
     """Seconds of link time, and of wall time with that many runs side by side."""
 
     link_s: float
@@ -44,12 +44,12 @@ class Estimate:
 
 def of_all(
     scenarios: Sequence[Scenario], runs: int, *, virtual_clock: bool, side_by_side: int, runs_per_command: int
-) -> Estimate:
+) -> TimeEstimate:
     """The estimate for that many runs, spread over these scenarios."""
     each = runs / len(scenarios)
     walls = sum(wall_s(scenario, virtual_clock=virtual_clock) for scenario in scenarios)
     guests_s = _GUEST_S * _commands(runs, side_by_side, runs_per_command) if virtual_clock else 0.0
-    return Estimate(
+    return TimeEstimate(
         link_s=each * sum(map(link_s, scenarios)),
         wall_s=(each * walls + guests_s) / min(side_by_side, runs),
         side_by_side=side_by_side,
@@ -68,7 +68,7 @@ def _commands(runs: int, side_by_side: int, most: int) -> int:
 def link_s(scenario: Scenario) -> float:
     """Link time of all page loads of a run."""
     link, loads = scenario.link, scenario.reloads + 1
-    page_bytes = 2 * scenario.size_bytes * _FRAMING
+    page_bytes = scenario.page.contents_bytes * _FRAMING
     round_trip_s = link.round_trip_ns / 10**9
     moved_s = link.transmission_ns(round(page_bytes)) / 10**9
     if link.loss and scenario.congestion_control != "bbr":
@@ -85,8 +85,8 @@ def _pipe_bytes(scenario: Scenario, page_bytes: float) -> float:
 
 
 def _held_back_s(scenario: Scenario, moved_s: float) -> float:
-    """Seconds the link is idle because the image has gone and the script is not there yet."""
-    return max(0.0, scenario.script_delay_ns / 10**9 - moved_s / 2)
+    """Seconds the link is idle because the origin has nothing to give yet."""
+    return max(0.0, scenario.page.longest_ns / 10**9 - moved_s / 2)
 
 
 def wall_s(scenario: Scenario, *, virtual_clock: bool) -> float:
@@ -98,7 +98,7 @@ def wall_s(scenario: Scenario, *, virtual_clock: bool) -> float:
         return _REAL_START_S + link_s(scenario)
     by_browser = scenario.client is ClientKind.CHROMIUM
     browser_s = _BROWSER_START_S + _BROWSER_PER_LINK_S * link_s(scenario) if by_browser else 0.0
-    return _START_S + browser_s + (scenario.reloads + 1) * 2 * scenario.size_bytes / _BYTES_PER_S
+    return _START_S + browser_s + (scenario.reloads + 1) * scenario.page.contents_bytes / _BYTES_PER_S
 
 
 def duration(seconds: float) -> str:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import random
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,11 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.formats import RUN_FORMAT
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
-from experiments.execution.experiment import git_revision, results_folder
+from experiments.execution.experiment import experiment_document, folder_name, results_folder
 from experiments.execution.fingerprint import fingerprint_here, newest
 from experiments.execution.local import bearable
 from experiments.execution.request import Manner, Request
@@ -27,7 +25,7 @@ from experiments.scenario.scenario import Scenario, as_document
 from experiments.sweep import estimate
 from experiments.sweep.folder import SweepFolder
 from experiments.sweep.grid import Grid, Point, expand
-from experiments.sweep.invocation import Asked
+from experiments.sweep.sweep_request import SweepRequest
 from experiments.testbed.fabric import Fabric
 
 _FORMAT = 1
@@ -75,7 +73,7 @@ class Sweep:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hearing:
+class SweepProgress:
     """Progress callbacks.
 
     `step(text)`: a step before the runs. `opened(folder)`: the folder, with the runs already in it. `ended(run, ending,
@@ -88,86 +86,86 @@ class Hearing:
     reused: Callable[[Path], None] = lambda _: None
 
 
-def sweep_from(asked: Asked, *, yes: bool) -> Sweep:
+def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
     """Builds the checked sweep. Raises ScenarioError, Unavailable, and GridError for a large grid without `yes`."""
-    points = expanded(asked, yes=yes)
-    fabric, why = _fabric([point.arm.scenario for point in points], asked)
+    points = expanded(request, yes=yes)
+    fabric, why = _fabric([point.arm.scenario for point in points], request)
     return Sweep(
-        name=asked.name,
-        title=asked.title,
-        grid=asked.grid,
+        name=request.name,
+        title=request.title,
+        grid=request.grid,
         points=points,
-        repeat=asked.run["REPEAT"],
-        seed=asked.run["SEED"],
-        order_seed=asked.run["SEED"],
+        repeat=request.run["REPEAT"],
+        seed=request.run["SEED"],
+        order_seed=request.run["SEED"],
         manner=Manner(
             fabric=fabric,
             fabric_reason=why,
-            shaper=asked.run["SHAPER"],
-            sample_ns=asked.run["SAMPLE"],
-            load_deadline_ns=asked.run["DEADLINE"],
-            tuner=asked.run["TUNER"],
+            shaper=request.run["SHAPER"],
+            sample_ns=request.run["SAMPLE"],
+            load_deadline_ns=request.run["DEADLINE"],
+            tuner=request.run["TUNER"],
         ),
-        results=asked.run["RESULTS"],
-        reuse=asked.run["REUSE"],
+        results=request.run["RESULTS"],
+        reuse=request.run["REUSE"],
     )
 
 
-def expanded(asked: Asked, *, yes: bool) -> tuple[Point, ...]:
+def expanded(request: SweepRequest, *, yes: bool) -> tuple[Point, ...]:
     """Every arm. Raises GridError as `expand` does; before expanding, for a grid too large without `yes`."""
-    if asked.runs > _MOST or (asked.runs >= _ASK_FROM and not yes):
-        raise GridError(_too_many(asked))
-    return expand(asked.grid)
+    if request.runs > _MOST or (request.runs >= _ASK_FROM and not yes):
+        raise GridError(_too_many(request))
+    return expand(request.grid)
 
 
-def run_sweep(sweep: Sweep, executor: Executor, hearing: Hearing) -> Path:
+def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path:
     """Runs what is missing, or finds a sweep to reuse; returns the finished folder.
 
     Raises LabError, and keeps the runs done by then.
     """
-    tools = executor.prepare(sweep.scenarios, hearing.step)
+    tools = executor.prepare(sweep.scenarios, progress.step)
     fingerprint = fingerprint_of(sweep, tools)
     if sweep.reuse and (found := newest(sweep.results.resolve(), fingerprint)):
-        hearing.reused(found)
+        progress.reused(found)
         return found
     results = results_folder(sweep.results)
     with SweepFolder.resume(results, fingerprint) or begin(sweep, results, fingerprint) as folder:
         runs = sweep.runs()
         if sorted(folder.order) != sorted(runs):
             raise StepFailed("the sweep", f"{folder.path / 'sweep.json'}: its order is not of the runs of this sweep")
-        hearing.opened(folder)
+        progress.opened(folder)
         done = set(folder.done())
         waiting = [runs[name] for name in folder.order if name not in done]
-        executor.carry_out(waiting, folder, lambda run, ending: hearing.ended(run, ending, folder.run(run.name)))
+        executor.carry_out(waiting, folder, lambda run, ending: progress.ended(run, ending, folder.run(run.name)))
         if missing := set(folder.order).difference(folder.done()):
             lost = counted(len(missing), "run")
             raise StepFailed("the sweep", f"{lost} did not come back, {min(missing)} among them")
         return folder.publish(
-            {
-                "format": RUN_FORMAT,
-                "experiment": folder.final.name,
-                "name": sweep.name,
-                "fabric": sweep.manner.fabric.name,
-                "started_at": folder.document["started_at"],
-                "git_revision": git_revision(),
-                "fingerprint": fingerprint,
-                "runs": list(runs),
-            }
+            experiment_document(
+                folder.final,
+                sweep.name,
+                sweep.manner.fabric,
+                started_at=folder.document["started_at"],
+                fingerprint=fingerprint,
+                runs=list(runs),
+            )
         )
 
 
-def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int | None = None) -> estimate.Estimate:
+def estimate_here(
+    request: SweepRequest, scenarios: Sequence[Scenario], side_by_side: int | None = None
+) -> estimate.TimeEstimate:
     """Estimates the time on this machine, or on a similar one with the fabric.
 
     side_by_side: None for as many as it bears.
     """
     try:
-        fabric, _ = _fabric(scenarios, asked)
+        fabric, _ = _fabric(scenarios, request)
     except Unavailable:
-        fabric = FABRICS.get(asked.run["FABRIC"], next(iter(FABRICS.values())))
+        fabric = FABRICS.get(request.run["FABRIC"], next(iter(FABRICS.values())))
     return estimate.of_all(
         scenarios,
-        asked.runs,
+        request.runs,
         virtual_clock=fabric.virtual_clock,
         side_by_side=side_by_side or bearable(scenarios, fabric),
         runs_per_command=fabric.runs_per_command,
@@ -177,7 +175,7 @@ def estimate_here(asked: Asked, scenarios: Sequence[Scenario], side_by_side: int
 def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
     """Makes a new folder for the sweep, without a run."""
     started = datetime.now(UTC)
-    name = f"{sweep.name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    name = folder_name(sweep.name, started)
     return SweepFolder.begin(
         results / name,
         {
@@ -224,23 +222,25 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
     return fingerprint_here(request, tools) | {"arms": arms.hexdigest()}
 
 
-def _fabric(scenarios: Sequence[Scenario], asked: Asked) -> tuple[Fabric, str]:
+def _fabric(scenarios: Sequence[Scenario], request: SweepRequest) -> tuple[Fabric, str]:
     """The fabric that can run all scenarios. Probing takes a moment, so it sees one scenario of each kind."""
-    largest = max(scenario.size_bytes for scenario in scenarios)
-    kinds = {(each.congestion_control, each.link.shaped, each.size_bytes == largest): each for each in scenarios}
-    return choose(asked.run["FABRIC"], list(kinds.values()), asked.run["SHAPER"])
+    largest = max(scenario.page.contents_bytes for scenario in scenarios)
+    kinds = {
+        (each.congestion_control, each.link.shaped, each.page.contents_bytes == largest): each for each in scenarios
+    }
+    return choose(request.run["FABRIC"], list(kinds.values()), request.run["SHAPER"])
 
 
-def _too_many(asked: Asked) -> str:
-    possible = []
-    for knobs in asked.grid.some(_ENOUGH):
+def _too_many(request: SweepRequest) -> str:
+    grid, possible = request.grid, []
+    for knobs in grid.some(_ENOUGH):
         try:
             possible.append(scenario_from(knobs))
         except ScenarioError:
             continue
-    about = f"{asked.runs:,} runs: {counted(asked.grid.combinations, 'arm')} and {counted(asked.grid.networks, 'twin')}"
-    about += f", {asked.run['REPEAT']} times each"
+    about = f"{request.runs:,} runs: {counted(grid.combinations, 'arm')} and {counted(grid.networks, 'twin')}"
+    about += f", {request.run['REPEAT']} times each"
     if possible:
-        about += f"; about {estimate.duration(estimate_here(asked, possible).wall_s)} on this machine"
-    remedy = "divide it" if asked.runs > _MOST else "`priolab sweep` with --yes runs it all the same"
+        about += f"; about {estimate.duration(estimate_here(request, possible).wall_s)} on this machine"
+    remedy = "divide it" if request.runs > _MOST else "`priolab sweep` with --yes runs it all the same"
     return f"the grid has {about}; {remedy}"

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from analysis.reports.summary import arms
 from analysis.sweeps.networks import network_of
+from experiments.commands.console import bare_table, seconds
 from experiments.commands.printable import shown
 from experiments.sweep import estimate
 from experiments.sweep.grid import Point
@@ -20,7 +21,7 @@ _STYLES = {"kept": "green", "inverted": "red", "invalid": "bold red", "failed": 
 
 
 def _table(*headings: str, numbers: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = bare_table()
     for heading in headings:
         table.add_column(heading, no_wrap=True)
     for heading in numbers:
@@ -38,7 +39,7 @@ def expansion(points: Sequence[Point]) -> Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ArmResult:
     """The result of an arm. reason: of its first run that is not ok; times_ms: of _FIGURES, medians; good, of: runs."""
 
     name: str
@@ -51,30 +52,30 @@ class Outcome:
 
     @classmethod
     def from_summary(cls, arm: Mapping[str, Any]) -> Self:
-        """The outcome of an arm of an experiment's summary."""
+        """The result of an arm of an experiment's summary."""
         statuses = [each["status"] for each in arm.get("repetitions", [arm])]
         return cls(
             name=arm["name"],
             status=arm["status"],
             reason=arm["reason"],
             verdict=arm["verdict"],
-            times_ms=tuple(arm[name][edge] for name, edge in _FIGURES),
+            times_ms=tuple(arm[name] for name in _FIGURES),
             good=statuses.count("ok"),
             of=len(statuses),
         )
 
 
-def outcomes(folder: Path) -> list[Outcome]:
-    """The outcome of every arm of a finished sweep. Raises FolderError."""
-    return [Outcome.from_summary(arm) for arm in arms(folder)]
+def arm_results(folder: Path) -> list[ArmResult]:
+    """The result of every arm of a finished sweep. Raises FolderError."""
+    return [ArmResult.from_summary(arm) for arm in arms(folder)]
 
 
-def results(sweep: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Table:
+def results(sweep: Mapping[str, Any], of_arms: Sequence[ArmResult]) -> Table:
     """The table of results, a line per arm, network by network; times are medians. sweep: sweep.json."""
-    found = {outcome.name: outcome for outcome in outcomes}
+    found = {result.name: result for result in of_arms}
     of_network = [name for name, _ in network_of(dict.fromkeys(sweep["grid"], ""))]
     knobs = [*of_network, *(name for name in sweep["grid"] if name not in of_network)]
-    table = _table(*map(shown, knobs), "", "verdict", numbers=["script\nfirst", "script\nlast", "image\nlast", "ok"])
+    table = _table(*map(shown, knobs), "", "verdict", numbers=["first\nbyte", "last\nbyte", "others\nlast", "ok"])
     networks: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for arm in sweep["arms"]:
         networks.setdefault(tuple(arm["levels"][name] for name in of_network), []).append(arm)
@@ -85,19 +86,15 @@ def results(sweep: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
-def _add(table: Table, levels: Sequence[str], twin_of: str | None, outcome: Outcome) -> None:
-    word = outcome.verdict if outcome.status == "ok" else outcome.status
+def _add(table: Table, levels: Sequence[str], twin_of: str | None, result: ArmResult) -> None:
+    word = result.verdict if result.status == "ok" else result.status
     table.add_row(
         *map(shown, levels),
         "twin" if twin_of else "",
         f"[{_STYLES.get(word or '', 'bold')}]{shown(str(word))}[/]",
-        *map(_seconds, outcome.times_ms),
-        f"{outcome.good}/{outcome.of}",
+        *map(seconds, result.times_ms),
+        f"{result.good}/{result.of}",
     )
 
 
-_FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "last_byte_ms"))
-
-
-def _seconds(time_ms: float | None) -> str:
-    return "-" if time_ms is None else f"{time_ms / 1000:.2f} s"
+_FIGURES = ("first_byte_ms", "important_last_byte_ms", "others_last_byte_ms")

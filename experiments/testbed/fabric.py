@@ -1,5 +1,6 @@
 """The interface of a fabric: a way to make places. The table of fabrics is experiments/run/fabrics.py."""
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,6 +13,18 @@ from experiments.scenario.scenario import Scenario
 from experiments.testbed.places import Places
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
+
+
+class HostKernel:
+    """The part of a fabric whose places run on the kernel of this machine."""
+
+    def kernel(self) -> str:
+        """The kernel of this machine."""
+        return platform.release()
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """The release alone; no more is known of this machine's kernel."""
+        return {"release": platform.release()}
 
 
 class Fabric(Protocol):
@@ -30,7 +43,7 @@ class Fabric(Protocol):
     own_programs: bool
     tolerance: Tolerance
 
-    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+    def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Raises Unavailable, with the remedy, if this machine cannot run the scenario in this fabric."""
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
@@ -40,7 +53,7 @@ class Fabric(Protocol):
         """Names the kernel that the places run on."""
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """run.json's entry for that kernel: `release`, and a guest's build record (guest/kernel.py, Record)."""
+        """run.json's entry for that kernel: `release`, and a guest's build record (guest/kernel.py, BuildRecord)."""
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """The programs of the places; to capture, tcpdump as well. Raises Unavailable."""

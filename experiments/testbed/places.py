@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from common.clock_route import Finding
+from common.clock_route import ClockRoute
 from experiments.host.origin_process import ONE_THREAD, PROGRAM, RunningOrigin
 from experiments.host.processes import Process
 from experiments.host.tools import Tools
-from experiments.results.run_folder import RunFolder
+from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.scenario.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.carried import Received
@@ -36,11 +36,10 @@ class Addresses:
 
 @dataclass(frozen=True, kw_only=True)
 class OriginSettings:
-    """The sizes and delay of the origin's answers, the Node that runs it, and the folder for its logs."""
+    """The file of the page that the origin serves, the Node that runs it, and the folder for its logs."""
 
     program: str
-    size_bytes: int
-    script_delay_ns: int
+    page: Path
     folder: Path
 
     @property
@@ -52,8 +51,7 @@ class OriginSettings:
     def environment(self) -> Mapping[str, str]:
         """The variables that backend/origin.mjs reads, except for the address."""
         return {
-            "SIZE": str(self.size_bytes),
-            "JS_DELAY_MS": str(self.script_delay_ns // 10**6),
+            "PAGE": str(self.page),
             "ACCESS_LOG": str(self.folder / "access.jsonl"),
         }
 
@@ -100,10 +98,15 @@ def no_look(now_ns: int) -> None:
     del now_ns
 
 
-def gso_segments(details: str) -> int:
+def gso_segments_in(details: str) -> int:
     """The gso_max_segs in the output of `ip -details link show` for one device."""
     words = details.split()
     return int(words[words.index("gso_max_segs") + 1])
+
+
+def run_label(folder: RunFolder) -> str:
+    """A name for what is made outside the run folder and may outlive its maker: a cgroup, a compose project."""
+    return f"priolab-{folder.path.parent.name.removesuffix(PARTIAL)}-{folder.path.name}"
 
 
 class Places(Protocol):
@@ -127,10 +130,10 @@ class Places(Protocol):
     def python_clock(self) -> Mapping[str, Any]:
         """The client's clock for env.json (common/clock_quality.py)."""
 
-    def node_route(self, tools: Tools) -> Finding:
+    def node_route(self, tools: Tools) -> ClockRoute:
         """The way the origin's Node reads the clock."""
 
-    def tune(self, scenario: Scenario) -> None:
+    def apply_settings(self, scenario: Scenario) -> None:
         """Sets send buffer, congestion control, LOWAT and GSO of the front, where that is possible before it runs."""
 
     def settings(self) -> dict[str, Any]:

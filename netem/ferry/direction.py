@@ -1,16 +1,16 @@
-"""One direction of a Link as a queue model: packets and times in, packets and times out. No clock, no sockets.
+"""The queue model of one direction of a Link: packets and times in, packets and times out. No clock, no sockets.
 
 Rules:
-1. The stages stand in the order of netem/tc.py: loss -> delay line (delay and jitter) -> bottleneck (rate, drop-tail).
+1. The stages have the order of netem/tc.py: loss -> delay line (delay and jitter) -> bottleneck (rate, drop-tail).
 2. A packet never overtakes another. It enters the bottleneck at
        entry = max(entry of the one before, arrival + delay + jitter)
    and leaves at
        departure = begin + its transmission time, where begin = max(entry, departure of the one before),
-   at the rate that holds at its begin: the packet being sent when the rate changes is finished at the old one.
-3. The bottleneck holds a packet from its entry until its departure: the one being sent counts, one that leaves at the
-   very nanosecond another enters does not. One that would exceed a limit when it enters is dropped then.
+   at the rate that holds at its begin: the packet being sent when the rate changes is finished at the old rate.
+3. The bottleneck holds a packet from its entry until its departure. The packet being sent counts; one that leaves in
+   the nanosecond in which another enters does not. A packet that would exceed a limit at its entry is dropped.
 4. Sizes are those of whole Ethernet frames, as tc counts them.
-5. `now_ns` never decreases from call to call, except that a packet may be handed in late, with the time it really came.
+5. `now_ns` never decreases from call to call, except in `arrive`: a packet may be handed in late, with its true time.
 """
 
 from collections import deque
@@ -23,12 +23,12 @@ from common.formats.samples import QueueContents
 from netem.link import Link
 
 MOST_PACKETS = 200_000
-"""A direction never holds more (some 350 MB); beyond it packets are refused, which no Link asks for."""
+"""A direction never holds more (some 350 MB) and refuses packets beyond that. No Link needs so many."""
 
 
 @dataclass(kw_only=True)
 class Counters:
-    """What happened so far. lost: by loss. dropped: by a full bottleneck. refused: for want of memory."""
+    """Counts since the start. lost: by `loss`. dropped: by a full bottleneck. refused: beyond MOST_PACKETS."""
 
     packets_in: int = 0
     bytes_in: int = 0
@@ -42,7 +42,7 @@ class Counters:
 
 
 class Direction:
-    """The model of one direction. The same seed and arrivals give the same departures, wherever it runs."""
+    """The model of one direction. The same seed and arrivals give the same departures on every machine."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Direction:
         limit_bytes: int | None = None,
         seed: int | str = 0,
     ) -> None:
-        """None: unlimited. Without a rate the bottleneck holds nothing and the limits do not matter."""
+        """None means unlimited. Without a rate the bottleneck holds nothing and the limits do not matter."""
         self._rate_bit_s = rate_bit_s
         self._steps: deque[tuple[int, int]] = deque()  # (from when, rate)
         self._delay_ns = delay_ns
@@ -75,7 +75,7 @@ class Direction:
 
     @classmethod
     def down(cls, link: Link, seed: int) -> Self:
-        """Toward the client: all of the Link but delay_up."""
+        """The direction toward the client: all of the Link but delay_up."""
         return cls(
             rate_bit_s=link.rate_bit_s,
             delay_ns=link.delay_ns,
@@ -87,11 +87,11 @@ class Direction:
 
     @classmethod
     def up(cls, link: Link, seed: int) -> Self:
-        """Toward the front: delay alone."""
+        """The direction toward the front: delay only."""
         return cls(delay_ns=link.delay_up_ns, seed=f"up {seed}")
 
     def arrive(self, now_ns: int, packet: bytes) -> None:
-        """Take a packet in."""
+        """Takes in a packet that arrived then."""
         size = len(packet)
         counters = self.counters
         counters.packets_in += 1
@@ -110,11 +110,11 @@ class Direction:
         self._delay_line_bytes += size
 
     def change(self, at_ns: int, rate_bit_s: int) -> None:
-        """Have another rate from then on; changes are told in order of time, and beforehand if they are to be exact."""
+        """Changes the rate from then on. Call it in order of time; only a change announced beforehand is exact."""
         self._steps.append((at_ns, rate_bit_s))
 
     def due(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
-        """Departure time and packet of all that have left by now, in order. What is not fetched comes the next time."""
+        """Yields (departure time, packet) of all that have left by now, in order. Keeps the unfetched ones."""
         self._advance(now_ns)
         departed, counters = self._departed, self.counters
         while departed:
@@ -125,14 +125,14 @@ class Direction:
 
     @property
     def next_ns(self) -> int | None:
-        """Departure time of the next packet; None if there is none. Early, if it is too large for limit_bytes."""
+        """Departure time of the next packet; None if there is none. Too early if it is too large for limit_bytes."""
         if self._departed:
             return self._departed[0][0]
         if self._bottleneck:
             return self._sent_ns
         if not self._delay_line:
             return None
-        # The bottleneck is empty: the next to enter it is sent at once.
+        # The bottleneck is empty: the next packet to enter it is sent at once.
         entry_ns, packet = self._delay_line[0]
         return entry_ns + self._transmission_ns(len(packet), entry_ns)
 
@@ -174,7 +174,7 @@ class Direction:
                 self._begin(self._sent_ns)
 
     def _begin(self, begin_ns: int) -> None:
-        """Begin to send the first."""
+        """Begins to send the first packet of the bottleneck."""
         self._sent_ns = begin_ns + self._transmission_ns(len(self._bottleneck[0]), begin_ns)
         while self._steps and self._steps[0][0] <= begin_ns:
             _, self._rate_bit_s = self._steps.popleft()

@@ -1,7 +1,7 @@
-"""The ferry's process: takes packets out of the loops, and puts each back when its time has come.
+"""The ferry's process: takes packets out of the loops and puts each back when it is due.
 
-It sleeps in select(2) until the next departure and never spins, so that it can also live under a clock that stands
-still while anybody works. Readiness is the existence of its socket.
+It sleeps in select(2) until the next departure and never spins. So it also works under a clock that stands still while
+a program works. It is ready as soon as its socket exists.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ from netem.ferry.direction import Direction
 from netem.ferry.ring import Ring
 from netem.link import Link
 
-_BATCH = 32  # packets before the other direction has its turn
+_BATCH = 32  # packets before it is the other direction's turn
 _NEVER_NS = 2**63
 _ASK_TIMEOUT_S = 5.0
 _SLOW_BIT_S = 100 * 10**6
@@ -38,10 +38,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What a ferry is told to do. socket: where it answers `ask`.
+    """The ferry's configuration. socket: the path at which it answers `ask`.
 
-    journal: the file of queue lengths, written every interval_ns at most; None leaves it empty. Rate steps have a file
-    of their own beside it.
+    journal: the file of queue lengths, written every interval_ns at most; with interval_ns None it stays empty. Rate
+    steps have a file of their own beside it.
     """
 
     link: Link
@@ -52,12 +52,12 @@ class Order:
 
     @property
     def begin(self) -> Path:
-        """Where it is told from when rate steps count (netem/control.py)."""
+        """The socket at which it learns when the measured load began (netem/control.py)."""
         return self.socket.with_name(BEGIN.name)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Raises ValueError if it is not an order."""
+        """Reads the output of `to_json`. Raises ValueError if it is not an order."""
         try:
             document = json.loads(text)
             return cls(
@@ -73,12 +73,12 @@ class Order:
             raise ValueError(f"not an order: {error}") from None
 
     def to_json(self) -> str:
-        """The order as `from_json` reads it."""
+        """The order as JSON, for `from_json`."""
         return json.dumps(asdict(self), default=str)
 
 
 def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, int]]:
-    """What a running ferry has done, by direction; its journal is complete up to then. Raises OSError.
+    """Asks a running ferry for its counters and queues, by direction. Raises OSError.
 
     `Counters` in netem/ferry/direction.py and `QueueContents` say what most figures count; the queue is that of now.
     kernel_drops: packets lost between the kernel and the ferry, which should be 0. lateness_*_ns: how long after its
@@ -94,7 +94,7 @@ def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, in
 
 
 class Lateness:
-    """How late packets were: percentiles to the microsecond up to 20 ms, beyond that the longest."""
+    """The packets' lateness: percentiles to the microsecond up to 20 ms; beyond that the longest."""
 
     _BUCKETS = 20_000
 
@@ -104,14 +104,14 @@ class Lateness:
         self._longest_ns = -1
 
     def add(self, late_ns: int) -> None:
-        """One packet's."""
+        """Adds a packet's lateness."""
         if late_ns < self._BUCKETS * 1000:
             self._counts[max(0, late_ns) // 1000] += 1
         self._total += 1
         self._longest_ns = max(self._longest_ns, late_ns)
 
     def percentile_ns(self, percent: int) -> int:
-        """So many percent of the packets were no later than this; -1 if there was none."""
+        """The percentile of lateness; -1 if there was no packet."""
         wanted = -(-self._total * percent // 100)
         for microseconds, count in enumerate(self._counts):
             wanted -= count
@@ -121,7 +121,7 @@ class Lateness:
 
 
 class _Lane:
-    """One direction at work."""
+    """Carries the packets of one direction."""
 
     def __init__(self, direction: str, model: Direction, ring: Ring, journal: TextIO, interval_ns: int | None) -> None:
         self.ring = ring
@@ -135,14 +135,14 @@ class _Lane:
 
     @property
     def wake_ns(self) -> int | None:
-        """When there is something to do at the latest, if no packet comes."""
+        """The latest time for the next `carry` if no packet comes; None if there is nothing to do."""
         next_ns = self._model.next_ns
         if next_ns is not None:
             return min(next_ns, self._next_line_ns)
         return self._next_line_ns if self._line.packets or self._line.delay_line_packets else None
 
     def carry(self) -> int:
-        """Take in what is there, write what is due; how many packets that were."""
+        """Takes in the packets that are there and writes those that are due. Returns the number of both."""
         model, ring, lateness = self._model, self.ring, self._lateness
         arrived = ring.read(_BATCH)
         for arrival_ns, frame in arrived:
@@ -155,7 +155,7 @@ class _Lane:
         return len(arrived) + written
 
     def write_line(self, now_ns: int) -> None:
-        """A line of the journal, if one is due and anything has changed."""
+        """Writes a line of the journal if one is due and the figures have changed."""
         if now_ns < self._next_line_ns:
             return
         line = self._model.queue(now_ns)
@@ -177,7 +177,7 @@ class _Lane:
 
 
 def run(order: Order) -> None:
-    """Be the ferry of this place until SIGTERM or SIGINT. Raises OSError and NotSetUp."""
+    """Runs the ferry of this place until SIGTERM or SIGINT. Raises OSError and NotSetUp."""
     with ExitStack() as stack:
         signals = stack.enter_context(control.signals())
         begin = stack.enter_context(control.bound(socket.SOCK_DGRAM, order.begin))
@@ -189,7 +189,7 @@ def run(order: Order) -> None:
             )
             for loop in loops.needed(order.link)
         }
-        # The model makes them itself; what is left to do is to note that they were.
+        # The model makes the steps itself; RateChanges only records them.
         changes = stack.enter_context(RateChanges(order.link.rate_steps, None, beside(order.journal)))
         _prepare(order.link)
         listener = stack.enter_context(control.bound(socket.SOCK_STREAM, order.socket))
@@ -199,7 +199,7 @@ def run(order: Order) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Inputs:
-    """signals: it is to end. begin: rate steps count from then. listener: somebody asks."""
+    """The ferry's sockets. signals: to end. begin: the start of the measured load. listener: requests of `ask`."""
 
     signals: socket.socket
     begin: socket.socket
@@ -231,14 +231,14 @@ def _carry(
 
 
 def _answer(listener: socket.socket, document: dict[str, Any]) -> None:
-    # Who asks and goes away, or does not listen, must not stop the ferry; a document fits into any socket's buffer.
+    # A caller that goes away or does not read must not stop the ferry. The document fits into any socket's buffer.
     with suppress(OSError), closing(listener.accept()[0]) as connection:
         connection.settimeout(0)
         connection.sendall(json.dumps(document).encode())
 
 
 def come_before_others() -> None:
-    """Real-time priority if this process may have it, else the least nice there is, else nothing."""
+    """Takes real-time priority if allowed, else the lowest niceness if allowed, else changes nothing."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -247,11 +247,11 @@ def come_before_others() -> None:
 
 
 def _prepare(link: Link) -> None:
-    """Wake up on time, and do not stop to look for garbage: nothing here refers to itself.
+    """Makes wake-ups punctual and turns garbage collection off, which needs no cycles here to collect.
 
-    On a machine with no idle processor, packets of an ordinary process are now and then milliseconds late; so this one
-    comes before others where it may: containers often may not have real-time priority (RT_GROUP_SCHED), but may be nice
-    to nobody, which is nearly as good. Not on fast links, where it would leave them too little of the processor.
+    On a machine without an idle processor an ordinary process is now and then milliseconds late, so the ferry raises
+    its priority where it may. Containers often may not have real-time priority (RT_GROUP_SCHED) but may have the lowest
+    niceness, which is nearly as good. On fast links the priority stays: it would take too much of the processor.
     """
     _libc.prctl(_PR_SET_TIMERSLACK, 1)
     if link.rates_bit_s and max(link.rates_bit_s) <= _SLOW_BIT_S:

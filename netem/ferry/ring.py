@@ -1,10 +1,10 @@
-"""One end of a loop: frames read from a ring shared with the kernel (packet(7), TPACKET_V2), and written back.
+"""The ferry's end of a loop: reads frames from a ring shared with the kernel (packet(7), TPACKET_V2), writes them back.
 
 Rules:
 1. A frame comes with the time the kernel received it, on CLOCK_MONOTONIC, never decreasing (common/arrival.py). A stamp
    so old that the clock was probably set meanwhile is not believed.
-2. The ring is the only buffer between the loop and the ferry, and what does not fit into it is counted. Its size is not
-   subject to net.core.rmem_max, which an ordinary socket could not exceed in a user namespace.
+2. The ring is the only buffer between the loop and the ferry; frames that do not fit are counted. Its size is not
+   limited by net.core.rmem_max, which an ordinary socket in a user namespace could not exceed.
 3. Frames are IPv4 packets, whole and with complete checksums; anything else means that the loop is not set up.
 """
 
@@ -24,8 +24,8 @@ FRAMES = 2048
 _FRAME_BYTES = 2048
 _BLOCK_BYTES = 65536
 _OLDEST_STAMP_NS = 50 * 10**6
-_IPV4 = 0x0800  # ETH_P_IP; also keeps out what leaves through the device, and IPv6's talking to itself
-# <linux/if_packet.h>; the socket module names few of them.
+_IPV4 = 0x0800  # ETH_P_IP; also keeps out packets that leave through the device, and IPv6's own messages
+# <linux/if_packet.h>; the socket module has few of them.
 _SOL_PACKET = 263
 _PACKET_RX_RING = 5
 _PACKET_STATISTICS = 6
@@ -43,11 +43,11 @@ _HEADER = struct.Struct("@IIIHHII")  # tpacket2_hdr: status, length, captured, m
 
 
 class NotSetUp(Exception):
-    """The device does not carry what a loop carries; the text says what is wrong."""
+    """The device does not carry a loop's frames; the text says what is wrong."""
 
 
 class Ring:
-    """A device's ring. A context; raises OSError if the device is missing or goes away."""
+    """The ring of a device. A context; raises OSError if the device is missing or goes away."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -79,7 +79,7 @@ class Ring:
         self.socket.close()
 
     def read(self, most: int) -> list[tuple[int, bytes]]:
-        """Arrival time and frame of up to so many that are there. Raises NotSetUp."""
+        """Reads (arrival time, frame) of the frames that are there, up to `most`. Raises NotSetUp."""
         memory, index = self._memory, self._index
         frames: list[tuple[int, bytes]] = []
         while len(frames) < most:
@@ -96,7 +96,7 @@ class Ring:
         return self._on_monotonic_clock(frames) if frames else frames
 
     def write(self, frame: bytes) -> None:
-        """Put a frame back into the loop."""
+        """Puts a frame back into the loop. Counts it as dropped if the kernel has no room for it. Raises OSError."""
         try:
             self.socket.send(frame)
         except OSError as error:
@@ -111,9 +111,9 @@ class Ring:
             raise OSError(number, os.strerror(number), self._device)
 
     def drops(self) -> int:
-        """Frames that were lost between the kernel and the ferry, since the ring exists."""
+        """Frames lost between the kernel and the ferry since the ring was made."""
         raw = self.socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
-        self._drops += _STATISTICS.unpack(raw)[1]  # asking sets it to 0
+        self._drops += _STATISTICS.unpack(raw)[1]  # reading resets it to 0
         return self._drops
 
     def _on_monotonic_clock(self, frames: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:

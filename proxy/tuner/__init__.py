@@ -1,1 +1,1 @@
-"""The tuner beside an unmodified server: TCP_NOTSENT_LOWAT for each of its connections, from what the kernel knows."""
+"""The tuner: sets TCP_NOTSENT_LOWAT on each connection of an unmodified server, from the kernel's measurements."""

@@ -1,7 +1,8 @@
-"""One tuner at a time: it holds a lock on a folder, which the kernel gives up with the process, however that ends.
+"""Ensures that only one tuner works in a place: it locks a folder. The kernel releases the lock with the process.
 
-1. A cgroup's folder, or a process's in /proc, is locked for one holder (flock(2)).
-2. The cgroups above are locked for many: tuners of siblings do not meet, those of a cgroup and of one below it do.
+1. A cgroup's folder, or a process's in /proc, has an exclusive lock (flock(2)).
+2. The cgroups above have shared locks. So tuners of sibling cgroups may run side by side; those of a cgroup and of one
+   below it may not.
 """
 
 import fcntl
@@ -14,7 +15,7 @@ from proxy.tuner.tuner import CannotTune
 
 
 class Claimed(CannotTune):
-    """Another tuner is at work there."""
+    """Another tuner already works there."""
 
     def __init__(self, where: str) -> None:
         super().__init__(f"another tuner is at work {where}", "end that one first")
@@ -22,7 +23,7 @@ class Claimed(CannotTune):
 
 @contextmanager
 def claimed_cgroup(cgroup: Path) -> Iterator[None]:
-    """Within: no other tuner in the cgroup, nor on one above. Raises Claimed, OSError."""
+    """Within the context no other tuner works on the cgroup or on one above it. Raises Claimed, OSError."""
     cgroup = cgroup.resolve()
     with ExitStack() as stack:
         for folder in (cgroup, *cgroup.parents):
@@ -34,7 +35,7 @@ def claimed_cgroup(cgroup: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed_process(folder: Path) -> Iterator[None]:
-    """Within: no other tuner beside the process, whose folder in /proc it is. Raises Claimed, OSError."""
+    """Within the context no other tuner works on the process. folder: its folder in /proc. Raises Claimed, OSError."""
     with _locked(folder, fcntl.LOCK_EX, f"beside process {folder.name}"):
         yield
 

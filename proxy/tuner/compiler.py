@@ -1,6 +1,6 @@
-"""sock_ops.c compiled, once: the file is named for what it was made of, and kept in a folder of the caller's.
+"""Compiles sock_ops.c once: the file's name has a hash of compiler and sources, and the caller's folder keeps it.
 
-gcc-bpf is a quarter of what clang is to install; either will do.
+Either compiler will do; gcc-bpf is a quarter of clang's size to install.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _DEADLINE_S = 60.0
 
 
 def compiled(folder: Path) -> Path:
-    """The program, in the folder; compiled if it is not there. Raises CannotTune."""
+    """Returns the compiled program's path in the folder; compiles it if it is not there. Raises CannotTune."""
     compiler = command()
     target = folder / f"sock_ops-{_recipe(compiler)}.o"
     try:
@@ -41,7 +41,7 @@ def compiled(folder: Path) -> Path:
 
 
 def command() -> list[str]:
-    """The compiler, and how it is told to compile for BPF. Raises CannotTune."""
+    """The compiler and its options for BPF. Raises CannotTune."""
     installed = [[program, *words] for name, *words in _COMPILERS if (program := shutil.which(name))]
     if not installed:
         raise CannotTune("no compiler for BPF is installed", REMEDY)

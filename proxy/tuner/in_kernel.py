@@ -1,12 +1,13 @@
-"""The tuner as a program in the kernel, sock_ops.c, on a cgroup: it decides there, with no process to wake.
+"""The tuner as a program in the kernel, sock_ops.c, attached to a cgroup. It decides there, with no process to wake.
 
-1. Connections made before it was attached are not tuned: the kernel asks it only about those it has seen begin.
-2. A cgroup that is removed takes the program's hold on it along, as when systemd starts a service again. Its folder is
-   looked at every second, or every tenth while it is gone; the one that is there then is attached to.
-3. If it is to keep to the sysctls of network namespaces (caution.py), it tells its program each second those of the
-   namespaces that the cgroup's processes are in. A socket of any other is not tuned.
-4. To put values back it borrows what the cgroup's processes have open. It leaves alone what no longer has its value.
-5. What was decided and could not be told, because the ring between the kernel and this was full, is counted and told.
+1. Connections made before it was attached are not tuned: the kernel calls it only for those whose start it has seen.
+2. A removed cgroup detaches the program, as when systemd restarts a service. So the cgroup's folder is checked every
+   second, or every tenth of a second while it is gone; the program is attached to the new one.
+3. If the sysctls of network namespaces are limits (caution.py), this process gives the program, every second, the
+   sysctls of the namespaces of the cgroup's processes. A socket of another namespace is not tuned.
+4. To put values back it borrows the open sockets of the cgroup's processes. A socket that no longer has the tuner's
+   value keeps the one it has.
+5. Decisions that did not fit into the ring buffer between the kernel and this process are counted and reported.
 """
 
 import os
@@ -43,7 +44,7 @@ _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 
 class InKernel:
-    """See Tuner. Works on what the servers of a cgroup accept."""
+    """See Tuner. Tunes the connections that the servers of a cgroup accept."""
 
     kind = TunerKind.BPF
 
@@ -59,7 +60,7 @@ class InKernel:
         dry_run: bool = False,
         caution: Caution | None = None,
     ) -> None:
-        """program: what compiler.py made. port: only connections to it. Raises CannotTune."""
+        """program: compiled by compiler.py. port: tunes only connections to it. Raises CannotTune."""
         self._cgroup, self._note, self._say, self._dry_run = cgroup, note, say, dry_run
         self._lost = 0
         self._caution, self._sysctls = caution, caution.sysctls if caution else None
@@ -81,7 +82,7 @@ class InKernel:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._loaded.detach()  # what is decided until then is told
+            self._loaded.detach()  # before the last decisions are read
             self._tell()
         finally:
             self._stack.close()
@@ -97,7 +98,7 @@ class InKernel:
         return self._ring.fileno()
 
     def look(self, now_ns: int) -> int:
-        """Only tells, and sees to it that it is attached: it works by itself."""
+        """Reports decisions and keeps the program attached; the program itself needs no calls. See Tuner."""
         self._tell()
         self._follow()
         if now_ns >= self._next_sysctls_ns:
@@ -133,14 +134,14 @@ class InKernel:
             self._say(f"cgroup {self._cgroup} is there again; tuning")
 
     def _there(self) -> tuple[int, int] | None:
-        """Which cgroup has the name now."""
+        """The identity of the cgroup that has the name now; None if there is none."""
         try:
             return _which(self._cgroup.stat())
         except OSError:
             return None
 
     def _attach(self) -> tuple[int, int]:
-        """To the one that has the name now; which that is. Raises CannotTune."""
+        """Attaches to the cgroup that has the name now. Returns its identity. Raises CannotTune."""
         try:
             if self._caution:
                 self._claim.enter_context(self._caution.claim(self._cgroup))
@@ -156,13 +157,13 @@ class InKernel:
             os.close(descriptor)
 
     def _tell_sysctls(self) -> None:
-        """Those of the namespaces that the cgroup's processes are in. Raises CannotTune."""
+        """Gives the program the sysctls of the namespaces that the cgroup's processes are in. Raises CannotTune."""
         if self._sysctls:
             for number, sysctl_bytes in self._sysctls.of_processes(_processes(self._cgroup)).items():
                 self._loaded.put("sysctls", struct.pack("=Q", number), struct.pack("=I", sysctl_bytes))
 
     def _restored(self, pid: int) -> int:
-        """So many of a process's connections."""
+        """Puts back the values of a process's connections. Returns how many."""
         count = 0
         try:
             for descriptor, inode in sockets_of(pid).items():
@@ -184,12 +185,12 @@ class InKernel:
 
 
 def _processes(cgroup: Path) -> Iterator[int]:
-    """Of a cgroup and those below it that this process can see."""
+    """Ids of the processes in a cgroup and those below it, as far as this process can see them."""
     for folder, _, _ in os.walk(cgroup):
         try:
             yield from {int(pid) for pid in Path(folder, "cgroup.procs").read_text().split()} - {0}
         except OSError:
-            continue  # it has gone, or has threads alone
+            continue  # the cgroup has gone, or has only threads
 
 
 def _which(folder: os.stat_result) -> tuple[int, int]:
@@ -197,7 +198,7 @@ def _which(folder: os.stat_result) -> tuple[int, int]:
 
 
 def read_record(record: bytes, *, dry_run: bool) -> Decision:
-    """One `struct decision`."""
+    """Unpacks a `struct decision`."""
     t_ns, delivery, acked, rate, address, peer_port, family, port, event, why, rtt_us, cwnd, mss, old, new, error = (
         _DECISION.unpack(record)
     )

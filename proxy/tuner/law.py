@@ -1,28 +1,28 @@
-"""The law: what the kernel knows of a connection -> its TCP_NOTSENT_LOWAT. Pure; law.h says the same to the kernel.
+"""The law: computes TCP_NOTSENT_LOWAT from the kernel's figures of a connection. Pure; law.h has the same law in C.
 
-What LOWAT does. A server may write while less than LOWAT bytes stand unsent, but the kernel looks only when it begins a
-new packet buffer, which then takes whatever comes until it holds 64 KiB. It wakes a server that waits when less than
-LOWAT / 2 are left. So between `LOWAT / 2` and `LOWAT + 64 KiB` bytes stand before what is written next.
+The effect of LOWAT: a server may write while less than LOWAT bytes are unsent. But the kernel checks only when it
+begins a new packet buffer, which then takes all further bytes until it holds 64 KiB. It wakes a waiting server when
+less than LOWAT / 2 bytes are left. So between `LOWAT / 2` and `LOWAT + 64 KiB` bytes wait ahead of the next write.
 
-1. The rate is the kernel's delivery rate, or what was acknowledged in the last round trip if that is more: the kernel
-   reckons with the time in which packets were sent if that was longer than the one in which they were acknowledged
-   (tcp_rate.c), and so learns of a faster link a round trip later. But it is not more than the congestion window in a
-   round trip: after an idle time the window is small, and what the link once took is no measure yet. A window of four
-   segments or less is BBR's look at the round trip, or what a timeout leaves; it says nothing of the link and is not
-   asked. Before there is a rate, the window in a round trip is the rate. Nothing known: the floor.
-2. The goal is that nothing stands unsent for longer than the target: rate x target for all of it, the packet buffer
-   included, so LOWAT = rate x target - 64 KiB. Links slower than 64 KiB in the target's time come out below nothing.
-3. The floor. LOWAT / 2 is what the connection lives on from the moment it wakes the server until that has written. It
-   must last through what the kernel sends in one go, before the server can run: an acknowledgment of two segments lets
-   slow start send four, and one must be left, or the kernel takes the connection for one whose application has no more,
-   and neither the window nor BBR's estimate grows. Kernels that wake the server with acknowledgments alone (until
-   commit 4bfe744ff164 of 2022) send six between two of them when BBR begins and paces 2.89 times what it measures: so
-   six. And it must last through the server's reaction, one millisecond at the rate.
+1. The rate is the larger of two: the kernel's delivery rate, and the bytes acknowledged in the last round trip. For the
+   first the kernel uses the longer of two times, that of sending and that of acknowledging the packets (tcp_rate.c); so
+   it learns of a faster link a round trip later. The rate is not more than the congestion window per round trip: after
+   an idle time the window is small, and an earlier rate of the link no longer counts. A window of four segments or less
+   is ignored: it comes from BBR's probing of the round trip, or from a timeout, and says nothing of the link. Before
+   there is a rate, the window per round trip is the rate. If nothing is known, LOWAT is the floor.
+2. The goal: no byte stays unsent for longer than the target. That is rate x target for all unsent bytes, the packet
+   buffer included, so LOWAT = rate x target - 64 KiB. On links slower than 64 KiB per target this is below zero.
+3. The floor. The connection sends from the last LOWAT / 2 bytes while it wakes the server and the server writes. They
+   must cover what the kernel sends at once, before the server can run: an acknowledgment of two segments lets slow
+   start send four, and one must be left. Otherwise the kernel takes the connection for one whose application has no
+   more data, and neither the window nor BBR's estimate grows. Kernels that wake the server only on acknowledgments
+   (until commit 4bfe744ff164 of 2022) send six between two of them when BBR starts, as it paces at 2.89 times the
+   measured rate: so six. The bytes must also cover the server's reaction, one millisecond at the rate.
    LOWAT >= 2 x (6 segments + rate x 1 ms), and not below `floor_bytes`.
-4. The ceiling bounds what a nonsensical rate, such as loopback's, may lead to.
+4. The ceiling limits the effect of a nonsensical rate, such as loopback's.
 5. A value is changed when the new one differs by more than an eighth of the old one.
 
-Arithmetic is that of 64 unsigned bits and saturates: what does not fit is the largest number.
+Arithmetic is unsigned with 64 bits and saturates: a result that does not fit becomes the largest number.
 """
 
 from dataclasses import dataclass
@@ -43,9 +43,9 @@ _US_PER_S = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What the kernel knows. delivery_rate_bytes_s and rtt_us, smoothed, are 0 before there is a sample.
+    """The kernel's figures of a connection. delivery_rate_bytes_s and rtt_us (smoothed) are 0 before the first sample.
 
-    acked_rate_bytes_s: of what was acknowledged in the last round trip, 0 before there was one.
+    acked_rate_bytes_s: the rate of acknowledged bytes in the last round trip, 0 before there was one.
     """
 
     delivery_rate_bytes_s: int
@@ -57,7 +57,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """What is wanted. Valid if it exists: raises ValueError."""
+    """The law's settings. An Aim that exists is valid; raises ValueError."""
 
     target_us: int = TARGET_NS // 1000
     floor_bytes: int = FLOOR_BYTES
@@ -70,7 +70,7 @@ class Aim:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What follows. rate_bytes_s: the rate that was reckoned with, 0 for none."""
+    """The law's result. rate_bytes_s: the rate used, 0 for none."""
 
     rate_bytes_s: int
     lowat_bytes: int
@@ -78,7 +78,7 @@ class Choice:
 
 
 def decide(seen: Seen, aim: Aim) -> Choice:
-    """The LOWAT for a connection, floor <= LOWAT <= ceiling."""
+    """Computes the LOWAT for a connection, floor <= LOWAT <= ceiling."""
     rate = _rate_bytes_s(seen)
     goal = max(0, _scaled(rate, aim.target_us, _US_PER_S) - PACKET_BUFFER_BYTES)
     reaction = min(_scaled(rate, REACTION_US, _US_PER_S), aim.ceiling_bytes)
@@ -92,12 +92,12 @@ def decide(seen: Seen, aim: Aim) -> Choice:
 
 
 def differs(old_bytes: int, new_bytes: int) -> bool:
-    """Whether the change is worth a system call."""
+    """True if the change is worth a system call."""
     return abs(new_bytes - old_bytes) > old_bytes // 8
 
 
 def rate_of(size_bytes: int, time_us: int) -> int:
-    """Bytes per second: so many bytes in that time, 0 if that is none."""
+    """Bytes per second of that many bytes in that time; 0 if the time is 0."""
     return _scaled(size_bytes, _US_PER_S, time_us) if time_us else 0
 
 

@@ -1,6 +1,7 @@
-"""The few functions of libbpf.so.1 that load a program, attach it to a cgroup, and read what it tells.
+"""The few functions of libbpf.so.1 that load a program, attach it to a cgroup, and read its records.
 
-iproute2 needs the same library, so it is there wherever the lab runs. Errors are CannotTune, with the kernel's reason.
+iproute2 needs the same library, so it is installed wherever the lab runs. Errors are CannotTune, with the kernel's
+reason.
 """
 
 import ctypes
@@ -44,7 +45,7 @@ def _library() -> ctypes.CDLL:
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
-    library.libbpf_set_print(None)  # its words are for programmers; the error numbers come back by themselves
+    library.libbpf_set_print(None)  # its messages are for programmers; the error numbers are returned anyway
     return library
 
 
@@ -53,7 +54,7 @@ def _reason() -> str:
 
 
 class Ring:
-    """A ring buffer of a loaded program, for as long as that is loaded."""
+    """A ring buffer of a loaded program; usable while the program is loaded."""
 
     def __init__(self, library: ctypes.CDLL, descriptor: int, name: str) -> None:
         self._lib = library
@@ -64,31 +65,31 @@ class Ring:
             raise CannotTune(f"the ring buffer {name} cannot be read: {_reason()}")
 
     def _on_record(self, _: int, data: int, size: int) -> int:
-        self._come.append(ctypes.string_at(data, size))  # whatever else could fail would be lost in here
+        self._come.append(ctypes.string_at(data, size))  # nothing more: an exception in a callback would be lost
         return 0
 
     def take(self) -> list[bytes]:
-        """Every record that has come since the last call."""
+        """Returns the records that have come since the last call."""
         self._lib.ring_buffer__consume(self._buffer)
         taken = self._come.copy()
         self._come.clear()
         return taken
 
     def fileno(self) -> int:
-        """A descriptor that is readable when there is something to take."""
+        """A descriptor that becomes readable when there are records to take."""
         descriptor: int = self._lib.ring_buffer__epoll_fd(self._buffer)
         return descriptor
 
     def free(self) -> None:
-        """Of no more use."""
+        """Frees the ring buffer; it must not be used any more."""
         self._lib.ring_buffer__free(self._buffer)
 
 
 class Loaded:
-    """A compiled program in the kernel. A context: at its end it is gone from there, and from where it was attached."""
+    """A compiled program, loaded into the kernel. A context; on exit it is detached and unloaded."""
 
     def __init__(self, file: Path) -> None:
-        """Raises CannotTune, also for a user who may not."""
+        """Loads the file. Raises CannotTune, also if the user may not."""
         self._lib = _library()
         self._links: list[int] = []
         self._rings: list[Ring] = []
@@ -116,26 +117,26 @@ class Loaded:
         return descriptor
 
     def put(self, name: str, key: bytes, value: bytes) -> None:
-        """An entry of one of its maps."""
+        """Sets an entry of a map of the program."""
         if self._lib.bpf_map_update_elem(self._map(name), key, value, 0) != 0:
             raise CannotTune(f"the map {name} cannot be filled: {_reason()}")
 
     def get(self, name: str, key: bytes, size: int) -> bytes | None:
-        """An entry of one of its maps, so many bytes; None if it has none."""
+        """Reads an entry of a map of the program. size: the entry's bytes. None if there is no such entry."""
         value = ctypes.create_string_buffer(size)
         if self._lib.bpf_map_lookup_elem(self._map(name), key, value) != 0:
             return None
         return value.raw
 
     def count(self, name: str) -> int:
-        """The first entry of a map that has a number of 64 bits for each processor: their sum."""
+        """Sums up the first entry of a per-processor map of 64-bit numbers over all processors."""
         numbers = (ctypes.c_uint64 * self._lib.libbpf_num_possible_cpus())()
         if self._lib.bpf_map_lookup_elem(self._map(name), bytes(4), ctypes.byref(numbers)) != 0:
             raise CannotTune(f"the map {name} cannot be read: {_reason()}")
         return sum(numbers)
 
     def attach(self, program: str, cgroup: int) -> None:
-        """Let one of its programs work on a cgroup, and those below it, besides others that may be there.
+        """Attaches a program of the file to a cgroup and those below it, beside other programs that are attached there.
 
         cgroup: a descriptor of its folder.
         """
@@ -146,12 +147,12 @@ class Loaded:
         self._links.append(link)
 
     def detach(self) -> None:
-        """From all that it was attached to."""
+        """Detaches the program from every cgroup."""
         while self._links:
             self._lib.bpf_link__destroy(self._links.pop())
 
     def ring(self, name: str) -> Ring:
-        """One of its ring buffers."""
+        """Opens a ring buffer of the program."""
         ring = Ring(self._lib, self._map(name), name)
         self._rings.append(ring)
         return ring

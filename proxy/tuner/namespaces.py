@@ -1,6 +1,6 @@
-"""The sysctl tcp_notsent_lowat of network namespaces, by the number that the kernel gives each (SO_NETNS_COOKIE).
+"""Reads the sysctl tcp_notsent_lowat of network namespaces, by the kernel's number of each (SO_NETNS_COOKIE).
 
-/proc/sys/net is that of whoever reads, so a thread enters another namespace, reads and ends.
+/proc/sys/net shows the reader's own namespace. So for another one a thread enters it, reads and ends.
 """
 
 import ctypes
@@ -25,13 +25,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Sysctls:
-    """Those of the namespaces that sockets and processes are in. Errors are CannotTune."""
+    """Reads the sysctls of the namespaces that sockets and processes are in. Errors are CannotTune."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int]] = {}
 
     def of_socket(self, found: socket.socket, pid: int, now_ns: int) -> int:
-        """The value that rules a process's socket that has none of its own, not older than a second."""
+        """The sysctl that applies to a process's socket without a value of its own; read at most a second ago."""
         try:
             number = _number(found)
             read_ns, sysctl_bytes = self._known.get(number, (0, 0))
@@ -45,7 +45,7 @@ class Sysctls:
         return sysctl_bytes
 
     def of_processes(self, pids: Iterable[int]) -> dict[int, int]:
-        """The values in their namespaces, by number. Processes that have ended are left out."""
+        """The sysctls of the processes' namespaces, by number. Processes that have ended are left out."""
         found: dict[int, int] = {}
         read: set[int] = set()
         for pid in pids:
@@ -82,7 +82,7 @@ def _read() -> tuple[int, int]:
 
 
 def _read_in(namespace: int) -> tuple[int, int]:
-    """The same of the namespace that a descriptor, which is closed, stands for."""
+    """The number and the sysctl of the namespace of a descriptor. Closes the descriptor."""
     try:
         if os.fstat(namespace).st_ino == _HERE.stat().st_ino:
             return _read()

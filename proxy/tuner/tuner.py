@@ -1,4 +1,4 @@
-"""What every tuner is, whatever it is made of."""
+"""The interface of every tuner."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -8,21 +8,21 @@ from typing import Protocol, Self
 from common.formats.decisions import Decision
 
 Note = Callable[[Decision], None]
-"""Is told each decision."""
+"""Receives each decision."""
 
 Say = Callable[[str], None]
-"""Is told, in a sentence, what else whoever watches should know."""
+"""Receives other messages for the user, a sentence each."""
 
 
 class TunerKind(StrEnum):
-    """What tuners are made of."""
+    """The kinds of tuners: a BPF program in the kernel, or a process."""
 
     BPF = "bpf"
     USERLAND = "userland"
 
 
 class CannotTune(Exception):
-    """It cannot be done here; the text is the reason. remedy: what may help, empty if nothing is known to."""
+    """Tuning is not possible here; the text is the reason. remedy: a way out, empty if none is known."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
@@ -30,16 +30,16 @@ class CannotTune(Exception):
 
 
 class Tuner(Protocol):
-    """At work while its context lasts. Afterwards, or when it dies, sockets keep their last value.
+    """Tunes connections while its context lasts. Afterwards, or when it dies, sockets keep their last value.
 
-    Nothing it does fails a connection: what the kernel refuses is told as a decision's outcome.
+    Nothing it does fails a connection: if the kernel refuses a value, the decision's outcome says so.
     """
 
     kind: TunerKind
 
     @property
     def readable(self) -> int | None:
-        """A descriptor that is readable when there is something to tell before it is time to look, if it has one."""
+        """A descriptor that becomes readable when `look` should be called before it is due; None if there is none."""
 
     def __enter__(self) -> Self: ...
 
@@ -48,10 +48,10 @@ class Tuner(Protocol):
     ) -> None: ...
 
     def look(self, now_ns: int) -> int:
-        """Do what is due and tell new decisions; when the next look is. now_ns: CLOCK_MONOTONIC as it is.
+        """Does what is due and reports new decisions. Returns when to be called next. now_ns: CLOCK_MONOTONIC now.
 
         Raises CannotTune if there is nothing left to tune.
         """
 
     def restore(self) -> int:
-        """Give open connections that still have the tuner's value what they had; how many. It tunes no more."""
+        """Ends tuning; open connections that have the tuner's value get their previous one back. Returns how many."""

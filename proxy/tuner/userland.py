@@ -1,13 +1,13 @@
-"""The tuner as a process that looks: where the kernel takes no program, and for connections that are there already.
+"""The tuner as a process that polls: for kernels that take no program, and for connections that already exist.
 
 Rules:
-1. Every 100 ms it looks for connections that the server has accepted: sockets whose port one of its sockets listens on.
-   That takes longer the more processes and descriptors there are; it is not done more than a twentieth of the time.
-2. It looks at each twice per round trip, at least every 100 ms and at most every 10 ms.
-3. A descriptor is borrowed for the length of one look (descriptors.py). The server notices one thing of it: what it
-   closes meanwhile is closed when the look is over.
-4. The server's first process must be there and open to this user. A descendant that is not is left out.
-5. What a connection had before is kept until its socket is closed, though its descriptor become another.
+1. Every 100 ms it scans for connections that the server has accepted: sockets whose port one of its sockets listens on.
+   The scan takes longer the more processes and descriptors there are; it takes at most a twentieth of the time.
+2. It looks at each connection twice per round trip, at least every 100 ms and at most every 10 ms.
+3. A descriptor is borrowed for the length of a look (descriptors.py). The server can notice only this: a socket that it
+   closes meanwhile stays open until the look is over.
+4. The server's first process must exist and be open to this user. A descendant that is not is left out.
+5. The value that a connection had before is remembered until its socket is closed, even if its descriptor changes.
 """
 
 import errno
@@ -43,10 +43,10 @@ _T = TypeVar("_T")
 
 @dataclass(kw_only=True)
 class _Connection:
-    """Where it is, whose it is, what it was given, and when it is looked at next.
+    """A connection: its socket, its peer, the values it was given, and the time of its next look.
 
-    acked: looks, each with what had been acknowledged by then; the first is one round trip old, if any is.
-    acked_rate_bytes_s: in the last round trip.
+    acked: (time, bytes acknowledged by then) of recent looks; the first is a round trip old, if any is.
+    acked_rate_bytes_s: the rate in the last round trip.
     """
 
     pid: int
@@ -60,7 +60,7 @@ class _Connection:
     acked_rate_bytes_s: int = 0
 
     def acknowledged(self, acked_bytes: int, rtt_us: int, now_ns: int) -> int:
-        """So much has been by now; the rate in the last time that was no shorter than a round trip, 0 before."""
+        """Records the bytes acknowledged by now. Returns the rate over the last round trip or longer, 0 before."""
         began_ns = now_ns - 1000 * max(1, rtt_us)
         while len(self.acked) > 1 and self.acked[1][0] <= began_ns:
             self.acked.popleft()
@@ -72,7 +72,7 @@ class _Connection:
 
 
 class Userland:
-    """See Tuner. Works on what a process and its descendants have accepted."""
+    """See Tuner. Tunes the connections that a process and its descendants have accepted."""
 
     kind = TunerKind.USERLAND
     readable: int | None = None
@@ -87,7 +87,7 @@ class Userland:
         dry_run: bool = False,
         caution: Caution | None = None,
     ) -> None:
-        """port: only connections to it. Raises CannotTune."""
+        """port: tunes only connections to it. Raises CannotTune."""
         self._pid, self._aim, self._note, self._port, self._dry_run = server_pid, aim, note, port, dry_run
         self._caution = caution
         self._next_scan_ns = 0
@@ -130,7 +130,7 @@ class Userland:
         return 0 if self._dry_run else sum(self._put_back(inode, there) for inode, there in connections.items())
 
     def _put_back(self, inode: int, connection: _Connection) -> bool:
-        with suppress(CannotTune, OSError):  # the server has ended, or the connection has
+        with suppress(CannotTune, OSError):  # the server or the connection has ended
             borrowed = self._ask(connection.pid, partial(borrow, connection.pid, connection.descriptor, inode))
             if borrowed is not None:
                 with borrowed:
@@ -143,7 +143,7 @@ class Userland:
         try:
             return os.pidfd_open(self._pid)
         except OSError as error:
-            # EINVAL: a thread's id, or no number of a process's.
+            # EINVAL: a thread's id, or a number that no process can have.
             gone = error.errno in (errno.ESRCH, errno.EINVAL)
             raise self._gone() if gone else _impossible(self._pid, error) from error
 
@@ -151,7 +151,7 @@ class Userland:
         return CannotTune(f"there is no process {self._pid}", "name the server's first process")
 
     def _ask(self, pid: int, question: Callable[[], _T]) -> _T | None:
-        """The answer; None if it is refused for a process that is not the server's first. Raises CannotTune."""
+        """Returns question(); None if that is refused for a process other than the first. Raises CannotTune."""
         try:
             return question()
         except OSError as error:
@@ -165,7 +165,7 @@ class Userland:
             return None
 
     def _scan(self) -> None:
-        """Whatever is new is a listening socket, a connection that one of those accepted, or something else."""
+        """Sorts new sockets into listening ones, connections that these accepted, and others."""
         if has_ended(self._pidfd):
             raise self._gone()
         found: dict[int, tuple[int, int]] = {}
@@ -193,9 +193,10 @@ class Userland:
         self._held = {key: held for key, held in self._held.items() if key[0] in there}
 
     def _meet(self, inode: int, pid: int, descriptor: int) -> _Connection | None:
-        """A connection, of whomever. What never becomes one that is tuned is not asked again; what may become one is.
+        """Returns the socket's connection, accepted or not; None if it has none. Remembers sockets not to ask again.
 
-        A new listening socket may have had connections before it was seen: all others are asked again after it.
+        A socket that may still become a connection is asked again. A new listening socket may have accepted connections
+        before it was seen, so after it all other sockets are asked again.
         """
         borrowed = self._ask(pid, partial(borrow, pid, descriptor, inode))
         if borrowed is None:
@@ -221,7 +222,7 @@ class Userland:
         return _Connection(pid=pid, descriptor=descriptor, peer=peer, port=port, held=held)
 
     def _tend(self, inode: int, connection: _Connection) -> bool:
-        """Look, and set if it is time; whether the connection is still there."""
+        """Looks at the connection and sets the option if it is due. Returns False if the connection has gone."""
         borrowed = self._ask(connection.pid, partial(borrow, connection.pid, connection.descriptor, inode))
         if borrowed is None:
             return False
@@ -238,12 +239,12 @@ class Userland:
         return True
 
     def _sysctl_of(self, borrowed: socket.socket, pid: int) -> int:
-        """The limit of its namespace, 0 if that is not kept. Raises CannotTune."""
+        """The sysctl of the socket's namespace as a limit, 0 if it is none. Raises CannotTune."""
         sysctls = self._caution.sysctls if self._caution else None
         return sysctls.of_socket(borrowed, pid, time.monotonic_ns()) if sysctls else 0
 
     def _due(self, connection: _Connection, borrowed: socket.socket, choice: Choice) -> Choice | None:
-        """What to set, if anything. Raises CannotTune."""
+        """The choice to set now; None if there is none. Raises CannotTune."""
         held = connection.held
         if self._caution is None:
             old_bytes = held.lowat_bytes
@@ -268,7 +269,7 @@ class Userland:
         if outcome in (SET, DRY_RUN):
             connection.held.was_set(choice.lowat_bytes)
         elif connection.refused:
-            return  # it was said once
+            return  # reported once already
         else:
             connection.refused = True
         self._note(
@@ -297,7 +298,7 @@ def _impossible(pid: int, error: OSError) -> CannotTune:
 
 
 def _is_tcp(found: socket.socket) -> bool:
-    """Or MPTCP: its listening sockets accept plain TCP, too."""
+    """True for TCP, and for MPTCP, whose listening sockets accept plain TCP, too."""
     internet = found.family in (socket.AF_INET, socket.AF_INET6)
     return internet and found.type == socket.SOCK_STREAM and found.proto in (socket.IPPROTO_TCP, _MPTCP)
 

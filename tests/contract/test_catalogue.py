@@ -14,13 +14,13 @@ from client.plan import PlanKind
 from common.formats.plan import Protocol
 from experiments.execution.invocation import RUN_KNOBS, RunKnob
 from experiments.execution.request import arms_for
+from experiments.host.setup_request import DEFAULT_SWEEP
 from experiments.scenario.knobs import KNOBS, Knob, scenario_from
 from experiments.scenario.named import catalogue, read_entry
-from experiments.studies import knobs
-from experiments.sweep.file import DEFAULT
-from experiments.sweep.file import catalogue as sweeps
+from experiments.studies import knob_tables
 from experiments.sweep.grid import expand
-from experiments.sweep.invocation import asked_from
+from experiments.sweep.sweep_file import catalogue as sweeps
+from experiments.sweep.sweep_request import sweep_request_from
 from proxy.server import Server
 from proxy.server import catalogue as servers
 from tests.contract.fronts import front, levels
@@ -57,10 +57,12 @@ def test_scenario_can_be_asked_for(name: str) -> None:
 def test_named_sweep(name: str) -> None:
     """A named sweep says what it asks, can be run, and differs from the others."""
     assert sweeps()[name].title
-    points = expand(asked_from([name]).grid)
+    points = expand(sweep_request_from([name]).grid)
     assert any(point.twin_of for point in points)
-    assert [other for other in sweeps() if asked_from([other]).grid == asked_from([name]).grid] == [name]
-    assert DEFAULT in sweeps()
+    assert [other for other in sweeps() if sweep_request_from([other]).grid == sweep_request_from([name]).grid] == [
+        name
+    ]
+    assert DEFAULT_SWEEP in sweeps()
 
 
 def test_the_catalogue_is_its_folder() -> None:
@@ -173,7 +175,7 @@ def test_template_needs_its_values(name: str) -> None:
 
 def test_the_table_of_knobs_is_the_codes() -> None:
     """`make knobs` has been run; and what the README says of ten of them is so."""
-    assert (ROOT / "docs/knobs.md").read_text() == knobs.document()
+    assert (ROOT / "docs/knobs.md").read_text() == knob_tables.document()
     rows = re.findall(r"^\| `([A-Z_]+)` \| `([^`]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert len(rows) == 10
     defaults = {knob.name: knob.default for knob in KNOBS.values()} | {

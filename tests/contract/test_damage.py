@@ -17,7 +17,7 @@ from analysis.records.runs import Experiment, load_experiment
 from analysis.reports.summary import summarize
 from common.formats.reading import FolderError
 
-_GOLDEN = Path(__file__).parent.parent / "golden" / "format-2"
+_GOLDEN = Path(__file__).parent.parent / "golden" / "format-3"
 _JOURNALS = (
     "client/plan.json",
     "client/events.jsonl",

@@ -11,7 +11,7 @@ from experiments.execution.invocation import RUN_KNOBS, run_values, split_words
 from experiments.execution.request import arms_for
 from experiments.scenario.knobs import KNOBS
 from experiments.scenario.named import catalogue, entry_of
-from experiments.sweep.invocation import asked_from
+from experiments.sweep.sweep_request import sweep_request_from
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ("tutorial", "talk", "chromium", "sabotage", "servers", "sweeps", "fabrics")
@@ -46,7 +46,7 @@ def test_it_can_be_typed(page: str, line: str) -> None:
 
 def _check(target: str, words: list[str]) -> None:
     if target == "sweep":
-        assert asked_from(words).runs
+        assert sweep_request_from(words).runs
         return
     given = split_words(word for word in words if not word.endswith(".toml"))
     values = run_values(given)

@@ -17,7 +17,7 @@ _GOLDEN = Path(__file__).parent.parent / "golden"
 _SCHEMA = json.loads((Path(__file__).parent / "har-1.2.schema.json").read_text())
 
 
-@pytest.fixture(params=["format-2"])
+@pytest.fixture(params=["format-3"])
 def golden(request: pytest.FixtureRequest) -> Album:
     """The recordings of a golden folder."""
     return album(load_experiment(_GOLDEN / request.param))

@@ -39,7 +39,7 @@ def _write(trace: Path, document: Any) -> Path:
 
 def test_perfetto_reads_it(tmp_path: Path) -> None:
     """No complaint; a process per run; streams' lanes nest, and begin and end when the run says, to the nanosecond."""
-    golden = _album("format-2")
+    golden = _album("format-3")
     trace = _write(tmp_path / "trace.json", perfetto.document(golden))
     complaints, processes, slices, instants, counters = perfetto_reader.ask(
         trace, [_COMPLAINTS, _PROCESSES, _SLICES, _INSTANTS, _COUNTERS]
@@ -63,7 +63,7 @@ def test_perfetto_reads_it(tmp_path: Path) -> None:
             assert all(row["depth"] == depths.get(row["name"], 0) for row in track)
             assert sum(row["name"] == "DATA" for row in track) == len(stream.chunks)
         (available,) = [row["ts"] for row in instants if row["pid"] == pid]
-        assert available == recording.measured.script_available_ns - zero_ns
+        assert available == recording.measured.focal.available_ns - zero_ns
 
         last = {row["name"]: row["value"] for row in counters if row["pid"] == pid}
         sample, line = recording.sockets[-1], recording.queue[-1]

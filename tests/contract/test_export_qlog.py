@@ -39,7 +39,7 @@ def _document(golden: Album) -> Any:
 
 def test_the_form(schema: Any) -> None:
     """A valid file, with a trace for each run and vantage point that anything is known of."""
-    document = _document(_album("format-2"))
+    document = _document(_album("format-3"))
     schema.validate_cbor(cbor2.dumps(document))
     assert len(document["traces"]) == 6
 
@@ -56,7 +56,7 @@ def test_the_form(schema: Any) -> None:
 )
 def test_the_definition_is_strict(damage: Callable[[Any], None], schema: Any, cddl: Any) -> None:
     """A file that lacks something, or says more than is defined, is not valid."""
-    document = copy.deepcopy(_document(_album("format-2")))
+    document = copy.deepcopy(_document(_album("format-3")))
     damage(document)
     with pytest.raises(cddl.ValidationError):
         schema.validate_cbor(cbor2.dumps(document))
@@ -64,7 +64,7 @@ def test_the_definition_is_strict(damage: Callable[[Any], None], schema: Any, cd
 
 def test_what_is_in_it() -> None:
     """Traces are in order of time; payload adds up; a first byte is where the run has it; the socket's end is known."""
-    golden = _album("format-2")
+    golden = _album("format-3")
     traces = _document(golden)["traces"]
     for recording, (client, server, link) in zip(golden.recordings, (traces[:3], traces[3:]), strict=True):
         for trace in (client, server, link):
@@ -88,6 +88,6 @@ def test_what_is_in_it() -> None:
 
 def test_what_a_file_begins_with() -> None:
     """The draft wants the schema and the serialization told in the first 256 bytes."""
-    document = json.dumps(qlog.document(_album("format-2")))
+    document = json.dumps(qlog.document(_album("format-3")))
     assert "application/qlog+json" in document[:256]
     assert "urn:ietf:params:qlog:file:contained" in document[:256]

@@ -23,7 +23,7 @@ def golden() -> Album:
 def test_every_table_is_tidy(golden: Album) -> None:
     """Each row says of which arm and run it is and has a value, or None, of its column's type in every column."""
     made = {table.name: table for table in tables.tables(golden)}
-    assert list(made) == ["loads", "events", "arrivals", "sockets", "queue"]
+    assert list(made) == ["loads", "resources", "events", "arrivals", "sockets", "queue"]
     for table in made.values():
         assert list(table.columns)[:2] == ["arm", "run"]
         for row in table.rows:
@@ -64,7 +64,7 @@ def test_a_question_to_the_tables(golden: Album, tmp_path: Path) -> None:
         (tmp_path / f"{table.name}.csv").write_bytes(tables.as_csv(table))
     sql = f"""
         select s.arm, max(s.notsent_bytes) from '{tmp_path}/sockets.csv' s join '{tmp_path}/loads.csv' l using (run)
-        where l.measured and s.since_page_ms between 0 and l.script_last_byte_ms group by 1 order by 1
+        where l.measured and s.since_page_ms between 0 and l.important_last_byte_ms group by 1 order by 1
     """
     expected = [
         (each.arm, max(s.notsent_bytes for s in each.sockets if s.t_ns >= each.measured.started_ns))

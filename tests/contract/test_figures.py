@@ -27,14 +27,14 @@ _Row = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def sampled() -> Experiment:
-    return load_experiment(_GOLDEN / "format-2")
+    return load_experiment(_GOLDEN / "format-3")
 
 
 @pytest.fixture(scope="module")
 def unsampled(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
     """As SAMPLE=none leaves it."""
     folder = tmp_path_factory.mktemp("unsampled") / "given"
-    shutil.copytree(_GOLDEN / "format-2", folder)
+    shutil.copytree(_GOLDEN / "format-3", folder)
     for journal in folder.glob("*/front/sockets.jsonl"):
         journal.write_text("")
     return load_experiment(folder)
@@ -98,7 +98,7 @@ def test_clients_are_laid_beside_each_other(sampled: Experiment, browsed: Experi
     for arm, panel in zip(arms(sampled), panels(clients.draw(browsed)), strict=True):
         said = words(panel)
         assert said.index("h2") < said.index("Chromium")
-        for name, times in (("script", arm.load.script), ("image", arm.load.image)):
+        for name, times in ((name, arm.load.resources[name]) for name in ("script", "image")):
             own = [arm.load.ms(t_ns) / 1000 for t_ns in (times.first_byte_ns, times.last_byte_ns)]
             both = [own, [t_s + _LATER_NS / 10**9 for t_s in own]]
             assert [text for text in said if text.startswith(f"{name} ")] == [
@@ -180,7 +180,7 @@ def test_the_areas_add_up_to_the_image(sampled: Experiment) -> None:
             assert (stack[0]["base"], stack[-1]["top"]) == (0, 1)
             assert [row["base"] for row in stack[1:]] == [row["top"] for row in stack[:-1]]
         numbers = drawn(panel, "rect", "place0")
-        assert numbers[-1]["place0"] == pytest.approx(arm.load.image.size_bytes / 1024, abs=0.01)
+        assert numbers[-1]["place0"] == pytest.approx(arm.load.others.size_bytes / 1024, abs=0.01)
 
 
 def test_the_ladder_climbs(sampled: Experiment) -> None:
@@ -190,7 +190,7 @@ def test_the_ladder_climbs(sampled: Experiment) -> None:
             steps = [row for row in drawn(panel, "rect", "rung") if row["resource"] == name]
             assert len(steps) == 5
             assert [step["start"] for step in steps] == [0.0, *(step["end"] for step in steps[:-1])]
-            times = {"script": arm.load.script, "image": arm.load.image}[name]
+            times = arm.load.resources[name]
             payload = next(step for step in steps if step["rung"] == "first byte of payload")
             first_ms = float(arm.load.ms(times.first_byte_ns))
             record_ms = first_ms - payload["end"]

@@ -31,7 +31,7 @@ def test_a_golden_folder_is_read(folder: Path) -> None:
 
 def test_loads_one_by_one() -> None:
     """With the send buffer they found, where somebody looked often enough."""
-    (seen,) = loads_seen(load_run(_GOLDEN / "format-2" / "control.1"))
+    (seen,) = loads_seen(load_run(_GOLDEN / "format-3" / "control.1"))
     assert (seen.number, seen.verdict, seen.sndbuf_bytes) == (1, "inverted", 4 * 2**20)
     assert round(seen.first_byte_s, 3) == 1.126
     assert seen.before == 1
@@ -54,7 +54,7 @@ def test_damaged_samples_are_named(name: str, tmp_path: Path) -> None:
 
 def test_a_value_of_another_type_is_named(tmp_path: Path) -> None:
     """A number that is text is no number."""
-    source = _GOLDEN / "format-2" / "control.1"
+    source = _GOLDEN / "format-3" / "control.1"
     for file in ("client/plan.json", "client/events.jsonl", "origin/access.jsonl", "run.json"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_bytes((source / file).read_bytes())

@@ -8,12 +8,12 @@ import pytest
 
 from analysis.records.runs import load_evidence, load_experiment, load_run
 from client.dialects import PLAIN
-from client.plan import maps_plan
 from client.priorities import Priorities
 from common.formats import RUN_FORMAT
 from common.formats.events import Event, Kind
 from common.formats.reading import FolderError
 from experiments.results import run_folder
+from tests.pages import maps_plan
 from tests.unit import builders
 
 REQUEST = {"method": "GET", "path": "/script.js", "received_ns": 5, "available_ns": 205, "status": 200}
@@ -70,10 +70,10 @@ def test_what_was_written_is_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("priorities", "favoured"), [(Priorities.SPDY, "script"), (Priorities.SWAP, "image"), (Priorities.NONE, None)]
+    ("priorities", "favoured"), [(Priorities.SPDY, ("script",)), (Priorities.SWAP, ("image",)), (Priorities.NONE, ())]
 )
-def test_favoured_follows_from_the_plan(folder: Path, priorities: Priorities, favoured: str | None) -> None:
-    """Who was asked to come first is read from the weights of the plan."""
+def test_favoured_follows_from_the_plan(folder: Path, priorities: Priorities, favoured: tuple[str, ...]) -> None:
+    """Who was asked to come first is read from the plan."""
     (folder / "client" / "plan.json").write_text(plan(priorities))
     assert load_evidence(folder).favoured == favoured
 

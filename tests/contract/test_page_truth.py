@@ -15,11 +15,11 @@ from analysis.records.runs import Run, load_experiment
 from analysis.reports.film import Film, film_of
 from common.formats.samples import SocketSample
 from experiments.demo.server import PAGE
-from experiments.host.programs import find
+from experiments.host.processes import find
 from tests.conftest import needs
 from tests.lab.visits import expected
 
-_GOLDEN = Path(__file__).parent.parent / "golden" / "format-2"
+_GOLDEN = Path(__file__).parent.parent / "golden" / "format-3"
 _READER = Path(__file__).with_name("page_truth.mjs")
 _STEP = 37
 NUMBERS = [None, 0, 0.04, 0.05, 0.25, 1.05, 9.94, 9.95, 9.999, 10, 10.5, 99.5, 805.6, 999.4, 999.5, 1000, 1004.9, 1005]
@@ -96,7 +96,7 @@ def test_payload_before_a_position(run: Run, film: Film, positions: list[int], a
 def test_segments_lose_nothing(positions: list[int], answers: dict[str, Any]) -> None:
     """Whatever is between two positions is of one stream or the other, and neighbours are never of the same."""
     for number, segments in enumerate(answers["segments"]):
-        for column, name in enumerate(("image", "script")):
+        for column, name in enumerate(("others", "important")):
             before = answers["before"][column]
             together = sum(each["bytes"] for each in segments if each["stream"] == name)
             assert together == before[number] - before[0], positions[number]
@@ -124,7 +124,7 @@ def test_places_at_every_look(run: Run, film: Film, instants: list[float], answe
     for one, other in pairwise(answers["at"]):
         assert one["arrived"] <= one["farFrom"] <= one["nearFrom"] <= one["sent"] <= one["handed"]
         assert one["arrived"] <= other["arrived"]
-    script = next(each for each in film.resources if each.resource == "script")
+    script = next(each for each in film.resources if each.stream == "important")
     assert answers["availableMs"] == script.available_ms
 
 

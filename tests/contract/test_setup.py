@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host.python_environment import MADE_OF, Environment
+from experiments.host.python_environment import MADE_OF, PythonEnvironment
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = "experiments/host/setup.sh"
@@ -106,7 +106,7 @@ def bare(tmp_path: Path) -> Path:
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/python").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / ".venv/bin/python").chmod(0o755)
-    environment = Environment(tmp_path)
+    environment = PythonEnvironment(tmp_path)
     for extra in ("", "dev"):
         environment.note_as_installed(extra)
     return tmp_path

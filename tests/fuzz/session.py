@@ -14,13 +14,14 @@ from client.dialects import PLAIN, Dialect, parse
 from client.engine import Engine
 from client.http2.engine import Http2Engine
 from client.loads import LoadFailed
-from client.plan import STEPS, maps_plan
+from client.plan import STEPS
 from client.priorities import Priorities
 from client.spdy.engine import SpdyEngine
 from common.formats.plan import Plan, Protocol
 from tests.fuzz.http2 import Http2Peer
 from tests.fuzz.peer import Peer
 from tests.fuzz.spdy import SpdyPeer
+from tests.pages import maps_plan
 
 _LONGEST = 400
 """Frames of a session."""

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from experiments.demo.choices import offers
 from experiments.demo.story import steps
-from experiments.host.programs import find
+from experiments.host.processes import find
 from tests.conftest import make_lab
 from tests.demonstration import Demo, demonstration
 from tests.lab.conftest import Runs
@@ -261,7 +261,7 @@ def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
     expect(page.locator("#cancel")).to_be_visible(timeout=RUN_MS)
     _until(lambda: any("priolab" in line or "experiments run" in line for line in demo.lab.processes()))
     page.keyboard.press("Escape")
-    expect(page.locator("#said")).to_have_text("Cancelled. What is shown was there before.")
+    expect(page.locator("#said")).to_have_text("Cancelled. The page still shows the earlier arms.")
     expect(page.locator("#cancel")).to_be_hidden()
     _until(lambda: not any("experiments run" in line for line in demo.lab.processes()))
     _until(lambda: not list(demo.lab.results.glob("*.partial")))

@@ -53,7 +53,7 @@ def test_what_was_ahead_is_what_the_client_saw(run: Runs) -> None:
         load = page_loads(evidence)[-1]
         moment = ledger(load, evidence, layers, measured.scenario).at_available
         ahead = moment.ahead_bytes + moment.received_bytes
-        assert ahead == pytest.approx(load.image_bytes_before_script, abs=_RECORD_BYTES)
+        assert ahead == pytest.approx(load.other_bytes_before, abs=_RECORD_BYTES)
 
 
 def test_the_link_holds_what_the_ends_say_is_on_the_way(run: Runs) -> None:

@@ -14,7 +14,7 @@ from analysis.matrix.cells import OwnOrder, Reading, own_order, reading
 from experiments.commands.console import Report
 from experiments.execution.invocation import request_from
 from experiments.host.programs import lack_of
-from experiments.studies.complete import complete
+from experiments.studies.checked_run import run_checked
 from experiments.studies.matrix import probing
 from proxy.server import catalogue
 from tests.conftest import make_lab, needs
@@ -118,7 +118,7 @@ def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tup
     request = request_from({"RESULTS": str(tmp_path_factory.mktemp("probes")), "SAMPLE": "none", "CONTROL": "no"})
     request = replace(request, name="probes", arms=tuple(probing(servers, SOME)))
     found: dict[tuple[str, str], dict[str, float]] = {}
-    for run in complete(request, Report(aside=True)).runs:
+    for run in run_checked(request, Report(aside=True)).runs:
         _, dialect, role = run.arm.split(".")
         found.setdefault((run.scenario["server"], dialect), {})[role] = run.document["probe"]["script_share"]
     return found

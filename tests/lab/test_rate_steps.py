@@ -77,7 +77,7 @@ def test_both_shapers_are_the_same_link(run: Runs) -> None:
 
 def _complete_ms(run: Run) -> float:
     load = measured_load(run.evidence())
-    return load.ms(max(load.script.last_byte_ns, load.image.last_byte_ns))
+    return load.ms(max(load.important.last_byte_ns, load.others.last_byte_ns))
 
 
 def _gaps_ms(run: Run) -> list[float]:

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from experiments.studies.journals import JOURNALS, lines
+from experiments.studies.journal_lines import JOURNALS, lines
 from tests.conftest import Lab
 from tests.lab.conftest import Runs
 

@@ -14,7 +14,7 @@ import pytest
 from analysis.loads.ledger import Layer
 from experiments.commands.console import Report
 from experiments.scenario.named import sabotage
-from experiments.studies.sabotage import PLAIN, Found, Role, document, measure
+from experiments.studies.sabotage import PLAIN, Role, SabotageResults, document, measure
 from tests.conftest import Lab
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(guest: None, results: Path) -> Found:
+def found(guest: None, results: Path) -> SabotageResults:
     """All of them."""
     del guest
     return measure(results, Report(aside=True))
@@ -54,7 +54,7 @@ def longest(arm: Arm) -> Layer:
     return Layer(arm["ledger"]["largest"])
 
 
-def verdicts(found: Found, name: str, *roles: Role) -> list[str]:
+def verdicts(found: SabotageResults, name: str, *roles: Role) -> list[str]:
     return [found.of(name, role)["verdict"] for role in roles]
 
 
@@ -80,7 +80,7 @@ def connected_ns(results: Path, arm: Arm) -> int:
     return int(json.loads(first)["t_ns"])
 
 
-def test_the_plain_case_is_not_spoiled(found: Found) -> None:
+def test_the_plain_case_is_not_spoiled(found: SabotageResults) -> None:
     """What all of it is measured by: LOWAT turns the order round, and there is nothing to note."""
     assert verdicts(found, PLAIN, CONTROL, TREATMENT) == ["inverted", "kept"]
     for role in (CONTROL, TREATMENT):
@@ -88,7 +88,7 @@ def test_the_plain_case_is_not_spoiled(found: Found) -> None:
         assert found.of(PLAIN, role)["observed"]["shaper_at"] == "link"
 
 
-def test_every_ledger_has_names(found: Found) -> None:
+def test_every_ledger_has_names(found: SabotageResults) -> None:
     """Wherever the bottleneck is, and whatever was spoiled."""
     for arm in found.arms.values():
         assert arm["ledger"], arm["ledger_reason"]
@@ -96,7 +96,7 @@ def test_every_ledger_has_names(found: Found) -> None:
         assert arm["ledger"]["explained"] > 0.9, arm["name"]
 
 
-def test_deep_queue(found: Found) -> None:
+def test_deep_queue(found: SabotageResults) -> None:
     """LOWAT changes nothing: all of it is sent, and waits in the link."""
     control, treatment = found.of("deep-queue", CONTROL), found.of("deep-queue", TREATMENT)
     assert verdicts(found, "deep-queue", CONTROL, TREATMENT) == ["inverted", "inverted"]
@@ -106,11 +106,11 @@ def test_deep_queue(found: Found) -> None:
     assert part(treatment, Layer.UNSENT) < 0.02
     at_available = treatment["ledger"]["image_bytes_at_available"]
     assert at_available["unsent"] < 0.02 * treatment["scenario"]["size_bytes"]
-    assert told(treatment, "QUEUE=1000: the bottleneck itself can hold")
+    assert told(treatment, "QUEUE=1000: the bottleneck queue can hold")
     assert verdicts(found, "deep-queue", CURED_CONTROL, CURED) == ["inverted", "kept"]
 
 
-def test_small_window(found: Found) -> None:
+def test_small_window(found: SabotageResults) -> None:
     """Arms that do not differ, in order, on a link that is idle between two windows."""
     control, treatment = found.of("small-window", CONTROL), found.of("small-window", TREATMENT)
     assert verdicts(found, "small-window", CONTROL, TREATMENT) == ["kept", "kept"]
@@ -126,7 +126,7 @@ def test_small_window(found: Found) -> None:
     assert verdicts(found, "small-window", CURED_CONTROL, CURED) == ["inverted", "kept"]
 
 
-def test_huge_buffer(found: Found) -> None:
+def test_huge_buffer(found: SabotageResults) -> None:
     """No later than with 4M, all of it unsent; LOWAT helps as it does there, and the buffer stays."""
     control, treatment = found.of("huge-buffer", CONTROL), found.of("huge-buffer", TREATMENT)
     assert verdicts(found, "huge-buffer", CONTROL, TREATMENT) == ["inverted", "kept"]
@@ -138,7 +138,7 @@ def test_huge_buffer(found: Found) -> None:
     assert part(control, Layer.UNSENT) > 0.85
 
 
-def test_no_buffering(found: Found) -> None:
+def test_no_buffering(found: SabotageResults) -> None:
     """The first byte is as early as it was, and then the image does not wait."""
     treatment, plain = found.of("no-buffering", TREATMENT), found.of(PLAIN, TREATMENT)
     assert verdicts(found, "no-buffering", CONTROL, TREATMENT) == ["inverted", "undecided"]
@@ -146,11 +146,11 @@ def test_no_buffering(found: Found) -> None:
     assert treatment["image"]["last_byte_ms"] < treatment["script"]["last_byte_ms"]
     assert treatment["image_bytes_during_script"] > 0.5 * treatment["scenario"]["size_bytes"]
     assert plain["image_bytes_during_script"] < 0.1 * plain["scenario"]["size_bytes"]
-    assert told(treatment, "BUFFERING=off: the front had little of the script in hand")
+    assert told(treatment, "BUFFERING=off: the front held little of the script")
     assert verdicts(found, "no-buffering", CURED) == ["kept"]
 
 
-def test_wrong_dialect(found: Found) -> None:
+def test_wrong_dialect(found: SabotageResults) -> None:
     """Both inverted; where the kernel does not hold the image any more, the front's own order does."""
     treatment = found.of("wrong-dialect", TREATMENT)
     assert verdicts(found, "wrong-dialect", CONTROL, TREATMENT) == ["inverted", "inverted"]
@@ -161,7 +161,7 @@ def test_wrong_dialect(found: Found) -> None:
     assert verdicts(found, "wrong-dialect", CURED) == ["kept"]
 
 
-def test_big_records(found: Found) -> None:
+def test_big_records(found: SabotageResults) -> None:
     """The wait for a whole record is the longest, of a second; small ones take it away and nothing else."""
     treatment, cured = found.of("big-records", TREATMENT), found.of("big-records", CURED)
     assert verdicts(found, "big-records", CONTROL, TREATMENT, CURED) == ["inverted", "kept", "kept"]
@@ -176,7 +176,7 @@ def test_big_records(found: Found) -> None:
     assert cured["ledger"]["parts_ms"][Layer.RECORD] < 150
 
 
-def test_own_egress(found: Found, results: Path) -> None:
+def test_own_egress(found: SabotageResults, results: Path) -> None:
     """Kept with the queue that spoils it on a link of its own, because what would be in it stayed in the socket."""
     treatment, real = found.of("own-egress", TREATMENT), found.of("own-egress", CURED)
     assert verdicts(found, "own-egress", CONTROL, TREATMENT) == ["inverted", "kept"]
@@ -199,18 +199,18 @@ def test_own_egress(found: Found, results: Path) -> None:
     assert not told(treatment, "QUEUE=1000")
 
 
-def test_late_backend(found: Found) -> None:
+def test_late_backend(found: SabotageResults) -> None:
     """The image is complete when the origin has the script; arms do not differ."""
     control, treatment = found.of("late-backend", CONTROL), found.of("late-backend", TREATMENT)
     assert verdicts(found, "late-backend", CONTROL, TREATMENT) == ["nothing-to-prioritize"] * 2
     assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
     for arm in (control, treatment):
         assert arm["loads"][-1]["script_available_ms"] > arm["image"]["last_byte_ms"]
-        assert told(arm, "JS_DELAY=8000ms: there was no image left")
+        assert told(arm, "JS_DELAY=8000ms: the image was gone")
     assert verdicts(found, "late-backend", CURED_CONTROL, CURED) == ["inverted", "kept"]
 
 
-def test_first_load(found: Found) -> None:
+def test_first_load(found: SabotageResults) -> None:
     """Early without LOWAT, too, because little can stand unsent; with a grown buffer all is as it should be."""
     control, treatment = found.of("first-load", CONTROL), found.of("first-load", TREATMENT)
     assert verdicts(found, "first-load", CONTROL, TREATMENT) == ["kept", "kept"]
@@ -224,7 +224,7 @@ def test_first_load(found: Found) -> None:
     assert longest(found.of("first-load", CURED_CONTROL)) is Layer.UNSENT
 
 
-def test_first_load_reloaded(found: Found, lab: Lab) -> None:
+def test_first_load_reloaded(found: SabotageResults, lab: Lab) -> None:
     """Four reloads later the buffer has grown, and without LOWAT the same script is seconds late."""
     done = lab.run("FABRIC=virtual", "SCENARIO=first-load", "RELOADS=4", "LOWAT=none", "SAMPLE=50ms")
     assert done.code == 0, done.trouble
@@ -234,7 +234,7 @@ def test_first_load_reloaded(found: Found, lab: Lab) -> None:
     assert reloaded["observed"]["sndbuf_most_bytes"] > 8 * reloaded["observed"]["sndbuf_bytes"]
 
 
-def test_it_is_what_is_documented(found: Found) -> None:
+def test_it_is_what_is_documented(found: SabotageResults) -> None:
     """docs/sabotage.md, word for word but for the figures, and each figure to a tenth."""
     number = re.compile(r"\b\d+[.]\d\d\b")
     documented, made = (ROOT / "docs" / "sabotage.md").read_text(), document(found)

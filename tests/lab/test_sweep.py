@@ -55,7 +55,7 @@ def test_an_interrupted_sweep_is_gone_on_with(lab: Lab) -> None:
     command = lab.sweep_command(*_WORDS)
     done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
-    assert f"{len(second)} of {_RUNS} runs are there" in done.stdout
+    assert f"{len(second)} of {_RUNS} runs are complete" in done.stdout
     nothing_is_left(lab)
     folder = (lab.results / "latest").resolve()
     _is_whole(folder)

@@ -16,7 +16,14 @@ from typing import Any
 import pytest
 
 from experiments.benches import ferry as ferry_bench
-from experiments.benches.ferry import CLIENT_ADDRESS, FRONT_ADDRESS, Crossing, crossing, open_socket, three_places
+from experiments.benches.ferry import (
+    CLIENT_ADDRESS,
+    FRONT_ADDRESS,
+    FerriedPlaces,
+    ferried_places,
+    open_socket,
+    three_places,
+)
 from experiments.testbed.namespaces.namespace import Namespace
 from netem.ferry import loops
 from netem.ferry.direction import Direction
@@ -37,7 +44,7 @@ def udp(place: Namespace, address: str) -> socket.socket:
     return end
 
 
-def round_trip_ns(places: Crossing) -> int:
+def round_trip_ns(places: FerriedPlaces) -> int:
     with udp(places.client, CLIENT_ADDRESS) as client, udp(places.front, FRONT_ADDRESS) as front:
         started_ns = time.monotonic_ns()
         client.sendto(b"there", (FRONT_ADDRESS, PORT))
@@ -47,7 +54,7 @@ def round_trip_ns(places: Crossing) -> int:
         return time.monotonic_ns() - started_ns
 
 
-def received_of_burst(places: Crossing, count: int, size: int) -> int:
+def received_of_burst(places: FerriedPlaces, count: int, size: int) -> int:
     """How many of so many datagrams, sent toward the client at one blow, came."""
     with udp(places.client, CLIENT_ADDRESS) as client, udp(places.front, FRONT_ADDRESS) as front:
         for _ in range(count):
@@ -63,7 +70,7 @@ def received_of_burst(places: Crossing, count: int, size: int) -> int:
         raise AssertionError("an empty datagram")
 
 
-def settled(places: Crossing) -> dict[str, dict[str, int]]:
+def settled(places: FerriedPlaces) -> dict[str, dict[str, int]]:
     """The ferry's report once it holds nothing any more."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
@@ -74,7 +81,7 @@ def settled(places: Crossing) -> dict[str, dict[str, int]]:
     raise AssertionError(f"the ferry keeps packets: {report}")
 
 
-def transfer(places: Crossing, sent: bytes) -> bytes:
+def transfer(places: FerriedPlaces, sent: bytes) -> bytes:
     """What arrives at the client of what the front sends over TCP."""
     with (
         open_socket(places.front, socket.SOCK_STREAM) as server,
@@ -105,7 +112,7 @@ def packets_received(place: Namespace, device: str) -> int:
     return int(state["stats64"]["rx"]["packets"])
 
 
-def journal_of(places: Crossing) -> list[dict[str, Any]]:
+def journal_of(places: FerriedPlaces) -> list[dict[str, Any]]:
     return [json.loads(line) for line in places.order.journal.read_text().splitlines()]
 
 
@@ -114,7 +121,7 @@ def accounted_for(way: dict[str, int]) -> bool:
     return way["packets_in"] == gone + way["packets"] + way["delay_line_packets"]
 
 
-def ended_with_1(places: Crossing) -> str:
+def ended_with_1(places: FerriedPlaces) -> str:
     """Its log."""
     assert places.process.wait(PATIENCE_S), "the ferry goes on"
     return places.process.log.read_text()
@@ -124,7 +131,7 @@ def test_tcp_crosses_in_packets(tmp_path: Path) -> None:
     """What TCP built in lumps crosses in packets, arrives unharmed and with right checksums; nothing is lost."""
     link = Link(rate_bit_s=50_000_000, delay_ns=5 * MS, delay_up_ns=5 * MS, queue_packets=1000)
     sent = os.urandom(1_000_000)
-    with crossing(link, tmp_path) as places:
+    with ferried_places(link, tmp_path) as places:
         assert transfer(places, sent) == sent
         report = settled(places)
         assert packets_received(places.link, "to-front") < report["down"]["packets_in"]
@@ -147,7 +154,7 @@ def test_tcp_crosses_in_packets(tmp_path: Path) -> None:
 )
 def test_delay(link: Link, directions: set[str], tmp_path: Path) -> None:
     """A round trip takes the delays and not much more; a direction without delay needs no ferry."""
-    with crossing(link, tmp_path) as places:
+    with ferried_places(link, tmp_path) as places:
         assert 60 * MS <= round_trip_ns(places) < 1000 * MS
         assert set(places.report()) == directions
 
@@ -163,7 +170,7 @@ def test_packets_leave_when_the_model_says() -> None:
 
 def test_queue_and_journal(tmp_path: Path) -> None:
     """Of a burst as many packets pass as the queue holds; the journal shows it fill and empty."""
-    with crossing(Link(rate_bit_s=128_000, delay_ns=0, queue_packets=5), tmp_path) as places:
+    with ferried_places(Link(rate_bit_s=128_000, delay_ns=0, queue_packets=5), tmp_path) as places:
         received = received_of_burst(places, 30, 1472)
         down = settled(places)["down"]
         lines = journal_of(places)
@@ -188,7 +195,7 @@ def test_queue_and_journal(tmp_path: Path) -> None:
 def test_loss_is_the_models(tmp_path: Path) -> None:
     """Exactly as many packets are lost as a model with the same seed loses."""
     link = Link(rate_bit_s=None, delay_ns=0, loss=0.2)
-    with crossing(link, tmp_path) as places:
+    with ferried_places(link, tmp_path) as places:
         received = received_of_burst(places, 100, 10)
         down = settled(places)["down"]
         model = Direction.down(link, places.order.seed)
@@ -201,7 +208,7 @@ def test_loss_is_the_models(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_told_to_end_it_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     """It ends with 0, its journal complete and its socket gone, also with packets on board."""
-    with crossing(Link(rate_bit_s=None, delay_ns=60_000 * MS), tmp_path) as places:
+    with ferried_places(Link(rate_bit_s=None, delay_ns=60_000 * MS), tmp_path) as places:
         with open_socket(places.front, socket.SOCK_DGRAM) as front:
             front.sendto(b"never to arrive", (CLIENT_ADDRESS, PORT))
         os.kill(places.process.pid, number)
@@ -213,7 +220,7 @@ def test_told_to_end_it_leaves_nothing(number: signal.Signals, tmp_path: Path) -
 
 def test_a_vanishing_device_ends_it(tmp_path: Path) -> None:
     """It does not go on as if nothing came any more."""
-    with crossing(Link(rate_bit_s=None, delay_ns=MS), tmp_path) as places:
+    with ferried_places(Link(rate_bit_s=None, delay_ns=MS), tmp_path) as places:
         places.link.run(["ip", "link", "del", loops.DOWN.device])
         assert ended_with_1(places) == "ferry: [Errno 100] Network is down: 'down-ferry'\n"
 
@@ -226,7 +233,7 @@ def test_offload_in_the_loop_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     fit = loops.commands
     monkeypatch.setattr(loops, "commands", unfit)
-    with crossing(Link(rate_bit_s=None, delay_ns=MS), tmp_path) as places:
+    with ferried_places(Link(rate_bit_s=None, delay_ns=MS), tmp_path) as places:
         with open_socket(places.front, socket.SOCK_DGRAM) as front:
             front.sendto(b"without a checksum", (CLIENT_ADDRESS, PORT))
         assert "is transmit offload off?" in ended_with_1(places)
@@ -236,7 +243,7 @@ def test_a_folder_may_lie_deep(tmp_path: Path) -> None:
     """The socket's path may be longer than an address of a socket."""
     folder = tmp_path / ("deep" * 30)
     folder.mkdir()
-    with crossing(Link(rate_bit_s=None, delay_ns=MS), folder) as places:
+    with ferried_places(Link(rate_bit_s=None, delay_ns=MS), folder) as places:
         assert set(places.report()) == {"down"}
 
 

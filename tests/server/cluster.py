@@ -17,7 +17,7 @@ from distributed import Client
 
 from experiments.execution.cluster import Cluster
 from experiments.execution.conclusion import Ending, Run
-from experiments.sweep.sweep import Hearing, Sweep, run_sweep
+from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from tests.lab.endings import descendants
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -118,5 +118,5 @@ class Heard:
 def swept(sweep: Sweep, address: str, heard: Heard) -> Path:
     """The sweep, on the scheduler's workers."""
     with Cluster.connect(sweep.manner, address) as cluster:
-        hearing = Hearing(step=heard.steps.append, opened=lambda _: None, ended=heard.ended)
-        return run_sweep(sweep, cluster, hearing)
+        progress = SweepProgress(step=heard.steps.append, opened=lambda _: None, ended=heard.ended)
+        return run_sweep(sweep, cluster, progress)

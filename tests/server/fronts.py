@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.host.npm import modules_of
-from experiments.host.processes import Process
-from experiments.host.programs import find
+from experiments.host.processes import Process, find
 from proxy.certificates import issue
 from proxy.front import Front, FrontSettings
 from proxy.front import Process as FrontProcess
 from proxy.server import catalogue
+from tests.pages import maps_page, page_file
 from tests.server.backend.test_origin import running_origin
 
 NAME = "front.test"
@@ -57,7 +57,8 @@ def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSett
 @contextmanager
 def running_front(name: str, folder: Path, *, size_bytes: int = SIZE) -> Iterator[tuple[FrontSettings, FrontProcess]]:
     """A front that answers, before the lab's origin."""
-    with running_origin(folder / "access.jsonl", SIZE=str(size_bytes), JS_DELAY_MS="50") as port:
+    page = page_file(folder, maps_page(size_bytes, 50))
+    with running_origin(folder / "access.jsonl", PAGE=str(page)) as port:
         settings = settings_of(name, folder, f"127.0.0.1:{port}", size_bytes=size_bytes)
         with Front(settings).running(lambda command, log: Process(name, command, log)) as process:
             yield settings, process

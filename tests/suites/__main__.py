@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.suites import tree as trees
-from tests.suites.findings import Finding, of_experiment, of_tests, suspicious, table
+from tests.suites.command_results import CommandResult, of_experiment, of_tests, suspicious, table
 from tests.suites.tree import USER, CannotMake, Tree
 
 SUITES = ("bookworm", "trixie", "sid")
@@ -55,25 +55,25 @@ def main() -> int:
         print(f"SUITE={strangers[0]} is not allowed; allowed: {', '.join(SUITES)}", file=sys.stderr)
         return 2
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    findings: list[Finding] = []
+    results: list[CommandResult] = []
     for suite in suites:
         tree = trees.trees_in(cache, suite)
         try:
-            findings += _try_out(tree, cache, knobs, options)
+            results += _try_out(tree, cache, knobs, options)
         except CannotMake as error:
-            findings.append(_of(tree, "root", "the tree", 0.0, "-", [str(error)], ""))
-    print(table(findings))
-    return 1 if any(each.trouble for each in findings) else 0
+            results.append(_of(tree, "root", "the tree", 0.0, "-", [str(error)], ""))
+    print(table(results))
+    return 1 if any(each.trouble for each in results) else 0
 
 
-def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Namespace) -> list[Finding]:
+def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Namespace) -> list[CommandResult]:
     """Every command, root's first: an ordinary user cannot install packages, and finds them then."""
     _say(f"{tree.suite}: the tree")
     trees.make(tree)
     _prepare(tree)
     if options.share_kernel:
         trees.share_kernel(cache / "priolab", tree, "root")
-    found: list[Finding] = []
+    found: list[CommandResult] = []
     for user in [options.user] if options.user else ["root", USER]:
         if user != "root":
             trees.share_kernel(tree.root / "root/.cache/priolab", tree, user)
@@ -97,7 +97,7 @@ def _prepare(tree: Tree) -> None:
             raise CannotMake(f"{command[0]} ended with {code} (log: {log})")
 
 
-def _experiment(tree: Tree, user: str, within: Path, knobs: Sequence[str]) -> Finding:
+def _experiment(tree: Tree, user: str, within: Path, knobs: Sequence[str]) -> CommandResult:
     log = tree.folder / f"{user}-experiment.log"
     started = time.monotonic()
     _say(f"{tree.suite}, {user}: make experiment LOWAT=131072")
@@ -120,7 +120,7 @@ def _summary(tree: Tree, user: str, within: Path) -> Mapping[str, Any] | None:
     return document
 
 
-def _tests(tree: Tree, user: str, within: Path, *, full: bool) -> Finding:
+def _tests(tree: Tree, user: str, within: Path, *, full: bool) -> CommandResult:
     log = tree.folder / f"{user}-tests.log"
     started = time.monotonic()
     _say(f"{tree.suite}, {user}: {'all tests' if full else 'the fast tests'}")
@@ -140,8 +140,10 @@ def _tests(tree: Tree, user: str, within: Path, *, full: bool) -> Finding:
     return _of(tree, user, "tests", minutes, result, trouble, "".join(texts[:-1]))
 
 
-def _of(tree: Tree, user: str, what: str, minutes: float, result: str, trouble: Sequence[str], log: str) -> Finding:
-    return Finding(
+def _of(
+    tree: Tree, user: str, what: str, minutes: float, result: str, trouble: Sequence[str], log: str
+) -> CommandResult:
+    return CommandResult(
         suite=tree.suite,
         user=user,
         what=what,

@@ -1,7 +1,7 @@
 """Small evidence made by hand: page loads, run.json documents, experiments."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,10 @@ from analysis.records.runs import Evidence, Experiment, Run
 from common.cost import Cost
 from common.formats import RUN_FORMAT
 from common.formats.events import Event, Kind
+from common.formats.page import Page, Resource
 from common.formats.samples import OriginRequest, ProcessSample, SocketSample
 from experiments.scenario.knobs import scenario_from
+from experiments.scenario.pages import Parameters, page_of
 from experiments.scenario.scenario import as_document
 
 MS = 10**6
@@ -19,29 +21,46 @@ MS = 10**6
 Pieces = Sequence[tuple[int, int]]
 """(milliseconds, bytes) of each piece of payload."""
 
+PAGE_CAME: Pieces = [(45, 558)]
+"""The document of the Maps case, in every load made here."""
 
-def resource(pieces: Pieces, *, requested_ms: int = 0, headers_ms: int = 0) -> ResourceTimes:
-    """A resource whose payload arrived like this."""
+
+def maps(size_bytes: int = 716_800, script_delay_ms: int = 200) -> Page:
+    """The page of the Maps case."""
+    return page_of("maps", Parameters(size_bytes=size_bytes, script_delay_ns=script_delay_ms * MS))
+
+
+def resource(
+    pieces: Pieces, of: Resource | None = None, *, requested_ms: int = 0, available_ms: int = 0, headers_ms: int = 0
+) -> ResourceTimes:
+    """A resource whose payload arrived like this; of: the image of the Maps case, if nothing else."""
     return ResourceTimes(
+        resource=of or maps()["image"],
         requested_ns=requested_ms * MS,
+        available_ns=available_ms * MS,
         headers_ns=headers_ms * MS,
-        first_byte_ns=pieces[0][0] * MS,
-        last_byte_ns=pieces[-1][0] * MS,
         pieces=tuple(Piece(t_ns=t_ms * MS, size_bytes=size_bytes) for t_ms, size_bytes in pieces),
     )
 
 
-def page_load(image: Pieces, script: Pieces, *, available_ms: int = 200) -> PageLoad:
-    """A load that started at 0."""
+def load_of(page: Page, payload: Mapping[str, Pieces], available_ms: Mapping[str, int]) -> PageLoad:
+    """A load of a page that started at 0. payload, available_ms: of each resource by its name."""
     return PageLoad(
         number=1,
         started_ns=0,
-        finished_ns=max(image[-1][0], script[-1][0]) * MS,
-        page_bytes=500,
-        script_available_ns=available_ms * MS,
-        image=resource(image),
-        script=resource(script),
+        finished_ns=max(pieces[-1][0] for pieces in payload.values()) * MS,
+        page=page,
+        resources={
+            each.name: resource(payload[each.name], each, available_ms=available_ms[each.name])
+            for each in page.resources
+        },
     )
+
+
+def page_load(image: Pieces, script: Pieces, *, available_ms: int = 200) -> PageLoad:
+    """A load of the Maps case that started at 0. available_ms: of the script."""
+    payload = {"page": PAGE_CAME, "image": image, "script": script}
+    return load_of(maps(), payload, {"page": 0, "image": 0, "script": available_ms})
 
 
 def load_events(number: int, start_ms: int, image: Pieces, script: Pieces, *, finished: bool = True) -> list[Event]:
@@ -52,8 +71,8 @@ def load_events(number: int, start_ms: int, image: Pieces, script: Pieces, *, fi
 
     events = [event(0, "load-started"), event(0, "request-sent", "page")]
     events += [event(50, "request-sent", "image"), event(50, "request-sent", "script")]
-    for name, pieces in (("image", image), ("script", script)):
-        events.append(event(60, "headers", name))
+    for name, headers_ms, pieces in (("page", 40, PAGE_CAME), ("image", 60, image), ("script", 60, script)):
+        events.append(event(headers_ms, "headers", name))
         # The frame's header comes first and is no payload.
         events.append(event(pieces[0][0] - 1, "data-header", name, sum(size for _, size in pieces)))
         events += [event(t_ms, "data", name, size_bytes) for t_ms, size_bytes in pieces]
@@ -72,12 +91,29 @@ def script_request(received_ms: int, available_ms: int | None) -> OriginRequest:
 
 
 def evidence(
-    loads: Iterable[list[Event]], requests: Iterable[OriginRequest], *, favoured: str | None = "script"
+    loads: Iterable[list[Event]],
+    requests: Iterable[OriginRequest],
+    *,
+    page: Page | None = None,
+    favoured: Sequence[str] = ("script",),
 ) -> Evidence:
-    """Evidence of a connection with these loads."""
+    """Evidence of a connection with these loads; of the Maps case, if of no other page.
+
+    requests: of paths that the origin was slow to answer. It had all others when the client asked for them.
+    """
+    page = page or maps()
     connected = [Event(t_ns=0, kind=Kind.CONNECTED, load=0), Event(t_ns=1, kind=Kind.SECURED, load=0)]
     events = connected + [event for load in loads for event in load]
-    return Evidence(events=tuple(events), requests=tuple(requests), favoured=favoured)
+    slow = tuple(requests)
+    paths = {each.name: each.path for each in page.resources}
+    at_once = tuple(
+        OriginRequest(path=paths[name], received_ns=event.t_ns, available_ns=event.t_ns + 1)
+        for event in events
+        if event.kind == "request-sent"
+        and (name := event.resource)
+        and paths[name] not in {request.path for request in slow}
+    )
+    return Evidence(events=tuple(events), requests=slow + at_once, page=page, favoured=tuple(favoured))
 
 
 def socket_sample(**changes: int) -> SocketSample:
@@ -109,12 +145,28 @@ def observed(**changes: Any) -> dict[str, Any]:
 
 
 def load_document(script_ms: tuple[float, float], image_ms: tuple[float, float], before: int = 0) -> dict[str, Any]:
-    """A load as run.json keeps it; times are those of the first and the last byte."""
+    """A load of PAGE=maps as run.json keeps it; times are those of the first and the last byte."""
+    script = {"headers_ms": 1.0, "first_byte_ms": script_ms[0], "last_byte_ms": script_ms[1]}
+    image = {"headers_ms": 1.0, "first_byte_ms": image_ms[0], "last_byte_ms": image_ms[1]}
+    page = {"headers_ms": 0.4, "first_byte_ms": 0.5, "last_byte_ms": 0.5}
     return {
         "load": 1,
+        "resources": {
+            "page": {"available_ms": 0.1, **page, "size_bytes": 558, "important": False},
+            "image": {"available_ms": 0.9, **image, "size_bytes": 716_800, "important": False},
+            "script": {"available_ms": 200.0, **script, "size_bytes": 716_800, "important": True},
+        },
+        "focal": "script",
+        "available_ms": 200.0,
+        "first_byte_ms": script_ms[0],
+        "important_last_byte_ms": script_ms[1],
+        "others_first_byte_ms": image_ms[0],
+        "others_last_byte_ms": image_ms[1],
+        "other_bytes_before": before,
+        "other_bytes_during": 0,
         "script_available_ms": 200.0,
-        "script": {"headers_ms": 1.0, "first_byte_ms": script_ms[0], "last_byte_ms": script_ms[1]},
-        "image": {"headers_ms": 1.0, "first_byte_ms": image_ms[0], "last_byte_ms": image_ms[1]},
+        "script": script,
+        "image": image,
         "image_bytes_before_script": before,
         "image_bytes_during_script": 0,
     }
@@ -144,6 +196,7 @@ def run(
             "verdict": verdict if good else None,
             "verdict_reason": f"{verdict}, because" if good else None,
             "loads": list(loads) if good else [],
+            **dict.fromkeys(("oracle", "prediction", "probe", "ledger", "ledger_reason")),
             "wall_s": wall_s,
         },
     )

@@ -1,11 +1,11 @@
-"""The demo's desk and shelf on no machine in particular: a fabric that nobody asks, versions that nobody looks up."""
+"""The demo's job queue and finished arms on no machine in particular: fabric and versions are made up."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from experiments.demo import desk, shelf
+from experiments.demo import finished_arms, job_queue
 from experiments.execution.request import Manner, Request, arms_for
 from experiments.scenario.knobs import KNOBS
 from experiments.testbed.guest.virtual import Virtual
@@ -29,7 +29,7 @@ def request_of(words: Mapping[str, str]) -> Request:
 
 def settle(patch: pytest.MonkeyPatch) -> None:
     """Nothing of this machine counts from here on."""
-    patch.setattr(desk, "request_from", request_of)
-    patch.setattr(shelf, "_versions", lambda *_, **__: VERSIONS)
-    patch.setattr(shelf, "_code", lambda: CODE)
+    patch.setattr(job_queue, "request_from", request_of)
+    patch.setattr(finished_arms, "_versions", lambda *_, **__: VERSIONS)
+    patch.setattr(finished_arms, "_code", lambda: CODE)
     patch.setattr(Virtual, "kernel", lambda _: KERNEL)

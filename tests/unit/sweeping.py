@@ -17,7 +17,7 @@ from experiments.sweep.sweep import Sweep
 from experiments.testbed.fabric import Fabric
 from netem.calibration import REAL, Tolerance
 
-_MADE = Path(__file__).parents[1] / "golden" / "format-2" / "control.1"
+_MADE = Path(__file__).parents[1] / "golden" / "format-3" / "control.1"
 KERNEL = "TESTS_KERNEL"
 """Environment variable with the name of the copying fabric's kernel."""
 
@@ -48,7 +48,7 @@ class CopyingFabric:
     def kernel_record(self) -> Mapping[str, str]:
         return {"release": self.kernel()}
 
-    def probe(self, *_: object) -> None:
+    def check_usable(self, *_: object) -> None:
         """It can be used anywhere."""
 
     def prepare(self, *_: object) -> None:

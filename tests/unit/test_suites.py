@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.suites.findings import Finding, of_experiment, of_tests, suspicious, table
+from tests.suites.command_results import CommandResult, of_experiment, of_tests, suspicious, table
 from tests.suites.tree import CannotMake, mounted_below, passed_on, sources, uris
 
 _DEB822 = "Types: deb\nURIs: http://mirror.test/debian\nSuites: bookworm\n\nTypes: deb\nURIs: http://mirror.test/debian-security\n"
@@ -88,8 +88,10 @@ def test_lines_that_warn() -> None:
 
 def test_the_table() -> None:
     """A line each, and below it what is to be read."""
-    good = Finding(suite="sid", user="root", what="tests", minutes=1.0, result="3 passed", trouble=[], warnings=[])
-    bad = Finding(
+    good = CommandResult(
+        suite="sid", user="root", what="tests", minutes=1.0, result="3 passed", trouble=[], warnings=[]
+    )
+    bad = CommandResult(
         suite="trixie", user="lab", what="experiment", minutes=2.25, result="-", trouble=["exit code 1"], warnings=["w"]
     )
     assert table([good, bad]).splitlines() == [

@@ -7,12 +7,12 @@
 
 /** @typedef {import("./types.js").FilmDocument} FilmDocument */
 /** @typedef {import("./types.js").Asked} Asked */
-/** @typedef {"image" | "script"} Stream */
+/** @typedef {import("./types.js").Stream} Stream */
 /** @typedef {{handed: number, sent: number, nearFrom: number, farFrom: number, arrived: number}} Places */
 /** @typedef {{stream: Stream, bytes: number}} Segment */
 
 /** @type {readonly Stream[]} */
-export const STREAMS = ["image", "script"];
+export const STREAMS = ["others", "important"];
 
 /**
  * How many of the sorted times are not later than t.
@@ -36,24 +36,24 @@ export class Film {
     this.document = document;
     this.durationMs = document.duration_ms;
     /** @type {Record<Stream, number[]>} */
-    this.totals = { image: [], script: [] };
+    this.totals = { others: [], important: [] };
     for (const stream of STREAMS) {
       let total = 0;
       this.totals[stream] = document.tape[stream].map((size) => (total += size));
     }
   }
 
-  /** @param {string} name @returns {Asked} */
-  asked(name) {
-    const found = this.document.resources.find((each) => each.resource === name);
-    if (!found) throw new Error(`the film has no ${name}`);
+  /** @param {Stream} stream @returns {Asked} */
+  asked(stream) {
+    const found = this.document.resources.find((each) => each.stream === stream);
+    if (!found) throw new Error(`the film has no ${stream} resources`);
     return found;
   }
 
-  /** When the origin had the script to give, in milliseconds; where that is not known, when it was asked for. */
+  /** When the origin had the important resource to give, in milliseconds; where that is not known, when it was asked for. */
   get availableMs() {
-    const script = this.asked("script");
-    return script.available_ms ?? script.received_ms ?? script.sent_ms;
+    const asked = this.asked("important");
+    return asked.available_ms ?? asked.received_ms ?? asked.sent_ms;
   }
 
   /** @param {number} tMs @returns {Places} */

@@ -71,7 +71,7 @@ class Page {
   cancel() {
     this.asking?.abort();
     this.asking = null;
-    this._status("Cancelled. What is shown was there before.");
+    this._status("Cancelled. The page still shows the earlier arms.");
   }
 
   /** Both arms, side by side as soon as both are there. @param {number} [speed] */

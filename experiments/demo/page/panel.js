@@ -133,7 +133,7 @@ export class Panel {
       });
       card.append(button);
     };
-    add(`Undo it: ${text}`, () => {
+    add(`Apply the cure: ${text}`, () => {
       for (const [name, value] of words) this.wish.set(name, value, 1);
     });
     const [[name, value]] = words;

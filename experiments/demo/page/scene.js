@@ -48,11 +48,12 @@ function heading(shown, name) {
     said.dataset.figure = key;
     figures.append(term, said);
   };
-  add("script begins", seconds(arm.script.first_byte_ms), "script.first_byte_ms");
-  add("script complete", seconds(arm.script.last_byte_ms), "script.last_byte_ms");
-  add("image complete", seconds(arm.image.last_byte_ms), "image.last_byte_ms");
-  add("image before it", kib(arm.image_bytes_before_script), "image_bytes_before_script");
-  if (arm.oracle) add("possible", seconds(arm.oracle.script_first_byte_ms), "oracle.script_first_byte_ms");
+  const { important, others } = shown.names;
+  add(`${important} begins`, seconds(arm.first_byte_ms), "first_byte_ms");
+  add(`${important} complete`, seconds(arm.important_last_byte_ms), "important_last_byte_ms");
+  add(`${others} complete`, seconds(arm.others_last_byte_ms), "others_last_byte_ms");
+  add(`${others} before it`, kib(arm.other_bytes_before), "other_bytes_before");
+  if (arm.oracle) add("possible", seconds(arm.oracle.first_byte_ms), "oracle.first_byte_ms");
   head.append(figures);
   return head;
 }
@@ -101,7 +102,7 @@ export class Scene {
     const films = this.arms.map((shown) => (shown.film ? new Film(shown.film) : null));
     const there = films.filter((film) => film !== null);
     const scale = {
-      bytes: Math.max(1, ...there.map((film) => film.asked("image").size_bytes + film.asked("script").size_bytes)),
+      bytes: Math.max(1, ...there.map((film) => film.asked("others").size_bytes + film.asked("important").size_bytes)),
       linkBytes: Math.max(LEAST_ON_LINK, ...there.map((film) => film.mostInFlight)),
       durationMs: Math.max(1, ...there.map((film) => film.durationMs)),
     };
@@ -134,8 +135,8 @@ export class Scene {
 
   /** @param {Shown} shown @param {string} name */
   _told(shown, name) {
-    const { arm } = shown;
-    return `${name}: ${arm.verdict_reason ?? arm.reason ?? ""}. The script's first byte after ${seconds(arm.script.first_byte_ms)}, its last after ${seconds(arm.script.last_byte_ms)}.`;
+    const { arm, names } = shown;
+    return `${name}: ${arm.verdict_reason ?? arm.reason ?? ""}. First byte of the ${names.important} after ${seconds(arm.first_byte_ms)}, last after ${seconds(arm.important_last_byte_ms)}.`;
   }
 
   /** @param {number} tMs */

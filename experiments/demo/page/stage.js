@@ -31,7 +31,7 @@ const TICKETS_Y = 15;
 const TICKET_WIDTH = 84;
 const BOX_Y = 30;
 const BOX_HEIGHT = 100;
-const ROW = { image: BOX_Y + 38, script: BOX_Y + 66 };
+const ROW = { others: BOX_Y + 38, important: BOX_Y + 66 };
 const ROW_HEIGHT = 20;
 const QUEUE_Y = BOX_Y + 41;
 const QUEUE_HEIGHT = 44;
@@ -41,10 +41,10 @@ const LOST_WIDTH = 115;
 /** The strip of time below. */
 const STRIP_X = 80;
 const STRIP_RIGHT = 26;
-const LANE = { image: 152, script: 184 };
+const LANE = { others: 152, important: 184 };
 const LANE_HEIGHT = 22;
 const STRIP_BOTTOM = 216;
-/** What the words beside the script's line, and behind its lane, may take. */
+/** What the words beside that line, and behind its lane, may take. */
 const NAME_ROOM = 80;
 const WAITING_ROOM = 150;
 
@@ -72,7 +72,7 @@ export class Stage {
    * @param {Film} film
    * @param {Scale} scale of all stages that stand side by side
    * @param {number | null} lowat bytes, where it is one number
-   * @param {import("./types.js").Resource | null} favoured the stream that is asked to come first
+   * @param {import("./types.js").Stream | null} favoured the stream that is asked to come first
    * @param {number} aspect of the room for it, width by height
    */
   constructor(film, scale, lowat, favoured, aspect) {
@@ -140,9 +140,9 @@ export class Stage {
       for (const name of ["front", "client"]) this._add(`${name}-${stream}`, make("rect", { height: ROW_HEIGHT, y: ROW[stream], class: `fill ${stream}` }));
       this._add(`client-${stream}-text`, make("text", { y: ROW[stream] + 15, class: "inside" }));
     }
-    this._add("coming", make("rect", { x: this.front.x + PAD, y: ROW.script, width: this._width(this._size("script")), height: ROW_HEIGHT, class: "coming" }));
+    this._add("coming", make("rect", { x: this.front.x + PAD, y: ROW.important, width: this._width(this._size("important")), height: ROW_HEIGHT, class: "coming" }));
     this._add("lost", make("path", { class: "lost" }));
-    this._add("lost-name", make("text", { y: QUEUE_Y - 5, class: "lost-name" }, "lost, or behind it"));
+    this._add("lost-name", make("text", { y: QUEUE_Y - 5, class: "lost-name" }, "lost, or behind a loss"));
     this._add("bottleneck", make("path", { class: "bottleneck" }));
     this._add("queue-name", make("text", { y: QUEUE_Y + QUEUE_HEIGHT + 12, class: "queue-name" }, "bottleneck"));
     if (lowat !== null && this._width(lowat) < this.full) {
@@ -163,7 +163,7 @@ export class Stage {
       group.append(
         trail,
         make("rect", { width: TICKET_WIDTH, height: 19, y: -14, rx: 9 }),
-        make("text", { x: TICKET_WIDTH / 2, y: 0 }, `GET ${stream}`),
+        make("text", { x: TICKET_WIDTH / 2, y: 0 }, `GET ${this._name(stream)}`),
       );
     }
   }
@@ -173,13 +173,13 @@ export class Stage {
     for (let at = 0; at * 1000 <= this.scale.durationMs * 1.0001; at += step) {
       const x = this._x(at * 1000);
       this.element.append(
-        make("line", { x1: x, x2: x, y1: LANE.image - 6, y2: STRIP_BOTTOM, class: "grid" }),
+        make("line", { x1: x, x2: x, y1: LANE.others - 6, y2: STRIP_BOTTOM, class: "grid" }),
         make("text", { x, y: STRIP_BOTTOM + 16, class: "tick" }, `${Number(at.toFixed(2))} s`),
       );
     }
     for (const stream of STREAMS) {
       this.element.append(
-        make("text", { x: 6, y: LANE[stream] + 15, class: `lane-name ${stream}` }, stream),
+        make("text", { x: 6, y: LANE[stream] + 15, class: `lane-name ${stream}` }, this._name(stream)),
       );
       if (this.favoured === stream) {
         this.element.append(make("text", { x: 6, y: LANE[stream] + 28, class: "asked" }, "asked first"));
@@ -187,15 +187,20 @@ export class Stage {
       this._add(`wait-${stream}`, make("rect", { y: LANE[stream] + 6, height: LANE_HEIGHT - 12, class: `wait ${stream}` }));
       this._add(`lane-${stream}`, make("rect", { y: LANE[stream], height: LANE_HEIGHT, class: `fill ${stream}` }));
     }
-    this._add("available", make("line", { y1: LANE.image - 6, y2: STRIP_BOTTOM, class: "available" }));
-    this._add("available-name", make("text", { y: LANE.image - 8, class: "available-name" }, "script exists"));
-    this._add("now", make("line", { y1: LANE.image - 10, y2: STRIP_BOTTOM, class: "now" }));
-    this._add("waiting", make("text", { y: LANE.script + 16, class: "waiting" }));
+    this._add("available", make("line", { y1: LANE.others - 6, y2: STRIP_BOTTOM, class: "available" }));
+    this._add("available-name", make("text", { y: LANE.others - 8, class: "available-name" }, `${this._name("important")} exists`));
+    this._add("now", make("line", { y1: LANE.others - 10, y2: STRIP_BOTTOM, class: "now" }));
+    this._add("waiting", make("text", { y: LANE.important + 16, class: "waiting" }));
   }
 
   /** @param {number} tMs */
   _x(tMs) {
     return STRIP_X + (Math.min(tMs, this.scale.durationMs) / this.scale.durationMs) * (this.width - STRIP_X - STRIP_RIGHT);
+  }
+
+  /** @param {Stream} stream */
+  _name(stream) {
+    return this.film.asked(stream).name;
   }
 
   /** @param {Stream} stream */
@@ -216,8 +221,8 @@ export class Stage {
 
   /** @param {number} tMs @param {number} handed */
   _showFront(tMs, handed) {
-    const script = this.film.asked("script");
-    const requested = tMs >= (script.received_ms ?? script.sent_ms);
+    const asked = this.film.asked("important");
+    const requested = tMs >= (asked.received_ms ?? asked.sent_ms);
     const exists = tMs >= this.film.availableMs;
     let total = 0;
     for (const stream of STREAMS) {
@@ -242,7 +247,7 @@ export class Stage {
    */
   _showLine(name, box, from, to, factor) {
     /** @type {Record<Stream, string>} */
-    const paths = { image: "", script: "" };
+    const paths = { others: "", important: "" };
     let right = box.x + box.width - PAD;
     let total = 0;
     for (const { stream, bytes } of this.film.segments(from, to)) {
@@ -324,7 +329,7 @@ export class Stage {
     const now = this._x(Math.min(tMs, this.film.durationMs));
     for (const stream of STREAMS) {
       const asked = this.film.asked(stream);
-      const since = stream === "script" ? this.film.availableMs : (asked.available_ms ?? asked.sent_ms);
+      const since = stream === "important" ? this.film.availableMs : (asked.available_ms ?? asked.sent_ms);
       this._bar(`wait-${stream}`, since, Math.min(tMs, asked.first_byte_ms), tMs >= since);
       this._bar(`lane-${stream}`, asked.first_byte_ms, Math.min(tMs, asked.last_byte_ms), tMs >= asked.first_byte_ms);
     }
@@ -347,9 +352,9 @@ export class Stage {
     set(this.parts[name], { x, width: begun ? Math.max(2, this._x(toMs) - x) : 0 });
   }
 
-  /** How long the script has waited, beside the playhead, until its first byte is there. @param {number} tMs @param {number} now */
+  /** How long the important resource has waited, beside the playhead, until its first byte is there. @param {number} tMs @param {number} now */
   _showWait(tMs, now) {
-    const { first_byte_ms: firstMs } = this.film.asked("script");
+    const { first_byte_ms: firstMs } = this.film.asked("important");
     const text = this.parts.waiting;
     if (tMs < this.film.availableMs) {
       text.textContent = "";
@@ -362,7 +367,7 @@ export class Stage {
     // On the side where there is room, and once answered where it stays.
     const wanted = answered ? this._x(firstMs) : now;
     const toTheLeft = wanted > STRIP_X + 0.5 * (this.width - STRIP_X - STRIP_RIGHT);
-    const behind = Math.max(this._x(Math.min(tMs, this.film.asked("script").last_byte_ms)), wanted);
+    const behind = Math.max(this._x(Math.min(tMs, this.film.asked("important").last_byte_ms)), wanted);
     const x = answered && !toTheLeft ? Math.min(behind + 8, this.width - WAITING_ROOM) : wanted + (toTheLeft ? -8 : 8);
     set(text, {
       x,

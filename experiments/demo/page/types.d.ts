@@ -1,9 +1,12 @@
 // What the server sends: experiments/demo/arm_view.py, choices.py and story.py; docs/results.md says what it means.
 
-export type Resource = "page" | "image" | "script";
+/** The important resources of the page, or the others. */
+export type Stream = "others" | "important";
 
 export interface Asked {
-  resource: Resource;
+  stream: Stream;
+  /** Of the only resource, or of them together. */
+  name: string;
   sent_ms: number;
   received_ms: number | null;
   available_ms: number | null;
@@ -17,14 +20,9 @@ export interface FilmDocument {
   duration_ms: number;
   queue_first: boolean;
   resources: Asked[];
-  tape: { end: number[]; image: number[]; script: number[] };
+  tape: { end: number[]; others: number[]; important: number[] };
   looks: { t_ms: number[]; handed: number[]; sent: number[]; near_from: number[]; far_from: number[] };
   arrivals: { t_ms: number[]; end: number[] };
-}
-
-export interface Edges {
-  first_byte_ms: number | null;
-  last_byte_ms: number | null;
 }
 
 /** An arm as `priolab show --json` has it; of it what is shown. */
@@ -35,10 +33,11 @@ export interface Arm {
   verdict: string | null;
   verdict_reason: string | null;
   scenario: Record<string, unknown>;
-  script: Edges;
-  image: Edges;
-  image_bytes_before_script: number | null;
-  oracle: { script_first_byte_ms: number } | null;
+  first_byte_ms: number | null;
+  important_last_byte_ms: number | null;
+  others_last_byte_ms: number | null;
+  other_bytes_before: number | null;
+  oracle: { first_byte_ms: number } | null;
   warnings: string[];
 }
 
@@ -47,7 +46,9 @@ export interface Shown {
   fabric: string;
   run: string;
   knobs: Record<string, string>;
-  favoured: Resource | null;
+  favoured: Stream | null;
+  /** How sentences call the important resources, and the others. */
+  names: Record<Stream, string>;
   arm: Arm;
   wait: string | null;
   film: FilmDocument | null;

@@ -1,10 +1,8 @@
 """Containers: real time, the services of compose.yaml."""
 
-import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host.processes import module
@@ -16,6 +14,7 @@ from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed.containers import docker_engine
 from experiments.testbed.containers.containers import Containers, project_name
 from experiments.testbed.containers.node_route import node_route
+from experiments.testbed.fabric import HostKernel
 from experiments.testbed.namespaces.netns import no_netem
 from experiments.testbed.places import Places
 from netem import calibration
@@ -26,7 +25,7 @@ _AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _LOADING = "modprobe tcp_{0}, and allow it: sysctl net.ipv4.tcp_allowed_congestion_control"
 
 
-class Compose:
+class Compose(HostKernel):
     """A compose project per arm. A separate step removes the containers, the engine's children and not the lab's."""
 
     name = "compose"
@@ -36,7 +35,7 @@ class Compose:
     own_programs = True
     tolerance = calibration.REAL
 
-    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+    def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Requires an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"
@@ -58,14 +57,6 @@ class Compose:
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Containers have this machine's kernel; the link's container finds out by itself."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
-
-    def kernel(self) -> str:
-        """The kernel of this machine."""
-        return platform.release()
-
-    def kernel_record(self) -> Mapping[str, Any]:
-        """The release alone; no more is known of this machine's kernel."""
-        return {"release": platform.release()}
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """The programs in the images."""

@@ -1,4 +1,4 @@
-"""The overlay of a run over compose.yaml: the variables it takes from the environment, and a second file."""
+"""The part of a run that is laid over compose.yaml: the variables it takes from the environment, and a second file."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from experiments.results.order import Order
 from experiments.scenario.scenario import LOWAT_MOST
 from experiments.testbed import tap
 from experiments.testbed.containers import docker_engine
-from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Rooms
+from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from netem.words import WORDS
 from proxy.certificates import certificates_in
 
@@ -15,14 +15,14 @@ _WMEM = Path("/proc/sys/net/ipv4/tcp_wmem")
 _ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
-class Overlay:
-    """The overlay of a run. user: the user the services run as."""
+class ComposeOverride:
+    """The variables and the second file of a run. user: the user the services run as."""
 
-    def __init__(self, order: Order, user: tuple[int, int], rooms: Rooms) -> None:
+    def __init__(self, order: Order, user: tuple[int, int], mounts: Mounts) -> None:
         self._order = order
         self._scenario = order.scenario
         self._user = user
-        self._rooms = rooms
+        self._mounts = mounts
 
     def words(self, near: str, far: str) -> dict[str, str]:
         """The variables of compose.yaml. near, far: the first three bytes of the networks' addresses."""
@@ -39,8 +39,8 @@ class Overlay:
             "SNDBUF": str(sndbuf),
             "SNDBUF_MOST": str(most),
             "CC": scenario.congestion_control if self.cc_by_sysctl else "reno",
-            "SIZE": str(scenario.size_bytes),
-            "JS_DELAY_MS": str(scenario.script_delay_ns // 10**6),
+            "PAGE": str(INSIDE.page),
+            "SIZE": str(scenario.page.largest_bytes),
             **{name: order.knobs[name] for name in WORDS},
             "SHAPER": order.shaper or "auto",
             "SEED": str(order.seed),
@@ -79,7 +79,7 @@ class Overlay:
         # The lab asks each once, when it starts; later checks would disturb the measurement.
         common = {"healthcheck": {"interval": "24h"}}
         services = {
-            service: common | {"volumes": self._rooms.mounts(service)} | own.get(service, {}) for service in SERVICES
+            service: common | {"volumes": self._mounts.volumes(service)} | own.get(service, {}) for service in SERVICES
         }
         return {"services": _literal(services)}
 

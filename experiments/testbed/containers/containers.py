@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from common.clock_route import Finding
+from common.clock_route import ClockRoute
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.origin_process import RunningOrigin
@@ -26,8 +26,8 @@ from experiments.results.run_folder import RunFolder, write_json
 from experiments.scenario.scenario import Scenario, ShaperAt
 from experiments.testbed import tap
 from experiments.testbed.containers import docker_engine
-from experiments.testbed.containers.compose_override import Overlay
-from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Rooms
+from experiments.testbed.containers.compose_override import ComposeOverride
+from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from experiments.testbed.containers.services import READY_S, RETRY_S, STEP_S, Services, granted
 from experiments.testbed.places import (
     FRONT_PORT,
@@ -36,8 +36,9 @@ from experiments.testbed.places import (
     Addresses,
     Look,
     OriginSettings,
-    gso_segments,
+    gso_segments_in,
     no_look,
+    run_label,
 )
 from netem.calibration import Calibration, Tolerance
 from netem.carried import received
@@ -57,9 +58,8 @@ _GAUGE_CHECK_NS = 10**8
 
 
 def project_name(folder: RunFolder) -> str:
-    """A name unique to the run, from its folder's and its experiment's name, in the letters compose allows."""
-    words = f"priolab-{folder.path.parent.name.removesuffix('.partial')}-{folder.path.name}"
-    return "".join(letter if letter.isalnum() else "-" for letter in words.lower())
+    """The run's label, in the letters compose allows."""
+    return "".join(letter if letter.isalnum() else "-" for letter in run_label(folder).lower())
 
 
 class Containers:
@@ -72,9 +72,9 @@ class Containers:
     def __init__(self, order: Order, folder: RunFolder) -> None:
         user = _user()
         self._folder = folder
-        self._rooms = Rooms(folder, user)
+        self._mounts = Mounts(folder, user)
         self._tuner = order.asked_tuner
-        self._overlay = Overlay(order, user, self._rooms)
+        self._override = ComposeOverride(order, user, self._mounts)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -95,17 +95,17 @@ class Containers:
         raise StepFailed("making containers", "no free pair of networks in 198.18.0.0/15")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Collects the rooms; removal comes from outside. Raises StepFailed if the engine is gone."""
+        """Collects the services' files; removal comes from outside. Raises StepFailed if the engine is gone."""
         self._stack.close()
         for service in SERVICES:
-            self._rooms.collect(service)
+            self._mounts.collect(service)
         if isinstance(error, StepFailed) and not docker_engine.answers():
             raise StepFailed("the Docker engine", "it has gone away") from error
 
     def _create(self, near: str, far: str) -> None:
         override = self._folder.asked / "compose.json"
-        write_json(override, self._overlay.document())
-        words = self._overlay.words(near, far)
+        write_json(override, self._override.document())
+        words = self._override.words(near, far)
         write_json(self._folder.asked / "compose-environment.json", words)
         project = self._project = docker_engine.Project(project_name(self._folder), words, override)
         project.create(*_PLACES)
@@ -114,7 +114,7 @@ class Containers:
             project.attach(self._services.ids["link"], network, f"{addresses}.4")
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """The run folder at the rooms' mount points."""
+        """The run folder at the mount points."""
         del folder
         return INSIDE
 
@@ -136,11 +136,11 @@ class Containers:
         )
         return clock
 
-    def node_route(self, tools: Tools) -> Finding:
+    def node_route(self, tools: Tools) -> ClockRoute:
         """The route found in the origin's image before the run."""
-        return tools.node_route or Finding(route=None, reason="it was not tried")
+        return tools.node_route or ClockRoute(route=None, reason="it was not tried")
 
-    def tune(self, scenario: Scenario) -> None:
+    def apply_settings(self, scenario: Scenario) -> None:
         """Does nothing: the sysctls came with the containers, and the rest needs a running front, see `start_front`."""
 
     def settings(self) -> dict[str, Any]:
@@ -150,13 +150,14 @@ class Containers:
         return {
             "lowat": int(lowat),
             "tcp_wmem": " ".join(wmem.split()),
-            "gso_segments": gso_segments(" ".join(details)),
+            "gso_segments": gso_segments_in(" ".join(details)),
         }
 
     @contextmanager
     def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
         """Starts the origin; ready when it answers its own place."""
         log = origin.folder / "output.log"
+        self._mounts.hand_in()
         with self._services.start("origin", "the origin", log) as process:
             answer = self._services.until(process, "origin", ["node", "ready.mjs", str(READY_S)])
             yield RunningOrigin.answering(process, answer)
@@ -166,7 +167,7 @@ class Containers:
         """Starts the front; ready when it answers a request. Then the gauge sets what sysctls cannot."""
         del origin  # its container is watched with the others
         (self._folder.asked / front.settings.config.name).write_text(front.configuration)
-        self._rooms.hand_in()
+        self._mounts.hand_in()
         name = f"the front ({front.settings.server.name})"
         output, log = (self._folder.front / path.name for path in (front.settings.output, front.settings.log))
         with self._services.start("front", name, output) as process, self._start_gauge(process):
@@ -174,7 +175,7 @@ class Containers:
             if scenario.gso_segments is not None:
                 limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
                 self._services.run("gauge", granted(["net_admin"], limit))
-            if not self._overlay.cc_by_sysctl:
+            if not self._override.cc_by_sysctl:
                 choose = ["python3", "-m", "proxy.gauge", "congestion", scenario.congestion_control]
                 self._services.run("gauge", granted(["net_admin", "sys_ptrace"], choose))
             yield process
@@ -209,14 +210,14 @@ class Containers:
                 look=no_look,
                 begin=lambda began_ns: self._services.run("link", ["python3", "-m", "netem.control", str(began_ns)]),
             )
-        self._rooms.collect("link")
+        self._mounts.collect("link")
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
         """Calibrates the link; each end is a program in its place."""
         del pid
         name = "calibration.json"
         write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
-        self._rooms.hand_in()
+        self._mounts.hand_in()
         far, port = self.addresses.front, str(_CALIBRATION_PORT)
         program = ["python3", "-m", "netem.calibrate"]
         log = self._folder.link / "far-end.log"
@@ -232,7 +233,7 @@ class Containers:
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
         """Lets the gauge sample by itself; each look checks that it runs, and that the front still does."""
-        del folder  # its room is collected into it
+        del folder  # its files are collected into it
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
         log = self._folder.front / "gauge.log"
@@ -252,7 +253,7 @@ class Containers:
 
                 yield look
         finally:
-            self._rooms.collect("gauge")
+            self._mounts.collect("gauge")
 
     @contextmanager
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
@@ -262,7 +263,7 @@ class Containers:
             reason = "a container may not load programs into the kernel"
             if self._tuner.must_be_bpf:
                 raise Unavailable(f"TUNER={TunerKind.BPF}", reason, "use TUNER=userland, or another FABRIC")
-        del folder  # its room is collected into it
+        del folder  # its files are collected into it
         words = [str(FRONT_PORT), str(INSIDE.front), str(scenario.target_delay_ns // 1000)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
         log = self._folder.front / "tuner.log"
@@ -298,12 +299,12 @@ class Containers:
     @contextmanager
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Iterator[Process]:
         """Runs the client in its container; at its end, collects its files into the run folder."""
-        self._rooms.hand_to("client", "plan.json")
+        self._mounts.hand_to("client", "plan.json")
         try:
             with self._services.process("the client", "client", command, log, stdout=stdout) as client:
                 yield client
         finally:
-            self._rooms.collect("client")
+            self._mounts.collect("client")
 
 
 def _user() -> tuple[int, int]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host import home, processes
-from experiments.host.programs import find, unknown
+from experiments.host.processes import find
+from experiments.host.programs import unknown
 from experiments.results import digest
 
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"
-_SOURCES = (".dockerignore", "compose.yaml", "backend", "client", "common", "netem", "proxy")
 _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
 _PROBE_S = 30.0
@@ -90,7 +90,7 @@ def tag() -> str:
     """Names the images of exactly these sources on exactly this base; an arm uses the tag its experiment computed."""
     if told := os.environ.get(ARM_TAG):
         return told
-    return digest.digest(home.ROOT, _SOURCES, seed=base())[:12]
+    return digest.digest(home.ROOT, home.IMAGE_SOURCES, seed=base())[:12]
 
 
 def base() -> str:

@@ -3,8 +3,8 @@
 Rules:
 1. A container never sees the run folder itself: a lab that runs as root writes there, and another user's link must not
    lead it elsewhere.
-2. Each service has an empty room that it may write into, mounted as the folder of that name of `INSIDE`. Its files are
-   collected once, as plain files.
+2. Each service has an empty folder of its own to write into, mounted as the folder of that name of `INSIDE`. Its files
+   are collected once, as plain files.
 3. Configurations and plans are handed in as copies that the services can read and not change.
 4. The run folder's path on this machine plays no part: services run as nobody, and may not enter every folder on that
    path, such as /root.
@@ -23,7 +23,7 @@ from experiments.results.run_folder import RunFolder
 TAPS: Mapping[str, str] = {"client": "client-tap", "front": "front-tap"}
 """The service that captures at each end of the connection."""
 SERVICES = ("origin", "front", "link", "client", "gauge", *TAPS.values())
-"""The services that have rooms."""
+"""The services that have a folder of their own."""
 
 INSIDE = RunFolder(Path("/priolab-run"))
 """The run folder as the services see it."""
@@ -32,12 +32,12 @@ _MOST_BYTES = 2**30
 """A larger file is not collected."""
 
 
-class Rooms:
-    """The rooms of a run. They are in the arm's temporary folder and go with it."""
+class Mounts:
+    """The mounts of a run. They are in the arm's temporary folder and go with it."""
 
     def __init__(self, folder: RunFolder, user: tuple[int, int]) -> None:
         """user: the user the services run as."""
-        self._home = Path(tempfile.mkdtemp(prefix="rooms-"))
+        self._home = Path(tempfile.mkdtemp(prefix="mounts-"))
         self._user = user
         self._asked = folder.asked
         self._at = _at(folder)
@@ -45,7 +45,7 @@ class Rooms:
             (self._home / name).mkdir()
             self._give(self._home / name, 0o755)
 
-    def mounts(self, service: str) -> list[dict[str, Any]]:
+    def volumes(self, service: str) -> list[dict[str, Any]]:
         """The service's volumes, in compose's long syntax."""
         return [
             {"type": "bind", "source": str(self._home / "asked"), "target": str(INSIDE.asked), "read_only": True},
@@ -58,7 +58,7 @@ class Rooms:
             self._copy_in(path, self._home / "asked" / path.name)
 
     def hand_to(self, service: str, name: str) -> None:
-        """Copies a file of the service's folder into its room."""
+        """Copies a file of the service's part of the run folder into the service's own folder."""
         self._copy_in(self._at[service] / name, self._home / service / name)
 
     def collect(self, service: str) -> None:

@@ -9,7 +9,7 @@ import platform
 import shlex
 from pathlib import Path
 
-from common.clock_route import CALLS, Calls, Finding, Route
+from common.clock_route import CALLS, Calls, ClockRoute, Route
 from experiments.errors import StepFailed
 from experiments.host.origin_process import CLOCK_READER
 from experiments.testbed.containers import docker_engine
@@ -19,11 +19,11 @@ _NODE = shlex.join(["node", *CLOCK_READER]) + " >/dev/null 2>&1"
 _FILTER = Path(__file__).with_name("refuse-clock.json")  # CLOCK_REALTIME and CLOCK_MONOTONIC, for the engine
 
 
-def node_route(image: str) -> Finding:
+def node_route(image: str) -> ClockRoute:
     """Runs a container of the image, or two. Without a result, the finding says why."""
     calls = CALLS.get(platform.machine())
     if calls is None:
-        return Finding(route=None, reason=f"the system calls of {platform.machine()} are not known here")
+        return ClockRoute(route=None, reason=f"the system calls of {platform.machine()} are not known here")
     try:
         filtered = (*_RUN, "--security-opt", f"seccomp={_FILTER}", image)
         node, asked = docker_engine.docker(*filtered, "-c", _script(calls)).split()
@@ -31,19 +31,19 @@ def node_route(image: str) -> Finding:
     except StepFailed as error:
         said = error.reason.splitlines()
         reason = next((line for line in said if line.startswith("docker: ")), said[-1])
-        return Finding(route=None, reason=f"it could not be tried: {reason}")
+        return ClockRoute(route=None, reason=f"it could not be tried: {reason}")
     return judge(node=node, asked=asked, alone=alone)
 
 
-def judge(*, node: str, asked: str, alone: str) -> Finding:
+def judge(*, node: str, asked: str, alone: str) -> ClockRoute:
     """Judges exit codes: of Node under the filter, of the system call under it (1: refused), of Node without it."""
     if asked != "1":
-        return Finding(route=None, reason="the engine's filter lets the system call pass, or there is no perl")
+        return ClockRoute(route=None, reason="the engine's filter lets the system call pass, or there is no perl")
     if node == "0":
-        return Finding(route=Route.VDSO)
+        return ClockRoute(route=Route.VDSO)
     if alone == "0":
-        return Finding(route=Route.SYSTEM_CALL)
-    return Finding(route=None, reason=f"Node ended with {alone} without any filter, too")
+        return ClockRoute(route=Route.SYSTEM_CALL)
+    return ClockRoute(route=None, reason=f"Node ended with {alone} without any filter, too")
 
 
 def _script(calls: Calls) -> str:

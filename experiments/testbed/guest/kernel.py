@@ -25,7 +25,7 @@ from experiments.testbed.guest import kernel_source
 from experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
 from experiments.testbed.guest.kernel_patches import CHANGES
 from experiments.testbed.guest.kernel_patches.edit import Change, Version
-from experiments.testbed.guest.kernel_source import Choice, chosen, find, version_of
+from experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 
 _PATIENCE_S = 10.0
 _SECCOMP_SINCE: Version = (6, 16)
@@ -35,7 +35,7 @@ _PR_SET_SECCOMP, _MODE_FILTER = 22, 2  # <linux/prctl.h>
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class BuildRecord:
     """The record of a built kernel.
 
     version: the source's, in full. changes: names of the changes applied. lacking: names of needed changes that do not
@@ -68,7 +68,7 @@ def is_built() -> bool:
     return _is_built(path())
 
 
-def record() -> Record | None:
+def record() -> BuildRecord | None:
     """The record of the wanted kernel, None if it is not built."""
     return _record(path())
 
@@ -134,16 +134,16 @@ def build(tell: Callable[[str, float, float | None], None]) -> Path:
         ) from error
 
 
-def _build(choice: Choice, tell: Callable[[str, float, float | None], None]) -> Path:
+def _build(choice: SourceChoice, tell: Callable[[str, float, float | None], None]) -> Path:
     if _is_built(target := _file(choice)):
         return target
     check_tools(cache_folder() / "kernel-build.log")
     tarball = find(choice, lambda step, fraction: tell(step, fraction, None))
     version = version_of(tarball) or choice.version
     stands_in = version != choice.version
-    target = _file(Choice(version=version, tarball=choice.tarball))
+    target = _file(SourceChoice(version=version, tarball=choice.tarball))
     if stands_in and (found := _record(target)) is not None:
-        _write(target, Record(**asdict(found) | {"stands_in": True}))
+        _write(target, BuildRecord(**asdict(found) | {"stands_in": True}))
         return target
     made = make(target.name, tarball, version, needed(version), tell)
     try:
@@ -151,7 +151,7 @@ def _build(choice: Choice, tell: Callable[[str, float, float | None], None]) -> 
         made.kernel.replace(temporary)
         _write(
             target,
-            Record(
+            BuildRecord(
                 version=made.version,
                 source=tarball.name,
                 compiler=compiler(),
@@ -171,7 +171,7 @@ def needed(version: Version) -> tuple[Change, ...]:
     return tuple(change for change in CHANGES if change.is_needed(version))
 
 
-def _file(choice: Choice) -> Path:
+def _file(choice: SourceChoice) -> Path:
     recipe = hashlib.sha256(repr((options(choice.version), needed(choice.version), COMPILING)).encode())
     if choice.tarball is not None:
         recipe.update(f"{choice.tarball} {choice.tarball.stat().st_size}".encode())
@@ -185,7 +185,7 @@ def _serves(document: Path) -> bool:
     if found is None or not found.stands_in or not _is_built(file):
         return False
     major, minor = file.name.split("-")[1].split(".")
-    return file == _file(Choice(version=(int(major), int(minor))))
+    return file == _file(SourceChoice(version=(int(major), int(minor))))
 
 
 def _document(file: Path) -> Path:
@@ -196,14 +196,14 @@ def _is_built(file: Path) -> bool:
     return file.exists() and _document(file).exists()
 
 
-def _record(file: Path) -> Record | None:
+def _record(file: Path) -> BuildRecord | None:
     try:
-        return Record(**json.loads(_document(file).read_text()))
+        return BuildRecord(**json.loads(_document(file).read_text()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _write(file: Path, record: Record) -> None:
+def _write(file: Path, record: BuildRecord) -> None:
     temporary = _document(file).with_suffix(".new")
     temporary.write_text(json.dumps(asdict(record), indent=2) + "\n")
     temporary.replace(_document(file))

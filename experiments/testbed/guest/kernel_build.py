@@ -19,6 +19,7 @@ from pathlib import Path
 
 from experiments.errors import StepFailed
 from experiments.host.cache import cache_folder
+from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS
 from experiments.host.processes import die_with_parent, program_environment, tail
 from experiments.testbed.guest.kernel_patches.edit import Change, Effect, Version
 from experiments.testbed.guest.kernel_source import words
@@ -34,8 +35,8 @@ COMPILING: Mapping[str, bytes] = {
 _STEP = "building the guest kernel"
 _APPLIED = ".priolab-changes"
 _MAKE = ("make", "ARCH=um", f"CC=./{_COMPILER}")
-_TOOLS = ("gcc", "make", "flex", "bison", "bc", "xz", "tar")
-_PACKAGES = ("gcc", "libc6-dev", "make", "flex", "bison", "bc", "xz-utils")
+_TOOLS = (*KERNEL_PROGRAMS, "tar")
+_PACKAGES = (*KERNEL_PROGRAMS.values(), *KERNEL_FILES.values())
 _COMPILED = re.compile(rb"^  (?:CC|AS) ", re.MULTILINE)
 _TO_COMPILE = re.compile(rb"echo '  (?:CC|AS) ")
 _OPTION = re.compile(r"^(CONFIG_\S+)(?:\s+# (since|until) (\d+)\.(\d+))?$", re.MULTILINE)
@@ -181,7 +182,7 @@ class _Building:
         self._tell("looking what is to be compiled", _COMPILING, None)
         self.run([*_MAKE, "prepare"], tree)
         total = tree / ".priolab-files"
-        left = len(_TO_COMPILE.findall(self._rehearsed(tree)))
+        left = len(_TO_COMPILE.findall(self._dry_run(tree)))
         if not total.exists():
             total.write_text(str(left))
         files, offset = max(int(total.read_text()), left, 1), self._log.stat().st_size
@@ -197,7 +198,7 @@ class _Building:
                 left_s = None if each_s is None else each_s * max(0, left - compiled)
                 self._tell("compiling", _COMPILING + (1 - _COMPILING) * share, left_s)
 
-    def _rehearsed(self, tree: Path) -> bytes:
+    def _dry_run(self, tree: Path) -> bytes:
         """Make's dry run. It fails at the first file that was not made; by then it has named all files to compile."""
         done = subprocess.run(
             [*_MAKE, "--dry-run", "linux"],

@@ -51,7 +51,7 @@ def words(version: Version) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class SourceChoice:
     """The wanted source. tarball: its path, if the user named one. pinned: True if the user named nothing."""
 
     version: Version
@@ -59,18 +59,18 @@ class Choice:
     pinned: bool = False
 
 
-def chosen() -> Choice:
+def chosen() -> SourceChoice:
     """The user's choice in the environment, or the pinned version. Raises ScenarioError."""
     wish = os.environ.get(VARIABLE, "")
     if not wish:
-        return Choice(version=PINNED, pinned=True)
+        return SourceChoice(version=PINNED, pinned=True)
     if match := re.fullmatch(r"(\d+)\.(\d+)", wish):
-        return Choice(version=(int(match[1]), int(match[2])))
+        return SourceChoice(version=(int(match[1]), int(match[2])))
     tarball = Path(wish)
     version = version_of(tarball)
     if version is None or not tarball.is_file():
         raise ScenarioError("KERNEL", wish, _ALLOWED)
-    return Choice(version=version, tarball=tarball.resolve())
+    return SourceChoice(version=version, tarball=tarball.resolve())
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def stand_in() -> Path | None:
     return max(_tarballs(_DISTRIBUTION), key=lambda path: version_of(path) or (0, 0), default=None)
 
 
-def find(choice: Choice, tell: Callable[[str, float], None]) -> Path:
+def find(choice: SourceChoice, tell: Callable[[str, float], None]) -> Path:
     """Finds a tarball of the wanted source; fetches it if need be. Raises StepFailed, Unavailable.
 
     tell: step, fraction.

@@ -16,18 +16,17 @@ from typing import Any
 from experiments.errors import Unavailable
 from experiments.host.cache import cache_folder
 from experiments.host.home import ROOT
-from experiments.host.processes import CALMER, SYSTEM_FOLDERS
-from experiments.host.programs import find, tools_for
+from experiments.host.processes import CALMER, SYSTEM_FOLDERS, find
+from experiments.host.programs import tools_for
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.guest import kernel
-from experiments.testbed.namespaces import cgroup
-from experiments.testbed.namespaces.front_shaper_probe import check_egress
+from experiments.testbed.namespaces.front_shaper_check import check_egress
 from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.namespaces import Namespaces
-from experiments.testbed.places import Places
+from experiments.testbed.places import Places, run_label
 from netem import calibration
 from netem.shaper import Shaper
 
@@ -53,7 +52,7 @@ class Virtual:
     own_programs = False
     tolerance = calibration.VIRTUAL
 
-    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+    def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Requires x86-64, the guest kernel, and a folder for the guest's memory that allows execution."""
         what = f"FABRIC={self.name}"
         check_egress(scenario, shaper, no_netem)
@@ -128,7 +127,7 @@ class Virtual:
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Namespaces of the guest."""
-        tuner = FrontTuner(order.asked_tuner, cgroup.name_of(folder))
+        tuner = FrontTuner(order.asked_tuner, run_label(folder))
         return Namespaces(Shaper.NETEM, tuner, forks_client=True)
 
     def _memory_folder(self, scenario: Scenario) -> Path:
@@ -177,8 +176,8 @@ def _lack_of(option: str, lack: str) -> str | None:
 
 def memory_mib(scenario: Scenario) -> int:
     """MiB of memory for a guest with that scenario; its processes would need no more outside."""
-    own_mib = _MEMORY_MIB + _COPIES * scenario.size_bytes // _MIB
+    own_mib = _MEMORY_MIB + _COPIES * scenario.page.contents_bytes // 2 // _MIB
     if scenario.client is not ClientKind.CHROMIUM:
         return own_mib
-    payload_bytes = (scenario.reloads + 1) * 2 * scenario.size_bytes
+    payload_bytes = (scenario.reloads + 1) * scenario.page.contents_bytes
     return own_mib + _BROWSER_MIB + ceil(_LOG_COPIES * payload_bytes / _MIB)

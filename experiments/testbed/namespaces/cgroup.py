@@ -18,16 +18,9 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
-from experiments.results.run_folder import RunFolder
-
 _libc = ctypes.CDLL(None, use_errno=True)
 _BUSY_S = 2.0
 _RETRY_S = 0.02
-
-
-def name_of(folder: RunFolder) -> str:
-    """The name of a run's cgroup."""
-    return f"priolab-{folder.path.parent.name.removesuffix('.partial')}-{folder.path.name}"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 
 from client import __main__ as client
 from common import clock_quality
-from common.clock_route import Finding, route_of
+from common.clock_route import ClockRoute, route_of
 from experiments.errors import StepFailed
 from experiments.host import processes
 from experiments.host.origin_process import CLOCK_READER, RunningOrigin, wait_for_origin
@@ -25,8 +25,8 @@ from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed import tap
 from experiments.testbed.namespaces import front_shaper
 from experiments.testbed.namespaces.front_tuner import FrontTuner
+from experiments.testbed.namespaces.link_namespace import LinkNamespace
 from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.namespaces.router import Router
 from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
 from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, Look, OriginSettings
 from netem.calibration import Calibration, Tolerance
@@ -98,7 +98,7 @@ class Namespaces:
         """The clock of this process: the client has the same interpreter, and all places one kernel."""
         return clock_quality.describe()
 
-    def node_route(self, tools: Tools) -> Finding:
+    def node_route(self, tools: Tools) -> ClockRoute:
         """The route found with a Node of its own."""
         return _node_route(tools.programs["node"])
 
@@ -113,7 +113,7 @@ class Namespaces:
         wire_link(client, link, front)
         wire_origin(front, origin)
 
-    def tune(self, scenario: Scenario) -> None:
+    def apply_settings(self, scenario: Scenario) -> None:
         """Sets sysctls, and GSO by ip(8); congestion control only where the namespace may, see `start_front`."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
@@ -178,12 +178,12 @@ class Namespaces:
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the router, or the router and the front's own wire."""
+        """Shapes the link's place, or the link's and the front's own wire."""
         self._bottleneck_at = at
         if at is ShaperAt.FRONT:
             return front_shaper.shaping(self._front, self._link, link, folder, interval_ns)
-        router = Router(self._link, self._usual, self._scratch / "ferry")
-        return router.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
+        shaped = LinkNamespace(self._link, self._usual, self._scratch / "ferry")
+        return shaped.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
         """Calibrates the link between two sockets of this process; a thread serves the far one. Raises Unavailable."""
@@ -272,7 +272,7 @@ def _become_client(command: Sequence[str]) -> int:
 
 
 @cache
-def _node_route(node: str) -> Finding:
+def _node_route(node: str) -> ClockRoute:
     """The clock route of that Node. In a guest with several runs it is found before the first (`known_beforehand`)."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 

@@ -1,32 +1,32 @@
 """Network namespaces of the host: real time, the host's kernel; as root or as an ordinary user."""
 
 import os
-import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.machine import no_namespaces
-from experiments.host.programs import find, tools_for
+from experiments.host.processes import find
+from experiments.host.programs import tools_for
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from experiments.testbed.fabric import HostKernel
 from experiments.testbed.namespaces import cgroup
-from experiments.testbed.namespaces.front_shaper_probe import check_egress
+from experiments.testbed.namespaces.front_shaper_check import check_egress
 from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.namespaces import Namespaces
-from experiments.testbed.places import Places
+from experiments.testbed.places import Places, run_label
 from netem import calibration
 from netem.shaper import TRIAL, Shaper, lack_of_netem
 
 _OTHER = "use another FABRIC"
 
 
-class Netns:
+class Netns(HostKernel):
     """Runs the arm as the first process of a PID namespace: when it ends, so does everything it started.
 
     An ordinary user's arm also gets a user namespace, which gives it root's rights over its networks.
@@ -39,7 +39,7 @@ class Netns:
     own_programs = False
     tolerance = calibration.REAL
 
-    def probe(self, scenario: Scenario, shaper: Shaper | None) -> None:
+    def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Requires namespaces, as root or in a user namespace, and the tools; the ferry does without sch_netem."""
         what = f"FABRIC={self.name}"
         for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
@@ -60,14 +60,6 @@ class Netns:
         """The kernel's shaper, then the ferry."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
 
-    def kernel(self) -> str:
-        """The kernel of this machine."""
-        return platform.release()
-
-    def kernel_record(self) -> Mapping[str, Any]:
-        """The release alone; no more is known of this machine's kernel."""
-        return {"release": platform.release()}
-
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Programs of the machine itself."""
         return tools_for(scenario, capture=capture)
@@ -80,14 +72,14 @@ class Netns:
         ((scenario, folder),) = runs
         if scenario.lowat == LOWAT_AUTO and os.geteuid() == 0:
             afterwards = scratch / "afterwards"
-            afterwards.write_text(cgroup.removal(cgroup.name_of(folder), scratch))
+            afterwards.write_text(cgroup.removal(run_label(folder), scratch))
             afterwards.chmod(0o755)
         arm = [*processes.module("experiments.run.process"), str(folder.path)]
         return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Namespaces within the arm's own."""
-        return Namespaces(None, FrontTuner(order.asked_tuner, cgroup.name_of(folder)))
+        return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)))
 
 
 def _entering() -> list[str]:

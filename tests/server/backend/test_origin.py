@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from experiments.host.programs import find
+from common.formats.page import Chunk, Page, Resource
+from experiments.host.processes import find
+from tests.pages import MS, maps_page, page_file
 
 _ORIGIN = Path(__file__).parents[3] / "backend" / "origin.mjs"
 
@@ -75,7 +77,7 @@ def test_the_image_is_a_picture_of_the_size_asked_for(port: int) -> None:
 @pytest.mark.parametrize("size", [2048, 2049, 2050, 2051, 2052, 2053, 65_537, 100_001])
 def test_every_size_is_met_to_the_byte(tmp_path: Path, size: int) -> None:
     """Image and script have the size asked for, also where padding is awkward."""
-    with running_origin(tmp_path / "access.jsonl", SIZE=str(size), JS_DELAY_MS="0") as port:
+    with running_origin(tmp_path / "access.jsonl", PAGE=str(page_file(tmp_path, maps_page(size, 0)))) as port:
         image, script = _get(port, "/image.jpg")[1], _get(port, "/script.js")[1]
     assert (len(image), len(script)) == (size, size)
     with Image.open(io.BytesIO(image)) as picture:
@@ -95,7 +97,7 @@ def test_the_script_is_valid_javascript(port: int, tmp_path: Path) -> None:
 def test_the_script_is_held_back_and_the_image_is_not(tmp_path: Path) -> None:
     """The log says when each request came, when its response was there, and when it was handed over."""
     log = tmp_path / "access.jsonl"
-    with running_origin(log, JS_DELAY_MS="200") as port:
+    with running_origin(log) as port:
         _get(port, "/image.jpg")
         _get(port, "/script.js")
     image, script = (json.loads(line) for line in log.read_text().splitlines())
@@ -138,9 +140,12 @@ def test_other_requests(port: int, method: str, path: str, status: int) -> None:
     assert _get(port, path, method)[0] == status
 
 
-@pytest.mark.parametrize("setting", [{"SIZE": "17"}, {"PORT": "99999"}, {"JS_DELAY_MS": "soon"}])
-def test_a_bad_setting_is_refused(setting: dict[str, str]) -> None:
-    """One line with the value and what is allowed, exit code 2."""
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [({"PORT": "99999"}, "; allowed:"), ({"PAGE": "nothing.json"}, ": ENOENT"), ({"PAGE": "map.jpg"}, ": Unexpected")],
+)
+def test_a_bad_setting_is_refused(setting: dict[str, str], why: str) -> None:
+    """One line with the value and the reason, exit code 2."""
     node = find("node")
     assert node is not None
     environment = os.environ | {"PORT": "0"} | setting
@@ -149,4 +154,24 @@ def test_a_bad_setting_is_refused(setting: dict[str, str]) -> None:
     )
     assert done.returncode == 2
     ((name, value),) = setting.items()
-    assert f"{name}={value}; allowed:" in done.stderr
+    assert f"{name}={value}{why}" in done.stderr
+
+
+def test_pieces_come_in_their_time(tmp_path: Path) -> None:
+    """The first after its delay, the last not before its own; the log has when the first was there."""
+    chunks = (Chunk(at_ns=100 * MS, size_bytes=40, every_ns=50 * MS, count=4), Chunk(at_ns=300 * MS, size_bytes=7))
+    stream = Resource(name="s", path="/s", content_type="text/event-stream", size_bytes=167, weight=1, chunks=chunks)
+    other = Resource(name="o", path="/o", content_type="text/plain", size_bytes=3, weight=1)
+    page = Page(name="mine", title="", resources=(stream, other))
+    log = tmp_path / "access.jsonl"
+    with running_origin(log, PAGE=str(page_file(tmp_path, page))) as port:
+        began = time.monotonic()
+        status, body, response = _get(port, "/s")
+        took_s = time.monotonic() - began
+        assert _get(port, "/o")[1] == b"..."
+        assert len(_get(port, "/s", "HEAD")[1]) == 0
+    assert (status, len(body), response.getheader("x-accel-buffering")) == (200, 167, "no")
+    assert took_s >= 0.3
+    entry = json.loads(log.read_text().splitlines()[0])
+    assert entry["available_ns"] - entry["received_ns"] >= 100 * MS
+    assert entry["handed_over_ns"] - entry["received_ns"] >= 300 * MS

@@ -21,11 +21,12 @@ from client.__main__ import run
 from client.dialects import PLAIN
 from client.http2.frames import priority_update
 from client.loads import LoadFailed
-from client.plan import STEPS, maps_plan
+from client.plan import STEPS
 from client.priorities import Priorities
 from client.transport import TransportFailed
 from common.formats.plan import Protocol, Steps
 from proxy.certificates import issue
+from tests.pages import maps_plan
 from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pour, say_nothing, session
 from tests.unit.client.spdy.spdy_pair import PING, WINDOW_UPDATE, SpdyServer, control, data_frame
 

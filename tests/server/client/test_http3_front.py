@@ -20,12 +20,12 @@ from aioquic.quic.events import ProtocolNegotiated, QuicEvent, StreamDataReceive
 from client.__main__ import run as run_client
 from client.dialects import PLAIN
 from client.loads import LoadFailed
-from client.plan import maps_plan
 from client.priorities import Priorities
 from client.transport import TransportFailed
 from common.formats.plan import Plan, Protocol
 from proxy.certificates import issue
 from tests.conftest import needs
+from tests.pages import maps_plan
 from tests.server.fronts import NAME, SIZE, free_port, running_front
 
 FRONT = "caddy-h3"

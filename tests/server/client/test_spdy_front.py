@@ -14,7 +14,7 @@ import pytest
 from client.__main__ import run as run_client
 from client.dialects import PLAIN
 from client.loads import LoadFailed
-from client.plan import PROBE_LEAST_BYTES, STEPS, maps_plan
+from client.plan import PROBE_LEAST_BYTES, STEPS
 from client.priorities import Priorities
 from client.spdy.engine import SpdyEngine
 from client.transport import TransportFailed
@@ -22,6 +22,7 @@ from common.formats.plan import Plan, Protocol
 from experiments.host.processes import Process
 from proxy.front import Front, FrontSettings
 from proxy.readiness import ask
+from tests.pages import maps_plan
 from tests.server.backend.test_origin import running_origin
 from tests.server.fronts import NAME, SIZE, running_front, settings_of
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from common import clock_route
-from common.clock_route import CALLS, Finding, Route, route_of, route_of_python
+from common.clock_route import CALLS, ClockRoute, Route, route_of, route_of_python
 from experiments.host.origin_process import CLOCK, CLOCK_READER, ONE_THREAD
-from experiments.host.processes import program_environment
-from experiments.host.programs import find
+from experiments.host.processes import find, program_environment
 
 _MACHINE = os.uname().machine
 _READ = "import time; time.clock_gettime_ns(time.CLOCK_MONOTONIC)"
@@ -50,7 +49,7 @@ def test_a_filter_that_does_not_bite_proves_nothing(monkeypatch: pytest.MonkeyPa
     """A reader that lived where the system call passes as well may have made one."""
     elsewhere = replace(CALLS[_MACHINE], architecture=1)
     monkeypatch.setattr(clock_route, "CALLS", {_MACHINE: elsewhere})
-    assert clock_route.route_of_python() == Finding(route=None, reason="the filter lets the system call pass")
+    assert clock_route.route_of_python() == ClockRoute(route=None, reason="the filter lets the system call pass")
 
 
 @pytest.mark.parametrize(

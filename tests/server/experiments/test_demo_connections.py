@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from experiments.demo import connection
-from experiments.demo.connection import MOST, Connection
-from experiments.demo.desk import Desk
-from experiments.demo.job import Job, News
-from experiments.demo.server import PAGE, TOKEN_HEADER, Server
+from experiments.demo.connection import MOST, TimedConnection
+from experiments.demo.job import DemoJob, News
+from experiments.demo.job_queue import JobQueue
+from experiments.demo.server import PAGE, TOKEN_HEADER, DemoServer
 from experiments.execution.request import Request
 
 _SOON_S = 30.0
@@ -30,18 +30,18 @@ _FRONT_PAGE = (PAGE / "index.html").read_bytes()
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class _Telling(Desk):
+class _Telling(JobQueue):
     """Has one job, of which it tells what the test says."""
 
     def __init__(self, tell: Callable[[], AsyncGenerator[str, None]]) -> None:
         super().__init__(Path("nowhere"), {}, 1)
         self._tell = tell
 
-    def job(self, number: str) -> Job:
+    def job(self, number: str) -> DemoJob:
         """The only one."""
-        return Job(id=number, request=Request.__new__(Request), words=())
+        return DemoJob(id=number, request=Request.__new__(Request), words=())
 
-    async def news(self, job: Job) -> AsyncGenerator[News, None]:
+    async def news(self, job: DemoJob) -> AsyncGenerator[News, None]:
         """Each text as one piece of news."""
         async for text in self._tell():
             yield News(state=job.state, text=text, wall_s=0.0, shown=None)
@@ -53,9 +53,11 @@ async def _long() -> AsyncGenerator[str, None]:
 
 
 @asynccontextmanager
-async def _served(desk: Desk | None = None) -> AsyncIterator[tuple[Server, Callable[[], Coroutine[Any, Any, Client]]]]:
+async def _served(
+    queue: JobQueue | None = None,
+) -> AsyncIterator[tuple[DemoServer, Callable[[], Coroutine[Any, Any, Client]]]]:
     """A server, and a function that opens a connection to it."""
-    server = Server(desk or Desk(Path("nowhere"), {}, 1), _TOKEN, idle=True)
+    server = DemoServer(queue or JobQueue(Path("nowhere"), {}, 1), _TOKEN, idle=True)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         opened: list[asyncio.StreamWriter] = []
@@ -211,7 +213,7 @@ def test_a_slow_reader_holds_nobody_up() -> None:
             for _ in range(_PIECES):
                 await quick.readuntil(b'"shown": null}\n')
             await _page_is_there(opening)
-            connections = [each for each in server.server_state.connections if isinstance(each, Connection)]
+            connections = [each for each in server.server_state.connections if isinstance(each, TimedConnection)]
             assert any(each.flow.write_paused for each in connections)
 
     _run(scene())

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from starlette.routing import Route
 
-from experiments.demo.desk import Desk
+from experiments.demo.job_queue import JobQueue
 from experiments.demo.server import PAGE, TOKEN_HEADER, application
 from experiments.execution.local import bearable
 from experiments.run.fabrics import FABRICS
@@ -38,7 +38,7 @@ _HEADERS = {
 
 def _routes() -> list[Route]:
     """All that there are, so that a new one is tried, too."""
-    routes = application(Desk(Path("nowhere"), {}, 1), "").routes
+    routes = application(JobQueue(Path("nowhere"), {}, 1), "").routes
     assert all(isinstance(route, Route) for route in routes)
     return [route for route in routes if isinstance(route, Route)]
 

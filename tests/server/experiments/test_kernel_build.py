@@ -167,7 +167,7 @@ def test_what_fails_is_told(
 def test_what_is_not_installed_is_told(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is fetched or unpacked, with the packages."""
     monkeypatch.setattr(kernel_build, "_TOOLS", ("gcc", "no-such-tool"))
-    _fails(tarball, "not installed: no-such-tool; install: gcc libc6-dev make flex bison bc xz-utils")
+    _fails(tarball, "not installed: no-such-tool; install: gcc make flex bison bc xz-utils libc6-dev")
 
 
 def test_a_source_that_is_none(tarball: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from experiments.host import apt, python_environment
 from experiments.host.machine import Rights
-from experiments.host.python_environment import MADE_OF, CannotMake, Environment
+from experiments.host.python_environment import MADE_OF, EnvironmentFailed, PythonEnvironment
 
 _ROOT = Path(__file__).resolve().parents[3]
 
@@ -144,8 +144,8 @@ def test_an_environment_that_cannot_be_completed_does_not_stay(
         tmp_path, "python", f"mkdir -p $6/bin; printf '#!/bin/sh\\n{pip}\\n' >$6/bin/python; chmod 755 $6/bin/python"
     )
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(CannotMake) as caught:
-        Environment(checkout).install("")
+    with pytest.raises(EnvironmentFailed) as caught:
+        PythonEnvironment(checkout).install("")
     (log,) = logs.glob("priolab-setup-*.log")
     assert str(caught.value) == f"pip failed: ERROR: No matching distribution found for h2 (log: {log})"
     assert not (checkout / ".venv").exists()
@@ -184,8 +184,8 @@ def test_a_package_that_was_altered(
         listed = digest[::-1] if name == altered else digest
         (checkout / file).write_text(f"{name}==1 \\\n    --hash=sha256:{listed}\n")
     before = {path for path in checkout.rglob("*") if not path.is_relative_to(logs)}
-    with pytest.raises(CannotMake) as caught:
-        Environment(checkout).install("")
+    with pytest.raises(EnvironmentFailed) as caught:
+        PythonEnvironment(checkout).install("")
     (log,) = logs.glob("priolab-setup-*.log")
     digest = hashlib.sha256((wheels / f"{altered}-1-py3-none-any.whl").read_bytes()).hexdigest()
     assert str(caught.value) == (
@@ -198,14 +198,14 @@ def test_a_package_that_was_altered(
 
 def test_an_environment_that_was_there_stays(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in it works as it did before."""
-    made = Environment(checkout)
+    made = PythonEnvironment(checkout)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], timeout=60, check=True)
     assert made.is_to_be_made, "a set-up was killed before it was complete"
     (checkout / ".venv" / ".installed").write_text("an older lab's")
     assert not made.is_to_be_made
     assert made.lacks("")
     monkeypatch.setattr(python_environment, "_kept", lambda _: "")
-    with pytest.raises(CannotMake, match=r"^pip failed: .*No module named pip"):
+    with pytest.raises(EnvironmentFailed, match=r"^pip failed: .*No module named pip"):
         made.install("")
     assert made.python.exists()
     assert made.lacks("")
@@ -214,7 +214,7 @@ def test_an_environment_that_was_there_stays(checkout: Path, monkeypatch: pytest
 def test_an_interpreter_that_went_away(checkout: Path) -> None:
     """An environment for Python 3.9 on a system that has another one now is to be made anew."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], timeout=60, check=True)
-    made = Environment(checkout)
+    made = PythonEnvironment(checkout)
     made.note_as_installed("")
     assert not made.is_to_be_made
     (checkout / ".venv" / "lib" / made.python.resolve().name).rename(checkout / ".venv" / "lib" / "python3.9")
@@ -249,6 +249,6 @@ def test_an_interruption_lets_apt_end_in_order(programs: Path, tmp_path: Path) -
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM
-    assert said == "setup: interrupted by SIGTERM; what was complete is kept, and the same command goes on\n"
+    assert said == "setup: interrupted by SIGTERM; finished steps are kept, and the same command continues\n"
     assert (tmp_path / "said").read_text().split() == ["begun", "told", "unpacked"]
     assert not (tmp_path / "policy-rc.d").exists()

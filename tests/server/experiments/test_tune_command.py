@@ -57,7 +57,7 @@ def test_it_ends_when_told(server: tuple[int, int], number: signal.Signals) -> N
     pid, port = server
     with _tuning(pid, "--quiet") as tuner:
         _tuned(port)
-        assert _ended(tuner, number) == (0, "stopped; connections keep what they have\n", "")
+        assert _ended(tuner, number) == (0, "stopped; connections keep their values\n", "")
 
 
 def test_a_log_that_is_rotated(server: tuple[int, int], tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_without_a_terminal(server: tuple[int, int]) -> None:
         _tuned(port)
         code, out, said = _ended(tuner, signal.SIGTERM)
         assert code == 0
-        assert out.endswith("stopped; connections keep what they have\n")
+        assert out.endswith("stopped; connections keep their values\n")
         assert "priolab" not in said
 
 
 def test_a_full_log(server: tuple[int, int]) -> None:
     """It is said once, and tuning goes on; once more when it is opened again and still full."""
     pid, port = server
-    line = "priolab: /dev/full cannot be written: No space left on device; tuning goes on, SIGHUP opens it again\n"
+    line = "priolab: /dev/full cannot be written: No space left on device; tuning continues, SIGHUP opens it again\n"
     with _tuning(pid, "--quiet", "--log", "/dev/full") as tuner:
         assert tuner.stderr is not None
         _tuned(port)
@@ -102,7 +102,7 @@ def test_a_full_log(server: tuple[int, int]) -> None:
         assert tuner.stderr.readline() == line
         tuner.send_signal(signal.SIGHUP)
         _tuned(port)
-        assert _ended(tuner, signal.SIGTERM) == (0, "stopped; connections keep what they have\n", line)
+        assert _ended(tuner, signal.SIGTERM) == (0, "stopped; connections keep their values\n", line)
 
 
 def test_a_full_standard_output(server: tuple[int, int], tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_full_standard_output(server: tuple[int, int], tmp_path: Path) -> None
         for _ in range(2):
             _tuned(port)
         until(lambda: len(read_journal(log, Decision)) >= 2)
-        line = "priolab: standard output cannot be written: No space left on device; tuning goes on\n"
+        line = "priolab: standard output cannot be written: No space left on device; tuning continues\n"
         code, _, said = _ended(tuner, signal.SIGTERM)
         assert (code, said) == (0, line)
 

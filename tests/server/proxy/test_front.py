@@ -14,7 +14,6 @@ import pytest
 
 from client.__main__ import run as run_client
 from client.dialects import PLAIN
-from client.plan import maps_plan
 from client.priorities import Priorities
 from common.formats.reading import read_journal
 from common.formats.samples import ProcessSample, SocketSample
@@ -25,6 +24,7 @@ from proxy.front import Front
 from proxy.readiness import NotReady, ask, wait_until_ready
 from proxy.sampler import Sampler
 from tests.conftest import needs
+from tests.pages import maps_plan
 from tests.server.backend.test_origin import running_origin
 from tests.server.fronts import NAME, SIZE, free_port, running_front, settings_of
 

@@ -7,10 +7,10 @@ from h2.events import RequestReceived
 
 from client.dialects import PLAIN, Dialect
 from client.http2.engine import Http2Engine
-from client.plan import maps_plan
 from client.priorities import Priorities
 from common.formats.events import Event
 from common.formats.plan import Steps
+from tests.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5
 """Streams of the first load."""

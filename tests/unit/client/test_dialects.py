@@ -2,9 +2,10 @@
 
 import pytest
 
-from client.dialects import PLAIN, TREES, Dialect, Part, Saying, levels, parse, saying
-from client.priorities import IMAGE, PAGE, SCRIPT, Priorities
+from client.dialects import PLAIN, TREES, Dialect, Part, Ranks, Saying, levels, parse, saying
+from client.priorities import Priorities
 from common.formats.plan import Change, Position, Signals
+from tests.pages import IMAGE, PAGE, SCRIPT, maps_page
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]
 ALL = [
@@ -24,8 +25,13 @@ ALL = [
 ]
 
 
+def ranks(priorities: Priorities) -> tuple[Ranks, Ranks]:
+    """What is asked, and the contrary."""
+    return priorities.ranks(maps_page()), priorities.opposite.ranks(maps_page())
+
+
 def said(text: str, priorities: Priorities = Priorities.SPDY) -> Saying:
-    return saying(parse(text), priorities, RESOURCES)
+    return saying(parse(text), *ranks(priorities), RESOURCES)
 
 
 def positions(text: str, priorities: Priorities = Priorities.SPDY) -> list[Position | None]:
@@ -159,7 +165,7 @@ def test_the_setting() -> None:
 )
 def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
     """The levels themselves, and nothing besides."""
-    said = levels(PLAIN, priorities, RESOURCES)
+    said = levels(PLAIN, *ranks(priorities), RESOURCES)
     assert [said.requests[name] for name in RESOURCES] == [Signals(level=level) for level in expected]
     assert (said.groups, said.changes, said.no_rfc7540_priorities) == ((), (), False)
 
@@ -168,7 +174,7 @@ def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
 def test_no_other_dialect_over_spdy(text: str) -> None:
     """It has a level in each request, and that is all it has."""
     with pytest.raises(ValueError, match="over SPDY"):
-        levels(parse(text), Priorities.SPDY, RESOURCES)
+        levels(parse(text), *ranks(Priorities.SPDY), RESOURCES)
 
 
 def test_one_tree() -> None:

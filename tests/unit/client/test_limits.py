@@ -9,10 +9,10 @@ from client.dialects import PLAIN
 from client.journal import Journal
 from client.limits import FREE_BYTES, FREE_PIECES, MOST_RESOURCE_BYTES, Limits
 from client.loads import LoadFailed
-from client.plan import maps_plan
 from client.priorities import Priorities
 from common.formats.events import Event, Kind
 from common.formats.plan import Plan, Protocol
+from tests.pages import maps_plan
 
 _RECORD_LEAST = 512
 _LARGEST = 2 * 64 * 2**20
@@ -78,7 +78,7 @@ def test_payload() -> None:
         (plan(Protocol.SPDY), 0),
         (plan(Protocol.HTTP3), 2**24),
         (plan(Protocol.HTTP3, 2**31 - 1), 3 * MOST_RESOURCE_BYTES),
-        (replace(plan(Protocol.HTTP3, 2**31 - 1), page=None), 2 * MOST_RESOURCE_BYTES),
+        (replace(plan(Protocol.HTTP3, 2**31 - 1), requests=plan().requests[:2]), 2 * MOST_RESOURCE_BYTES),
     ],
 )
 def test_what_is_no_payload(limited: Plan, held_bytes: int) -> None:

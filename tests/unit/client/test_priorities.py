@@ -2,7 +2,8 @@
 
 import pytest
 
-from client.priorities import IMAGE, PAGE, SCRIPT, Priorities, http2_weight
+from client.priorities import Priorities, http2_weight
+from tests.pages import IMAGE, PAGE, SCRIPT, maps_page
 
 
 def test_weights_of_all_levels() -> None:
@@ -20,15 +21,15 @@ def test_no_other_level(level: int) -> None:
 @pytest.mark.parametrize(
     ("priorities", "favoured", "levels"),
     [
-        (Priorities.SPDY, SCRIPT, {PAGE: 0, SCRIPT: 2, IMAGE: 3}),
-        (Priorities.SWAP, IMAGE, {PAGE: 0, SCRIPT: 3, IMAGE: 2}),
-        (Priorities.NONE, None, {}),
+        (Priorities.SPDY, (SCRIPT,), {PAGE: 0, SCRIPT: 2, IMAGE: 3}),
+        (Priorities.SWAP, (IMAGE,), {PAGE: 0, SCRIPT: 3, IMAGE: 2}),
+        (Priorities.NONE, (), {}),
     ],
 )
-def test_who_comes_first(priorities: Priorities, favoured: str | None, levels: dict[str, int]) -> None:
+def test_who_comes_first(priorities: Priorities, favoured: tuple[str, ...], levels: dict[str, int]) -> None:
     """The one that is favoured has the level of more urgency; where nobody is, nobody has a level."""
-    assert priorities.favoured == favoured
-    assert priorities.levels == levels
+    assert priorities.favoured(maps_page()) == favoured
+    assert {name: rank.level for name, rank in priorities.ranks(maps_page()).items()} == levels
 
 
 def test_opposites() -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from common import clock_route
-from common.clock_route import CALLS, Finding, Instruction, Route, filter_against
+from common.clock_route import CALLS, ClockRoute, Instruction, Route, filter_against
 from experiments.testbed.containers.node_route import judge
 
 KILL, ALLOW = 0x8000_0000, 0x7FFF_0000
@@ -57,7 +57,9 @@ def test_others_live(machine: str) -> None:
 def test_an_architecture_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is tried, and that is the reason."""
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    assert clock_route.route_of_python() == Finding(route=None, reason="the system calls of riscv64 are not known here")
+    assert clock_route.route_of_python() == ClockRoute(
+        route=None, reason="the system calls of riscv64 are not known here"
+    )
 
 
 @pytest.mark.parametrize(

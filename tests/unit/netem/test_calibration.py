@@ -1,4 +1,4 @@
-"""What is expected of a link, and which measurements disagree with it."""
+"""A link's expected round trip, and the measurements that disagree with it."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_expected_round_trip_holds_both_delays_and_the_datagram_itself() -> None
 
 
 def test_a_link_as_asked_agrees() -> None:
-    """Nothing is reported when everything is as asked, or within tolerance."""
+    """No disagreement is reported if everything is as asked, or within tolerance."""
     assert names(MAPS, saw(300 * MS + 468_750)) == []
     assert names(MAPS, saw(round_trip_ns=303 * MS, rate_bit_s=1_054_000)) == []
 
@@ -64,14 +64,14 @@ def test_queue_must_match_exactly() -> None:
 
 
 def test_what_is_too_fast_to_measure_is_not_judged() -> None:
-    """A rate that could not be measured is no mismatch then; one that was, is."""
+    """A rate that was too fast to measure is no disagreement; a wrong one that was measured is."""
     assert names(MAPS, saw(rate_bit_s=None, queue_packets=None, too_fast=True)) == []
     assert names(MAPS, saw(rate_bit_s=None, queue_packets=None)) == ["rate_bit_s"]
     assert names(MAPS, saw(rate_bit_s=9, queue_packets=None, too_fast=True)) == ["rate_bit_s"]
 
 
 def test_what_a_real_clock_can_tell() -> None:
-    """Packets at 100 Mbit/s can be counted, and their rate needs 2 ms; where the clock stands still, all can."""
+    """At 100 Mbit/s packets can be counted, and a rate takes 2 ms; a clock that stands still can tell all."""
     assert REAL.shortest_ns == 2 * MS
     assert REAL.counts_packets_of(Link(rate_bit_s=10**8, delay_ns=0).transmission_ns(PACKET_BYTES))
     assert not REAL.counts_packets_of(Link(rate_bit_s=10**9, delay_ns=0).transmission_ns(PACKET_BYTES))
@@ -80,7 +80,7 @@ def test_what_a_real_clock_can_tell() -> None:
 
 
 def test_jitter_widens_the_round_trip_alone() -> None:
-    """Jitter allows that much more for the round trip, and nothing for the rate."""
+    """Jitter widens the tolerance of the round trip, not that of the rate."""
     jittery = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, jitter_ns=20 * MS)
     assert names(jittery, saw(round_trip_ns=280 * MS)) == []
     assert names(jittery, saw(round_trip_ns=276 * MS, rate_bit_s=900_000)) == [
@@ -97,6 +97,6 @@ def test_an_unlimited_link_has_no_rate_and_no_queue_to_check() -> None:
 
 
 def test_order_must_be_kept() -> None:
-    """A link that lets a packet overtake another is not the one asked for; where nobody looked, nothing is said."""
+    """Reordered packets are reported; if nothing is known about order, nothing is."""
     assert disagreements(MAPS, saw(reordered_packets=2), TOLERANCE) == [("reordered_packets", 0, 2)]
     assert names(MAPS, saw(reordered_packets=None)) == []

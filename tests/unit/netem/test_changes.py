@@ -1,4 +1,4 @@
-"""Rate steps at their time."""
+"""Rate steps when they are due."""
 
 import json
 import os
@@ -12,7 +12,7 @@ STEPS = (RateStep(at_ns=100, rate_bit_s=2000), RateStep(at_ns=300, rate_bit_s=10
 
 
 def test_steps_count_from_when_it_is_told(tmp_path: Path) -> None:
-    """Nothing before; then each at its time, and in the journal with the rate that was found."""
+    """No step is due before `begin`; then each is made in time and recorded with the rate found."""
     made: list[int] = []
 
     def make(rate_bit_s: int) -> int:
@@ -35,7 +35,7 @@ def test_steps_count_from_when_it_is_told(tmp_path: Path) -> None:
 
 
 def test_steps_that_are_made_ahead_are_exact(tmp_path: Path) -> None:
-    """Whoever was told makes them at their time, however late somebody looks; but not before it was told."""
+    """The recorded time is exact, however late `look` is called; but not before `begin`."""
     file = tmp_path / "changes.jsonl"
     far_ns = time.monotonic_ns() + 10**15
     with RateChanges(STEPS, None, file) as changes:
@@ -49,7 +49,7 @@ def test_steps_that_are_made_ahead_are_exact(tmp_path: Path) -> None:
 
 
 def test_a_link_without_steps_leaves_no_file(tmp_path: Path) -> None:
-    """And is never due."""
+    """A link without steps has no record, and no step is ever due."""
     file = tmp_path / "changes.jsonl"
     with RateChanges((), int, file) as changes:
         assert (changes.begin(5), changes.look(10)) == ([], None)
@@ -57,6 +57,6 @@ def test_a_link_without_steps_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_the_record_is_beside_the_journal() -> None:
-    """And nowhere, for a link that keeps none."""
+    """The record is beside the journal; a link without a journal has no record."""
     assert beside(Path("/results/link/queue.jsonl")) == Path("/results/link/changes.jsonl")
     assert beside(Path(os.devnull)) == Path(os.devnull)

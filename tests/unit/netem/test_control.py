@@ -1,4 +1,4 @@
-"""How a link is told."""
+"""Messages and signals to a link."""
 
 import os
 import select
@@ -12,7 +12,7 @@ from netem import control
 
 
 def test_what_is_told_is_heard(tmp_path: Path) -> None:
-    """Also in a folder whose path is longer than an address may be; the name is there as long as it listens."""
+    """A message arrives, even if the socket's path is too long for an address. The path exists while it listens."""
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     path = folder / "begin"
@@ -23,13 +23,13 @@ def test_what_is_told_is_heard(tmp_path: Path) -> None:
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
-    """That is an error, not a silence."""
+    """Telling a link that does not listen raises an error."""
     with pytest.raises(OSError, match="No such file"):
         control.tell_begin(tmp_path / "begin", 1)
 
 
 def test_a_signal_can_be_waited_for() -> None:
-    """Within, SIGTERM makes a socket readable and ends nothing; afterwards it is as before."""
+    """In the context SIGTERM makes a socket readable and ends nothing; afterwards the old handler is back."""
     before = signal.getsignal(signal.SIGTERM)
     with control.signals() as told:
         os.kill(os.getpid(), signal.SIGTERM)

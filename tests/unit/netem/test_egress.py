@@ -1,4 +1,4 @@
-"""The bottleneck on the sender's own egress: its commands, where its stages are counted, and what a run must have."""
+"""The bottleneck on the sender's own egress: its commands, its counters, and its requirements."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import ShaperAt, as_document
 from experiments.testbed.containers.compose import Compose
 from experiments.testbed.namespaces.front_shaper import check_at, make_room, observed_at
-from experiments.testbed.namespaces.front_shaper_probe import check_egress
+from experiments.testbed.namespaces.front_shaper_check import check_egress
 from netem import egress, tc
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal, Statistics
@@ -27,7 +27,7 @@ SCENARIO = scenario_from({"SHAPER_AT": "front"})
 
 
 def test_the_rate_is_tbfs_and_the_delay_is_behind_it() -> None:
-    """On the sender's device there is no netem, which would set packets free; in the middle the delay comes last."""
+    """The sender's device has no netem, which would orphan packets; in the middle the delay comes last."""
     gate, queue = egress.gate(LINK, "wire")
     assert gate[4:] == ("wire", "root", "handle", "1:", "tbf", "rate", "1024000bit", "burst", "1514", "limit", "24")
     assert queue[4:] == ("wire", "parent", "1:", "handle", "2:", "pfifo", "limit", "24")
@@ -39,7 +39,7 @@ def test_the_rate_is_tbfs_and_the_delay_is_behind_it() -> None:
 
 
 class _Told(Qdiscs):
-    """Statistics that are given."""
+    """Qdiscs with given statistics."""
 
     def __init__(self, found: dict[tuple[str, int], tuple[int, int]]) -> None:
         self._found = found
@@ -64,7 +64,7 @@ def journal(folder: Path, stages: tc.Stages, *places: Qdiscs) -> dict[str, int]:
 
 
 def test_each_packet_is_counted_once(tmp_path: Path) -> None:
-    """The gate, and the packet that is being sent, are the bottleneck; what the delay line holds is not."""
+    """The bottleneck's queue is the gate and the packet being sent, without the delay line."""
     stages = egress.stages(LINK, "wire", "to-client", "to-front")["down"]
     front = _Told({("wire", 1): (4, 2), ("wire", 2): (4, 2)})
     middle = _Told({("to-client", 1): (8, 0), ("to-client", 2): (8, 0), ("to-client", 3): (7, 0)})
@@ -73,7 +73,7 @@ def test_each_packet_is_counted_once(tmp_path: Path) -> None:
 
 
 def test_in_a_link_of_its_own_too(tmp_path: Path) -> None:
-    """There the delay line has the bottleneck within it."""
+    """In an ordinary link the bottleneck is nested in the delay line, and is not counted twice."""
     line = journal(
         tmp_path, tc.down_stages(LINK, "to-client"), _Told({("to-client", 2): (9, 0), ("to-client", 3): (5, 1)})
     )
@@ -85,7 +85,7 @@ def seen(rate_bytes_s: int = 128_000, packets: int = 9) -> dict[str, list[dict[s
 
 
 def test_where_it_was_is_seen() -> None:
-    """By a gate that packets went through; one with another rate, or none, makes the run invalid."""
+    """A gate that packets went through shows the place; a wrong place or rate makes the run invalid."""
     assert observed_at(seen()) is ShaperAt.FRONT
     assert observed_at({"down": [], "up": []}) is ShaperAt.LINK
     check_at(SCENARIO, seen())
@@ -99,7 +99,7 @@ def test_where_it_was_is_seen() -> None:
 
 
 class _OrdinaryUsers(socket.socket):
-    """A socket that may not have more than net.core.wmem_max."""
+    """A socket whose send buffer may not exceed net.core.wmem_max."""
 
     def setsockopt(self, level: int, option: int, value: Any) -> None:  # type: ignore[override]
         if option == _SO_SNDBUFFORCE:
@@ -108,7 +108,7 @@ class _OrdinaryUsers(socket.socket):
 
 
 def test_a_queue_that_an_ordinary_user_cannot_fill() -> None:
-    """Is said to be one, instead of being found shorter than asked for; what fits will do."""
+    """A queue that does not fit into the send buffer is Unavailable; one that fits is accepted."""
     with _OrdinaryUsers(socket.AF_INET, socket.SOCK_DGRAM) as far:
         make_room(far, LINK)
         room_bytes = far.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
@@ -118,7 +118,7 @@ def test_a_queue_that_an_ordinary_user_cannot_fill() -> None:
 
 
 def test_the_terminal_says_where_the_queue_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Only where it is not on the link."""
+    """The report names the place only if it is not the link."""
     for scenario in (SCENARIO, scenario_from({})):
         Report().link(as_document(scenario))
     own, usual = capsys.readouterr().out.splitlines()
@@ -126,15 +126,15 @@ def test_the_terminal_says_where_the_queue_is(capsys: pytest.CaptureFixture[str]
 
 
 def test_containers_cannot_do_it() -> None:
-    """Said before an engine is looked for."""
+    """This is reported before a container engine is looked for."""
     with pytest.raises(
         Unavailable, match="SHAPER_AT=front with FABRIC=compose cannot be used here: the front's container"
     ):
-        Compose().probe(SCENARIO, None)
+        Compose().check_usable(SCENARIO, None)
 
 
 def test_the_ferry_cannot_do_it() -> None:
-    """Nor can a kernel without netem; a link of its own needs neither."""
+    """Neither can a kernel without netem. An ordinary link needs neither check."""
     with pytest.raises(Unavailable, match="SHAPER_AT=front with SHAPER=ferry"):
         check_egress(SCENARIO, Shaper.FERRY, lambda: None)
     with pytest.raises(Unavailable, match="this kernel has no sch_netem"):

@@ -1,4 +1,4 @@
-"""The link's place that has to help itself: what goes wrong there is one line."""
+"""A link that sets itself up in its own place: every error is a single line."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ DEVICES = [
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment with everything a link must be told."""
+    """An environment with every variable that a link needs."""
     for name, value in WORDS.items():
         monkeypatch.setenv(name, value)
     return monkeypatch
@@ -52,20 +52,20 @@ def _raise(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 
 def test_the_devices_are_found_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Engines number devices as they like; addresses are what was asked for."""
+    """Devices are found by address, because container engines number them as they like."""
     _answer(monkeypatch, out=json.dumps(DEVICES))
     assert Router.between(near=WORDS["NEAR"], far=WORDS["FAR"]) == Router(to_client="eth1", to_front="eth0")
 
 
 def test_a_command_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command, its exit code, and what it said."""
+    """The error has the command, its exit code and its error output."""
     _answer(monkeypatch, code=2, err="RTNETLINK answers: File exists\n")
     with pytest.raises(RuntimeError, match=r"^ip link ended with 2: RTNETLINK answers: File exists$"):
         router.run(["ip", "link"])
 
 
 def test_a_command_that_hangs_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an error like any other."""
+    """A command that hangs raises the same kind of error."""
     _raise(monkeypatch, subprocess.TimeoutExpired("ip", 10))
     with pytest.raises(RuntimeError, match=r"^ip link did not end within 10 s$"):
         router.run(["ip", "link"])
@@ -81,7 +81,7 @@ def test_a_command_that_hangs_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -
 def test_a_place_that_cannot_be_the_link(
     told: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, line: str
 ) -> None:
-    """One line, and exit code 1."""
+    """It prints one line and exits with 1."""
     _raise(told, error)
     assert place.main() == 1
     assert capsys.readouterr().err == line
@@ -95,7 +95,7 @@ def test_a_place_that_cannot_be_the_link(
     ],
 )
 def test_a_ferry_instead_of_netem_has_a_reason(monkeypatch: pytest.MonkeyPatch, error: str, lack: str) -> None:
-    """The kernel's refusal, or the failure of the trial; what was asked for has none."""
+    """The reason is the kernel's refusal or the error of the trial; a ferry asked for has none."""
 
     def run(command: Sequence[str]) -> str:
         if "netem" in command:
@@ -111,7 +111,7 @@ def test_a_ferry_instead_of_netem_has_a_reason(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_place_without_the_addresses(told: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says which are missing."""
+    """The error names the missing addresses."""
     _answer(told, out=json.dumps(DEVICES[:2]))
     assert place.main() == 1
     assert capsys.readouterr().err == "link: no device here has the address 198.18.0.4\n"
@@ -119,7 +119,7 @@ def test_a_place_without_the_addresses(told: pytest.MonkeyPatch, capsys: pytest.
 
 @pytest.mark.parametrize("name", WORDS)
 def test_what_is_not_told_is_named(told: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    """Every word that has no default, with exit code 2."""
+    """Every missing variable without a default is named, with exit code 2."""
     told.delenv(name)
     _answer(told, out=json.dumps(DEVICES))
     assert place.main() == 2

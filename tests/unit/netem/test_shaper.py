@@ -1,4 +1,4 @@
-"""What a Link is made of: the commands of either shaper."""
+"""The commands of either shaper for a Link."""
 
 import os
 from dataclasses import replace
@@ -17,25 +17,25 @@ PLAIN = Link(rate_bit_s=None, delay_ns=0)
 
 
 def test_netem_shapes_both_devices() -> None:
-    """Toward the client and toward the front, by tc; the place only has to forward."""
+    """tc shapes both devices; the place only has to forward."""
     made = shaper.commands(Shaper.NETEM, LINK, "to-client", "to-front")
     assert made == tc.down(LINK, "to-client") + tc.up(LINK, "to-front")
     assert shaper.sysctls(Shaper.NETEM, LINK) == {"net.ipv4.ip_forward": "1"}
 
 
 def test_the_ferry_is_led_to() -> None:
-    """Its commands make the loops; what else must hold, they say."""
+    """The ferry's commands make the loops, and its sysctls are those of the loops."""
     assert shaper.commands(Shaper.FERRY, LINK, "a", "b") == loops.commands(LINK, "a", "b")
     assert shaper.sysctls(Shaper.FERRY, LINK) == loops.sysctls(LINK)
 
 
 def test_a_link_that_does_nothing_needs_no_command() -> None:
-    """Whatever it is made of."""
+    """This holds for either shaper."""
     assert [shaper.commands(kind, PLAIN, "a", "b") for kind in Shaper] == [[], []]
 
 
 def test_a_rate_that_changes_has_a_queue_of_its_own() -> None:
-    """Behind the delay line a queue that a tbf lets go packet by packet, and beyond a loop a netem that sends it."""
+    """After the delay line comes a queue that a tbf releases packet by packet, and after a loop a netem."""
     made = shaper.commands(Shaper.NETEM, STEPPED, "to-client", "to-front")
     loop = ("tc", "qdisc", "add", "dev", "rate-down")
     assert [command for command in made if command[0] == "tc" and "to-front" not in command] == [
@@ -51,7 +51,7 @@ def test_a_rate_that_changes_has_a_queue_of_its_own() -> None:
 
 
 def test_the_sender_is_changed_before_the_gate() -> None:
-    """What the gate lets go when it is changed has the new rate."""
+    """So a packet that the changed gate releases has the new rate."""
     sender, gate = stepped.change(STEPPED, 10_240_000, "to-client")
     assert sender[4:] == ("to-client", "root", "handle", "1:", "netem", "limit", "1000000", "rate", "10240000bit")
     assert gate[4:8] == ("rate-down", "parent", "2:", "handle")
@@ -59,7 +59,7 @@ def test_the_sender_is_changed_before_the_gate() -> None:
 
 
 def test_a_tc_that_will_not_help_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it was asked first goes wrong: it has ended, and been reaped, when that is said."""
+    """If tc fails at its first command, it has ended and been reaped when the error is raised."""
     started = tmp_path / "started"
     (tmp_path / "tc").write_text(f"#!/bin/sh\necho $$ >{started}\necho no such device ']'\ncat >/dev/null\n")
     (tmp_path / "tc").chmod(0o755)
@@ -82,14 +82,14 @@ def test_a_tc_that_will_not_help_is_not_kept(tmp_path: Path, monkeypatch: pytest
 def test_where_packets_are_counted(
     link: Link, delay_line: tuple[str, int] | None, bottleneck: list[tuple[str, int]]
 ) -> None:
-    """By device and handle."""
+    """The stages by device and handle."""
     down = shaper.stages(link, "to-client", "to-front")["down"]
     assert (down.delay_line and (down.delay_line.device, down.delay_line.handle)) == delay_line
     assert [(stage.device, stage.handle) for stage in down.bottleneck] == bottleneck
 
 
 def test_the_trial_undoes_itself() -> None:
-    """What was added to find out whether netem exists is deleted again."""
+    """The qdisc added to test for netem is deleted again."""
     added, deleted = shaper.TRIAL
     assert (added[2], deleted[2]) == ("add", "del")
     assert added[3:6] == deleted[3:6]
@@ -106,5 +106,5 @@ def test_the_trial_undoes_itself() -> None:
     ],
 )
 def test_only_the_kernel_can_say_that_it_has_no_netem(said: str, lack: str | None) -> None:
-    """Any other failure of the trial is told as it was."""
+    """Any other error of the trial is reported as it was."""
     assert lack_of_netem(said) == (lack or f"whether this kernel has sch_netem could not be found out: {said}")

@@ -15,7 +15,7 @@ CUTTER = ("root", "handle", "1:", "tbf", "rate", "100gbit", "burst", "1514", "li
 
 
 def test_default_link_is_a_delay_line_and_then_a_bottleneck() -> None:
-    """Behind the cutter, rate and delay are two stages, so that packets on their way never count against the queue."""
+    """Rate and delay are two stages after the cutter, so packets in flight never count against the queue."""
     assert tc.down(Link(rate_bit_s=1_024_000, delay_ns=300_000_000), "to-client") == [
         (*ADD, *CUTTER),
         (*ADD, *SECOND, *FAR, "delay", "300000us"),
@@ -24,7 +24,7 @@ def test_default_link_is_a_delay_line_and_then_a_bottleneck() -> None:
 
 
 def test_rate_only() -> None:
-    """Without a delay the bottleneck follows the cutter; its limit is the queue."""
+    """Without a delay the bottleneck comes after the cutter; its limit is the queue."""
     assert tc.down(Link(rate_bit_s=128_000, delay_ns=0, queue_packets=7), "to-client") == [
         (*ADD, *CUTTER),
         (*ADD, *SECOND, "netem", "limit", "7", "rate", "128000bit"),
@@ -32,7 +32,7 @@ def test_rate_only() -> None:
 
 
 def test_delay_only() -> None:
-    """Without a rate there is the delay line alone, its limit out of reach."""
+    """Without a rate there is only the delay line, with a limit that never binds."""
     assert tc.down(Link(rate_bit_s=None, delay_ns=20_000_000), "to-client") == [
         (*ADD, *CUTTER),
         (*ADD, *SECOND, *FAR, "delay", "20000us"),
@@ -40,13 +40,13 @@ def test_delay_only() -> None:
 
 
 def test_unlimited_without_delay_needs_no_command() -> None:
-    """A link that leaves packets alone is no command at all, in neither direction."""
+    """A link that does not change packets has no commands, in either direction."""
     link = Link(rate_bit_s=None, delay_ns=0)
     assert (tc.down(link, "to-client"), tc.up(link, "to-front")) == ([], [])
 
 
 def test_jitter_keeps_order_by_a_nominal_rate() -> None:
-    """Jitter comes with a rate too high to matter: a netem with a rate never lets a packet overtake."""
+    """With jitter there is a rate too high to matter: in a netem with a rate no packet overtakes another."""
     link = Link(rate_bit_s=None, delay_ns=300_000_000, jitter_ns=20_000_000)
     assert tc.down(link, "to-client") == [
         (*ADD, *CUTTER),
@@ -55,7 +55,7 @@ def test_jitter_keeps_order_by_a_nominal_rate() -> None:
 
 
 def test_loss_stands_in_the_delay_line() -> None:
-    """Loss happens before the bottleneck and also without a delay; it is written in percent."""
+    """Packets are lost before the bottleneck, also without a delay; the loss is written in percent."""
     assert tc.down(Link(rate_bit_s=128_000, delay_ns=0, loss=0.015), "to-client") == [
         (*ADD, *CUTTER),
         (*ADD, *SECOND, *FAR, "loss", "1.5%"),
@@ -94,16 +94,16 @@ def test_times_are_microseconds_with_a_fraction(delay_ns: int, word: str) -> Non
     ("size_bytes", "packets"), [(0, 0), (1513, 0), (PACKET_BYTES, 1), (2 * PACKET_BYTES, 2), (30 * 1024, 20)]
 )
 def test_queue_from_bytes(size_bytes: int, packets: int) -> None:
-    """As many full-size packets as fit, none if none does."""
+    """The number of full-size packets that fit; 0 if none does."""
     assert tc.queue_from_bytes(size_bytes) == packets
 
 
 @given(st.integers(min_value=PACKET_BYTES, max_value=2**40))
 def test_queue_never_holds_more_than_the_bytes(size_bytes: int) -> None:
-    """The queue in packets holds no more than the bytes asked for, and less by less than a packet."""
+    """The queue in packets holds at most the bytes asked for, and less than a packet fewer."""
     assert 0 <= size_bytes - tc.queue_from_bytes(size_bytes) * PACKET_BYTES < PACKET_BYTES
 
 
 def test_counters() -> None:
-    """Counters are asked for as JSON."""
+    """The command asks for JSON."""
     assert tc.COUNTERS == ("tc", "-s", "-j", "qdisc", "show")

@@ -1,4 +1,4 @@
-"""What a train of datagrams says about the queue and the rate of the link it came through."""
+"""The rate and the queue of a link, computed from a train of datagrams."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SPACING_NS = PACKET_BYTES * 8 * 10**9 // RATE
 
 
 def crossed(link: Link, sent_ns: list[int]) -> list[Arrival]:
-    """What of a train sent at these moments comes through the model of the link."""
+    """The datagrams that arrive when a train, sent at these times, crosses the model of the link."""
     model = Direction.down(link, 1)
     for number, each_ns in enumerate(sent_ns):
         model.arrive(each_ns, number.to_bytes(4).ljust(PACKET_BYTES))
@@ -26,21 +26,21 @@ def crossed(link: Link, sent_ns: list[int]) -> list[Arrival]:
 @pytest.mark.parametrize("queue_packets", [1, 2, 25])
 @pytest.mark.parametrize("pace_ns", [0, 1000, SPACING_NS // 3, SPACING_NS * 3 // 4])
 def test_the_queue_is_what_it_held_at_once(queue_packets: int, pace_ns: int) -> None:
-    """What had left it while the train was being sent is not counted."""
+    """Datagrams that left the queue while the train was being sent are not counted."""
     link = Link(rate_bit_s=RATE, delay_ns=0, queue_packets=queue_packets)
     train = crossed(link, [number * pace_ns for number in range(200)])
     assert held_packets(train, 200, SPACING_NS) == queue_packets
 
 
 def test_a_sender_that_pauses_does_not_change_the_queue() -> None:
-    """Not even long enough for the queue to empty."""
+    """This holds even if the pause is long enough for the queue to empty."""
     link = Link(rate_bit_s=RATE, delay_ns=0, queue_packets=25)
     train = crossed(link, [number * 1000 + (100 * MS if number > 10 else 0) for number in range(60)])
     assert held_packets(train, 60, SPACING_NS) == 25
 
 
 def test_a_train_that_comes_whole_says_nothing_about_the_queue() -> None:
-    """It was not full."""
+    """The queue was never full."""
     link = Link(rate_bit_s=RATE, delay_ns=0, queue_packets=25)
     assert held_packets(crossed(link, [0] * 25), 25, SPACING_NS) is None
     assert held_packets(crossed(link, [number * SPACING_NS for number in range(99)]), 99, SPACING_NS) is None
@@ -53,7 +53,7 @@ def spaced(count: int, spacing_ns: int, late_ns: dict[int, int]) -> list[int]:
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 24, 25])
 def test_rate_is_that_of_the_spacing(count: int) -> None:
-    """Of trains of any length."""
+    """This holds for trains of any length."""
     assert spacing_rate_bit_s(spaced(count, SPACING_NS, {})) == pytest.approx(RATE, rel=1e-6)
 
 
@@ -63,10 +63,10 @@ def test_rate_is_that_of_the_spacing(count: int) -> None:
     ids=["the last", "the first", "a bunch", "here and there"],
 )
 def test_a_few_late_packets_do_not_change_the_rate(late_ns: dict[int, int]) -> None:
-    """Less than a quarter of a train can come as late as it wants."""
+    """Fewer than a quarter of a train's packets may be late by any time."""
     assert spacing_rate_bit_s(spaced(25, SPACING_NS, late_ns)) == pytest.approx(RATE, rel=1e-6)
 
 
 def test_a_train_that_comes_at_once_has_no_rate() -> None:
-    """Nothing is divided by nothing."""
+    """There is no division by zero."""
     assert spacing_rate_bit_s([5, 5, 5, 5]) is None

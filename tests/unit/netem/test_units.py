@@ -42,7 +42,7 @@ def test_rate(text: str, rate_bit_s: int) -> None:
     ],
 )
 def test_time(text: str, time_ns: int) -> None:
-    """A time has a unit of tc's; only zero goes without."""
+    """A time has one of tc's units; only zero needs none."""
     assert parse_time_ns(text) == time_ns
 
 
@@ -68,14 +68,14 @@ def test_size(text: str, size_bytes: int) -> None:
     "text", ["", "128", "12.5", "fast", "-1ms", "1e3ms", "1 kbit", "0x10b", "1,5s", "\u0663ms", "%", "1" * 10**6 + "ms"]
 )
 def test_refused(parse: object, text: str) -> None:
-    """A bare number, a sign, an exponent and a word that is no unit are refused."""
+    """A bare number, a sign, an exponent and an unknown unit are refused."""
     assert callable(parse)
     with pytest.raises(ValueError, match=r"unit"):
         parse(text)
 
 
 def test_bare_number_is_told_apart_from_a_wrong_unit() -> None:
-    """The error says whether the unit is missing or unknown."""
+    """The error tells a missing unit from an unknown one."""
     with pytest.raises(ValueError, match="it has no unit"):
         parse_rate_bit_s("128")
     with pytest.raises(ValueError, match="'ms' is not one of the units"):
@@ -90,21 +90,21 @@ def test_fraction(text: str, fraction: float) -> None:
 
 @pytest.mark.parametrize("text", ["1", "0.01", "1pct", "-1%", "1%%"])
 def test_percentage_needs_its_sign(text: str) -> None:
-    """A number without a percent sign is refused: nobody can tell which one was meant."""
+    """A number without a percent sign is refused, as it is ambiguous."""
     with pytest.raises(ValueError, match=r"percent sign|number"):
         parse_fraction(text)
 
 
 @given(st.integers(min_value=1, max_value=10**9))
 def test_a_byte_rate_is_eight_bit_rates(number: int) -> None:
-    """With every prefix `bps` is eight times `bit`."""
+    """`bps` is eight times `bit`, with every prefix."""
     for prefix in ("", "k", "ki", "m", "mi", "g", "gi"):
         assert parse_rate_bit_s(f"{number}{prefix}bps") == 8 * parse_rate_bit_s(f"{number}{prefix}bit")
 
 
 @given(st.integers(min_value=0, max_value=10**12))
 def test_times_agree_across_units(number: int) -> None:
-    """A time is the same number of nanoseconds in whatever unit it is written, exactly."""
+    """A time is exactly the same number of nanoseconds in every unit."""
     assert parse_time_ns(f"{number}ms") == parse_time_ns(f"{number}000us") == parse_time_ns(f"{number}000000ns")
 
 

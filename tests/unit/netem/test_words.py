@@ -1,4 +1,4 @@
-"""A Link in words."""
+"""The knobs of a Link."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from netem.words import WORDS, format_rate_steps, link_from
 
 
 def test_defaults_are_the_maps_link() -> None:
-    """128 kB/s, 300 ms toward the client, 25 packets."""
+    """The defaults are 128 kB/s, 300 ms toward the client, 25 packets."""
     assert link_from({}) == Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25)
 
 
 def test_every_word_is_read() -> None:
-    """Each word sets its field; what is no word of the Link is left alone."""
+    """Each knob sets its field; knobs that are not the Link's are ignored."""
     words = {
         "RATE": "128kbit",
         "RATE_STEPS": "1mbit@2s+64kbit@2500ms",
@@ -39,7 +39,7 @@ def test_every_word_is_read() -> None:
 
 
 def test_unlimited() -> None:
-    """A rate may be none at all."""
+    """A link may have no rate."""
     assert link_from({"RATE": "unlimited", "DELAY": "0ms"}) == Link(rate_bit_s=None, delay_ns=0)
 
 
@@ -47,7 +47,7 @@ def test_unlimited() -> None:
     ("name", "text"), [("RATE", "fast"), ("DELAY", "300"), ("QUEUE", "0"), ("LOSS", "2"), ("DELAY_UP", "61s")]
 )
 def test_nonsense_is_named(name: str, text: str) -> None:
-    """The word, its value, and what is allowed."""
+    """The error has the knob, its value, and what is allowed."""
     with pytest.raises(ValueError, match=rf"^{name}={text} is not allowed; allowed: "):
         link_from({name: text})
 
@@ -72,20 +72,20 @@ def test_nonsense_is_named(name: str, text: str) -> None:
     ],
 )
 def test_steps_that_are_none(text: str) -> None:
-    """A rate and a time each, in order, no more than sixteen."""
+    """A step has a rate and a time; steps are in order, and at most sixteen."""
     with pytest.raises(ValueError, match=r"^RATE_STEPS=.* is not allowed; allowed: up to 16 steps RATE@TIME"):
         link_from({"RATE_STEPS": text})
 
 
 @pytest.mark.parametrize("words", [{"RATE": "unlimited"}, {"QUEUE": "1"}])
 def test_steps_that_the_link_cannot_make(words: dict[str, str]) -> None:
-    """It needs a rate, and a queue beside the packet being sent."""
+    """Steps need a rate, and room in the queue beside the packet being sent."""
     with pytest.raises(ValueError, match=r"^rate_steps: allowed are none where"):
         link_from({"RATE_STEPS": "1mbit@2s", **words})
 
 
 def test_steps_are_written_as_they_are_read() -> None:
-    """In bits and nanoseconds, whatever the notation was; none is nothing."""
+    """Steps are written in bits and nanoseconds, whatever their notation; no steps give None."""
     link = link_from({"RATE_STEPS": "1280kbps@2s+128kbps@6s"})
     text = format_rate_steps(link.rate_steps)
     assert text == "10240000bit@2000000000ns+1024000bit@6000000000ns"
@@ -94,6 +94,6 @@ def test_steps_are_written_as_they_are_read() -> None:
 
 
 def test_jitter_beyond_the_delay() -> None:
-    """Words that make no Link together are refused as well."""
+    """Knobs that give no valid Link together are refused, too."""
     with pytest.raises(ValueError, match="jitter"):
         link_from({"JITTER": "400ms"})

@@ -19,7 +19,7 @@ from common.formats.samples import QueueSample, SocketSample
 from tests.unit import builders
 from tests.unit.builders import MS, socket_sample
 
-_STREAMS = {"image": 3, "script": 5}
+_STREAMS = {"page": 1, "image": 3, "script": 5}
 
 
 def plan(*, weights: bool = True) -> Plan:
@@ -30,12 +30,13 @@ def plan(*, weights: bool = True) -> Plan:
         address="198.18.1.2",
         port=8443,
         server_name="maps.test",
-        page=Request(name="page", path="/", signals=_weighing(256)),
-        resources=(
-            Request(name="image", path="/image.jpg", signals=_weighing(image)),
-            Request(name="script", path="/script.js", signals=_weighing(script)),
+        page=builders.maps(),
+        requests=(
+            Request(name="page", path="/", signals=_weighing(256 if weights else None)),
+            Request(name="image", path="/image.jpg", signals=_weighing(image), after="page"),
+            Request(name="script", path="/script.js", signals=_weighing(script), after="page"),
         ),
-        favoured="script" if weights else None,
+        favoured=("script",) if weights else (),
         groups=(),
         authority="maps.test",
         no_rfc7540_priorities=False,
@@ -52,7 +53,7 @@ def _weighing(weight: int | None) -> Signals:
 
 
 def on_streams(events: Sequence[Event]) -> list[Event]:
-    """The events with numbers of streams; those of the page left out."""
+    """The events with numbers of streams."""
     made = []
     for event in events:
         detail = "200" if event.kind == "headers" else None
@@ -234,9 +235,9 @@ def test_har_has_a_page_per_load() -> None:
     document = har.document(album(), recording(123))["log"]
     assert [page["title"] for page in document["pages"]] == ["control.1, load 1", "control.1, load 2 (measured)"]
     assert [page["startedDateTime"][17:] for page in document["pages"]] == ["02.000000+00:00", "04.000000+00:00"]
-    assert document["pages"][1]["pageTimings"] == {"onContentLoad": -1, "onLoad": 1000.0, "_scriptAvailable": 200.0}
-    assert [entry["pageref"] for entry in document["entries"]] == ["load_1", "load_1", "load_2", "load_2"]
-    script = document["entries"][3]
+    assert document["pages"][1]["pageTimings"] == {"onContentLoad": -1, "onLoad": 1000.0, "_focalAvailable": 200.0}
+    assert [entry["pageref"] for entry in document["entries"]] == ["load_1"] * 3 + ["load_2"] * 3
+    script = document["entries"][5]
     assert script["request"]["url"] == "https://maps.test:8443/script.js"
     assert script["startedDateTime"][17:] == "04.050000+00:00"
     assert (script["timings"]["wait"], script["timings"]["receive"], script["time"]) == (250.0, 700.0, 950.0)
@@ -255,9 +256,13 @@ def test_no_priority_is_no_field() -> None:
 def test_over_spdy() -> None:
     """Levels and not weights; the protocol, its names and its eight bytes in front of DATA are told as they are."""
     asked = plan(weights=False)
-    image, script = asked.resources
-    resources = (replace(image, signals=Signals(level=3)), replace(script, signals=Signals(level=2)))
-    asked = replace(asked, protocol=Protocol.SPDY, resources=resources)
+    page, image, script = asked.requests
+    requests = (
+        replace(page, signals=Signals(level=0)),
+        replace(image, signals=Signals(level=3)),
+        replace(script, signals=Signals(level=2)),
+    )
+    asked = replace(asked, protocol=Protocol.SPDY, requests=requests)
     made = recording(0, plan=asked)
     entries = har.document(album(), made)["log"]["entries"]
     assert {entry["response"]["httpVersion"] for entry in entries} == {"SPDY/3.1"}
@@ -265,7 +270,7 @@ def test_over_spdy() -> None:
     told = qlog.document(album(made))
     assert told["description"].startswith("SPDY/3.1 through a bottleneck")
     frames = [event["data"]["frame"] for event in told["traces"][0]["events"] if "frame" in event["data"]]
-    assert [frame["level"] for frame in frames if "level" in frame] == [3, 2, 3, 2]
+    assert [frame["level"] for frame in frames if "level" in frame] == [0, 3, 2, 0, 3, 2]
     assert {"name": ":host", "value": "maps.test"} in frames[0]["headers"]
     assert {raw["length"] - raw["payload_length"] for frame in frames if (raw := frame.get("raw"))} == {8}
     tracks = [event.get("args", {}).get("name", "") for event in perfetto.document(album(made))["traceEvents"]]
@@ -277,8 +282,8 @@ def test_only_the_measured_load_has_a_verdict() -> None:
     made = {table.name: table for table in tables.tables(album(recording(0)))}
     first, second = made["loads"].rows
     assert (first["measured"], first["verdict"]) == (False, None)
-    assert (second["measured"], second["verdict"]) == (True, "kept")
-    assert (second["script_first_byte_ms"], second["image_bytes_before_script"]) == (300.0, 60)
+    assert (second["measured"], second["verdict"]) == (True, "nothing-to-prioritize")
+    assert (second["first_byte_ms"], second["other_bytes_before"]) == (300.0, 60)
     assert (second["lowat_bytes"], second["gso_segments"]) == (131_072, None)
     assert set(made["loads"].columns) == set(second)
 

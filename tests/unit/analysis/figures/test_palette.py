@@ -6,7 +6,6 @@ import pytest
 
 from analysis.figures.palette import GOODPUT, INK, LAYERS, RESOURCES, STEERED, ink_on
 from analysis.loads.ledger import Layer
-from analysis.loads.metrics import SCRIPT
 
 
 def test_every_layer_has_a_colour_of_its_own() -> None:
@@ -18,7 +17,7 @@ def test_every_layer_has_a_colour_of_its_own() -> None:
 
 def test_what_a_sweep_shows_can_be_told_apart() -> None:
     """First byte, send queue, goodput and LOWAT=auto."""
-    colours = [RESOURCES[SCRIPT], LAYERS[Layer.UNSENT], GOODPUT, STEERED]
+    colours = [RESOURCES["script"], LAYERS[Layer.UNSENT], GOODPUT, STEERED]
     assert all(_distance(one, other) > 100 for one, other in combinations(colours, 2))
 
 

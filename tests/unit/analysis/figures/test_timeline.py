@@ -1,12 +1,14 @@
 """The timeline's declaration."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from analysis.figures import timeline
+from analysis.figures import arms, timeline
+from analysis.loads.verdict import Judgement, Verdict
 from analysis.records.runs import Evidence, Experiment, Layers, Run
 from tests.unit.builders import Pieces, evidence, experiment, load_document, load_events, run, script_request
 
@@ -111,9 +113,9 @@ def test_an_arm_that_is_not_shown_is_named() -> None:
 def test_long_words_do_not_widen_the_picture() -> None:
     """Headline and reason go on in a second line."""
     unusual = {"PRIORITY": "swap", "GSO": "65535", "LOSS": "0.25%", "JITTER": "299ms", "RATE": "99999999kbit"}
-    long = seen(knobs=unusual)
-    long = replace(long, document={**long.document, "verdict_reason": "because " * 40})
-    document = declaration(experiment(long))
+    told = Judgement(verdict=Verdict.KEPT, reason="because " * 40)
+    with patch.object(arms, "judgement", lambda *_: told):
+        document = declaration(experiment(seen(knobs=unusual)))
     assert len(document["title"]["text"]) == 2
     assert len(document["vconcat"][0]["title"]["subtitle"]) > 1
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from analysis.loads.ladder import Rung, ladder
-from analysis.loads.metrics import SCRIPT, PageLoad
+from analysis.loads.metrics import PageLoad
 from common.formats.events import Event, Kind
 from tests.unit.builders import MS, evidence, page_load
 
@@ -11,11 +11,11 @@ LOAD: PageLoad = page_load([(100, 1000)], [(500, 1000)])
 
 
 def event(t_ms: int, kind: str, size_bytes: int | None = None, **more: Any) -> Event:
-    return Event(t_ns=t_ms * MS, kind=Kind(kind), load=1, resource=SCRIPT, size_bytes=size_bytes, **more)
+    return Event(t_ns=t_ms * MS, kind=Kind(kind), load=1, resource="script", size_bytes=size_bytes, **more)
 
 
 def rungs(*events: Event) -> dict[Rung, int]:
-    return {reached.rung: reached.t_ns // MS for reached in ladder(LOAD, evidence([list(events)], []), SCRIPT)}
+    return {reached.rung: reached.t_ns // MS for reached in ladder(LOAD, evidence([list(events)], []), "script")}
 
 
 def test_a_frame_in_two_records() -> None:

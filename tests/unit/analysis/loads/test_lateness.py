@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.lateness import FIRST, Late, lateness
-from analysis.loads.metrics import SCRIPT, measured_load
+from analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
+from analysis.loads.metrics import measured_load
 from analysis.records.runs import Evidence, Layers, load_evidence, load_layers
 from client.journal import Journal
 from common.formats.samples import QueueSample
@@ -19,12 +19,12 @@ from experiments.execution.local import Local
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import as_document
-from experiments.sweep.sweep import Hearing, run_sweep
+from experiments.sweep.sweep import SweepProgress, run_sweep
 from netem.calibration import REAL
 from tests.unit.sweeping import CopyingFabric, sweep_of
 
 MS = 10**6
-MADE = Path(__file__).parents[3] / "golden" / "format-2" / "control.1"
+MADE = Path(__file__).parents[3] / "golden" / "format-3" / "control.1"
 """A run in the guest, where nothing takes time."""
 
 SCENARIO = as_document(scenario_from({}))
@@ -53,7 +53,7 @@ def made() -> tuple[Evidence, Layers]:
 def test_nothing_is_late_in_the_guest(made: tuple[Evidence, Layers]) -> None:
     """The link explains all; a first load's headers are not packed as tightly as they could be."""
     late = found(*made)
-    assert set(late) == {FIRST, SCRIPT}
+    assert set(late) == {FIRST, IMPORTANT}
     assert all(-10 * MS < each.late_ns < MS for each in late.values())
 
 
@@ -61,7 +61,7 @@ def test_whoever_was_late_it_is_seen(made: tuple[Evidence, Layers]) -> None:
     """By so much as it came later."""
     evidence, layers = made
     late, here = found(asked_sooner(evidence, 90 * MS), layers), found(evidence, layers)
-    assert {name: late[name].late_ns - here[name].late_ns for name in here} == {FIRST: 90 * MS, SCRIPT: 90 * MS}
+    assert {name: late[name].late_ns - here[name].late_ns for name in here} == {FIRST: 90 * MS, IMPORTANT: 90 * MS}
 
 
 def test_what_the_link_does_is_not_lateness(made: tuple[Evidence, Layers]) -> None:
@@ -69,7 +69,7 @@ def test_what_the_link_does_is_not_lateness(made: tuple[Evidence, Layers]) -> No
     evidence, layers = made
     assert found(evidence, layers, loss=0.01) == {}
     here, jittery = found(evidence, layers), found(evidence, layers, jitter_ns=20 * MS)
-    assert here[SCRIPT].late_ns - jittery[SCRIPT].late_ns == 2 * 20 * MS
+    assert here[IMPORTANT].late_ns - jittery[IMPORTANT].late_ns == 2 * 20 * MS
     assert here[FIRST].late_ns - jittery[FIRST].late_ns == 4 * 20 * MS
     left = QueueSample(
         t_ns=measured_load(evidence).started_ns + MS,
@@ -80,7 +80,7 @@ def test_what_the_link_does_is_not_lateness(made: tuple[Evidence, Layers]) -> No
         dropped=0,
     )
     behind = found(evidence, replace(layers, queue=(left,)))
-    assert here[SCRIPT].late_ns - behind[SCRIPT].late_ns == 10 * MS
+    assert here[IMPORTANT].late_ns - behind[IMPORTANT].late_ns == 10 * MS
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,12 @@ def test_a_browser_and_a_probe_take_their_own_time(made: tuple[Evidence, Layers]
     """Nothing is said about them."""
     for knobs in ({"CLIENT": "chromium"}, {"PLAN": "probe", "RELOADS": "0", "SIZE": "2M"}):
         assert observed_lateness(RunFolder(MADE), *made, scenario_from(knobs)) is None
-    assert set(observed_lateness(RunFolder(MADE), *made, scenario_from({})) or ()) == {FIRST, SCRIPT, "waited_p50_ns"}
+    assert set(observed_lateness(RunFolder(MADE), *made, scenario_from({})) or ()) == {
+        FIRST,
+        IMPORTANT,
+        "script",
+        "waited_p50_ns",
+    }
 
 
 @pytest.mark.parametrize("virtual", [False, True])
@@ -119,10 +124,10 @@ def test_a_run_on_a_starved_machine_is_invalid(tmp_path: Path, *, virtual: bool)
     fabric.troubles = {"lowat-4096": f'{fabric.copying()} && sed -i "{started}" client/events.jsonl'}
     sweep = sweep_of({"LOWAT": ("none", "4096")}, results=tmp_path, fabric=fabric)
     heard: dict[str, Ending] = {}
-    hearing = Hearing(
+    progress = SweepProgress(
         step=lambda _: None, opened=lambda _: None, ended=lambda run, ending, _: heard.update({run.name: ending})
     )
-    folder = run_sweep(sweep, Local(sweep.manner, 1), hearing)
+    folder = run_sweep(sweep, Local(sweep.manner, 1), progress)
     document = json.loads((folder / "lowat-4096.1" / "run.json").read_text())
     assert heard.pop("lowat-4096.1").status == document["status"] == "invalid"
     assert {ending.status for ending in heard.values()} == {"ok"}

@@ -10,9 +10,8 @@ from analysis.loads.metrics import page_loads
 from analysis.records.runs import Evidence, Layers
 from common.formats.events import Arrival, Event, Kind
 from common.formats.samples import OriginRequest, QueueSample, SocketSample
-from tests.unit.builders import socket_sample
+from tests.unit.builders import MS, maps, socket_sample
 
-MS = 10**6
 PACKET_MS = 10
 SCENARIO = {
     "rate_bit_s": 1514 * 8 * 1000 // PACKET_MS,
@@ -47,10 +46,11 @@ def evidence() -> Evidence:
         event(2000, "load-finished"),
     ]
     requests = [
+        OriginRequest(path="/", received_ns=1, available_ns=1),
         OriginRequest(path="/image.jpg", received_ns=5 * MS, available_ns=10 * MS),
         OriginRequest(path="/script.js", received_ns=5 * MS, available_ns=AVAILABLE_MS * MS),
     ]
-    return Evidence(events=tuple(events), requests=tuple(requests), favoured="script")
+    return Evidence(events=tuple(events), requests=tuple(requests), page=maps(), favoured=("script",))
 
 
 def sampled(t_ms: int, *, resent: int = 0) -> SocketSample:
@@ -190,7 +190,9 @@ def test_committed_bytes_behind_others() -> None:
 def test_a_browser_cuts_off_its_times(client: str, first_ns: int, words: str) -> None:
     """So what it had at once seems to have come before it was there; by more than a millisecond that is no excuse."""
     (load,) = page_loads(evidence())
-    soon = replace(load, script=replace(load.script, first_byte_ns=first_ns))
+    (piece,) = load.resources["script"].pieces
+    script = replace(load.resources["script"], pieces=(replace(piece, t_ns=first_ns),))
+    soon = replace(load, resources={**load.resources, "script": script})
     with pytest.raises(NoLedger, match=words):
         ledger(soon, evidence(), layers(), {**SCENARIO, "client": client})
 

@@ -21,7 +21,7 @@ def test_each_load_has_its_own_script_request() -> None:
     """The instant the script existed is taken from the request that the origin received during that load."""
     loads = [load_events(1, 0, IMAGE, SCRIPT), load_events(2, 2000, IMAGE, SCRIPT)]
     found = page_loads(evidence(loads, [script_request(2060, 2275), script_request(60, 250)]))
-    assert [load.ms(load.script_available_ns) for load in found] == [250, 275]
+    assert [load.ms(load.focal.available_ns) for load in found] == [250, 275]
     assert [load.started_ns for load in found] == [0, 2000 * MS]
 
 
@@ -29,22 +29,24 @@ def test_a_request_given_up_is_not_the_scripts() -> None:
     """A request that the origin never answered says nothing about when the script existed."""
     loads = [load_events(1, 0, IMAGE, SCRIPT)]
     found = page_loads(evidence(loads, [script_request(55, None), script_request(60, 250)]))
-    assert found[0].script_available_ns == 250 * MS
+    assert found[0].focal.available_ns == 250 * MS
 
 
 def test_first_byte_is_payload() -> None:
     """Neither HEADERS nor a frame's nine bytes are a first byte; only DATA payload is."""
     load = page_loads(evidence([load_events(1, 0, IMAGE, SCRIPT)], [script_request(60, 250)]))[0]
-    assert load.script.headers_ns == 60 * MS
-    assert load.script.first_byte_ns == 300 * MS
-    assert load.script.last_byte_ns == 700 * MS
-    assert (load.image.size_bytes, load.script.size_bytes) == (1000, 100)
-    assert load.image.requested_ns == 50 * MS
+    image, script = load.resources["image"], load.resources["script"]
+    assert load.focal is script
+    assert script.headers_ns == 60 * MS
+    assert script.first_byte_ns == 300 * MS
+    assert script.last_byte_ns == 700 * MS
+    assert (image.size_bytes, script.size_bytes) == (1000, 100)
+    assert image.requested_ns == 50 * MS
 
 
 def test_bytes_at_an_instant() -> None:
     """`before` excludes the instant, `until` includes it."""
-    image = resource(IMAGE)
+    image = resource(IMAGE).traffic
     assert [image.bytes_before(t_ms * MS) for t_ms in (100, 101, 300, 901)] == [0, 400, 400, 1000]
     assert [image.bytes_until(t_ms * MS) for t_ms in (99, 100, 300, 900)] == [0, 400, 800, 1000]
 
@@ -56,7 +58,7 @@ def test_bytes_at_an_instant() -> None:
 def test_bytes_are_counted_like_one_by_one(pieces: list[tuple[int, int]], t_ms: int) -> None:
     """Looking up an instant gives what adding every piece would, also where several arrived together."""
     ordered = sorted(pieces)
-    times = resource(ordered)
+    times = resource(ordered).traffic
     assert times.bytes_before(t_ms * MS) == sum(size for at_ms, size in ordered if at_ms < t_ms)
     assert times.bytes_until(t_ms * MS) == sum(size for at_ms, size in ordered if at_ms <= t_ms)
 
@@ -64,19 +66,35 @@ def test_bytes_are_counted_like_one_by_one(pieces: list[tuple[int, int]], t_ms: 
 def test_image_bytes_before_and_during_the_script() -> None:
     """What came with the script's first byte came during it, not before."""
     load = page_load(IMAGE, SCRIPT)
-    assert load.image_bytes_before_script == 400
-    assert load.image_bytes_during_script == 400
+    assert load.other_bytes_before == 400
+    assert load.other_bytes_during == 400
 
 
 def test_document() -> None:
     """run.json keeps milliseconds since the page was asked for, and bytes."""
+    page = {"headers_ms": 40, "first_byte_ms": 45, "last_byte_ms": 45}
+    script = {"headers_ms": 60, "first_byte_ms": 300, "last_byte_ms": 700}
+    image = {"headers_ms": 60, "first_byte_ms": 100, "last_byte_ms": 900}
     loads = [load_events(1, 500, IMAGE, SCRIPT)]
     load = page_loads(evidence(loads, [script_request(560, 750)]))[0]
     assert load.as_document() == {
         "load": 1,
+        "resources": {
+            "page": {"available_ms": 1e-6, **page, "size_bytes": 558, "important": False},
+            "image": {"available_ms": 50.000001, **image, "size_bytes": 1000, "important": False},
+            "script": {"available_ms": 250, **script, "size_bytes": 100, "important": True},
+        },
+        "focal": "script",
+        "available_ms": 250,
+        "first_byte_ms": 300,
+        "important_last_byte_ms": 700,
+        "others_first_byte_ms": 100,
+        "others_last_byte_ms": 900,
+        "other_bytes_before": 400,
+        "other_bytes_during": 400,
         "script_available_ms": 250,
-        "script": {"headers_ms": 60, "first_byte_ms": 300, "last_byte_ms": 700},
-        "image": {"headers_ms": 60, "first_byte_ms": 100, "last_byte_ms": 900},
+        "script": script,
+        "image": image,
         "image_bytes_before_script": 400,
         "image_bytes_during_script": 400,
     }

@@ -1,32 +1,40 @@
 """The lower bound of the script's first byte."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.oracle import bound, inversion
+from analysis.loads.oracle import Bound, bound, inversion
 from tests.unit import builders
 
 MS = builders.MS
 LINK: dict[str, Any] = {"rate_bit_s": 1_024_000, "delay_ns": 300 * MS, "delay_up_ns": 0, "jitter_ns": 0}
-PAGE: dict[str, Any] = {"page_bytes": 500, "script_delay_ns": 200 * MS, "image_bytes": 716_800}
+PAGE_BYTES, SCRIPT_DELAY_MS, IMAGE_BYTES = 558, 200, 716_800
+
+
+def bound_on(link: Mapping[str, Any], *, rate_steps: str | None = None) -> Bound:
+    """The bound of the Maps case's script on that link."""
+    page = builders.maps(IMAGE_BYTES, SCRIPT_DELAY_MS)
+    assert page["page"].size_bytes == PAGE_BYTES
+    return bound(page, page["script"], {**link, "rate_steps": rate_steps})
 
 
 def test_the_default_link_by_hand() -> None:
-    """Two delays, the origin's, a page of 597 bytes and a packet of 98 on the wire, 7.8125 us each byte."""
-    limit = bound(**LINK, **PAGE)
-    assert limit.script_first_byte_ns == 800 * MS + (500 + 31 + 66) * 7812.5 // 1 + (1 + 31 + 66) * 7812.5 // 1
+    """Two delays, the origin's, a page of 655 bytes and a packet of 98 on the wire, 7.8125 us each byte."""
+    limit = bound_on(LINK)
+    assert limit.first_byte_ns == 800 * MS + (PAGE_BYTES + 31 + 66) * 7812.5 // 1 + (1 + 31 + 66) * 7812.5 // 1
     # 25,600 bytes pass in 200 ms; of each 1514 on the wire 1448 are payload.
-    assert limit.image_bytes == 25_600 * 1448 // 1514
+    assert limit.other_bytes == 25_600 * 1448 // 1514
 
 
 def test_an_unlimited_link_takes_the_delays_alone() -> None:
     """Requests go up twice; the whole image may go before the script."""
-    limit = bound(rate_bit_s=None, delay_ns=300 * MS, delay_up_ns=50 * MS, jitter_ns=0, **PAGE)
-    assert limit.script_first_byte_ns == (2 * 50 + 2 * 300 + 200) * MS
-    assert limit.image_bytes == 716_800
+    limit = bound_on(LINK | {"rate_bit_s": None, "delay_up_ns": 50 * MS})
+    assert limit.first_byte_ns == (2 * 50 + 2 * 300 + 200) * MS
+    assert limit.other_bytes == 716_800
 
 
 @given(
@@ -35,25 +43,25 @@ def test_an_unlimited_link_takes_the_delays_alone() -> None:
 def test_a_worse_link_is_never_sooner(rate: int, delay: int, up: int, slower: int) -> None:
     """Less rate, more delay: the bound does not fall."""
     link: dict[str, Any] = {"rate_bit_s": rate, "delay_ns": delay, "delay_up_ns": up, "jitter_ns": 0}
-    here = bound(**link, **PAGE).script_first_byte_ns
-    assert bound(**(link | {"rate_bit_s": max(1, rate - slower)}), **PAGE).script_first_byte_ns >= here
-    assert bound(**(link | {"delay_ns": delay + slower}), **PAGE).script_first_byte_ns >= here
-    assert bound(**(link | {"jitter_ns": slower}), **PAGE).script_first_byte_ns <= here
+    here = bound_on(link).first_byte_ns
+    assert bound_on(link | {"rate_bit_s": max(1, rate - slower)}).first_byte_ns >= here
+    assert bound_on(link | {"delay_ns": delay + slower}).first_byte_ns >= here
+    assert bound_on(link | {"jitter_ns": slower}).first_byte_ns <= here
 
 
 def test_a_rate_that_changes_by_hand() -> None:
     """The page crosses at 300 ms at the old rate; the image for 100 ms at either; the script at the new one."""
-    at_ns = 300 * MS + 597 * 7812.5 // 1 + 300 * MS + 100 * MS
-    limit = bound(**LINK, **PAGE, rate_steps=f"10240000bit@{int(at_ns)}ns")
-    assert limit.script_first_byte_ns == 800 * MS + 597 * 7812.5 // 1 + 98 * 781.25 // 1
-    assert limit.image_bytes == (12_800 + 128_000) * 1448 // 1514
+    at_ns = 300 * MS + (PAGE_BYTES + 31 + 66) * 7812.5 // 1 + 300 * MS + 100 * MS
+    limit = bound_on(LINK, rate_steps=f"10240000bit@{int(at_ns)}ns")
+    assert limit.first_byte_ns == 800 * MS + (PAGE_BYTES + 31 + 66) * 7812.5 // 1 + 98 * 781.25 // 1
+    assert limit.other_bytes == (12_800 + 128_000) * 1448 // 1514
 
 
 def test_a_packet_may_wait_for_a_better_rate() -> None:
     """On a link of 1 kB/s that soon has 1 MB/s, who begins at once is through later than who waits a moment."""
     slow = {"rate_bit_s": 8000, "delay_ns": 0, "delay_up_ns": 0, "jitter_ns": 0}
-    limit = bound(**slow, **PAGE, rate_steps=f"8000000bit@{MS}ns")
-    assert limit.script_first_byte_ns == MS + 597 * 1000 + 200 * MS + 98 * 1000
+    limit = bound_on(slow, rate_steps=f"8000000bit@{MS}ns")
+    assert limit.first_byte_ns == MS + (PAGE_BYTES + 31 + 66) * 1000 + 200 * MS + 98 * 1000
 
 
 @given(
@@ -64,22 +72,22 @@ def test_a_rate_that_changes_is_between_its_extremes(rate: int, steps: list[tupl
     """No sooner than at its highest throughout, no later than at its lowest."""
     text = "+".join(f"{changed}bit@{at_ns}ns" for at_ns, changed in sorted(steps)) or None
     rates = [rate, *(changed for _, changed in steps)]
-    changing = bound(**LINK | {"rate_bit_s": rate}, **PAGE, rate_steps=text)
-    lowest, highest = (bound(**LINK | {"rate_bit_s": extreme}, **PAGE) for extreme in (min(rates), max(rates)))
-    assert highest.script_first_byte_ns <= changing.script_first_byte_ns <= lowest.script_first_byte_ns
-    assert lowest.image_bytes <= changing.image_bytes <= highest.image_bytes
+    changing = bound_on(LINK | {"rate_bit_s": rate}, rate_steps=text)
+    lowest, highest = (bound_on(LINK | {"rate_bit_s": extreme}) for extreme in (min(rates), max(rates)))
+    assert highest.first_byte_ns <= changing.first_byte_ns <= lowest.first_byte_ns
+    assert lowest.other_bytes <= changing.other_bytes <= highest.other_bytes
 
 
 def test_inversion_counts_what_was_avoidable() -> None:
     """Late by the difference; image bytes beyond those that could go first without fault."""
     load = builders.page_load(image=[(400, 30_000), (900, 70_000)], script=[(1000, 10), (1100, 90)])
-    lost = inversion(load, bound(**LINK, **PAGE))
-    assert lost.late_ns == 1000 * MS - lost.bound.script_first_byte_ns
-    assert lost.image_bytes == 100_000 - lost.bound.image_bytes
+    lost = inversion(load, bound_on(LINK))
+    assert lost.late_ns == 1000 * MS - lost.bound.first_byte_ns
+    assert lost.other_bytes == 100_000 - lost.bound.other_bytes
     assert lost.as_document()["inversion_ms"] == pytest.approx(lost.late_ns / MS)
 
 
 def test_nothing_is_lost_below_the_bound() -> None:
     """Image bytes that an ideal server would have sent first are no inversion."""
     load = builders.page_load(image=[(400, 100), (2000, 900)], script=[(1000, 10), (1100, 90)])
-    assert inversion(load, bound(**LINK, **PAGE)).image_bytes == 0
+    assert inversion(load, bound_on(LINK)).other_bytes == 0

@@ -4,6 +4,7 @@ import pytest
 
 from analysis.loads.probe import Probe, judge_probe, probe_of
 from common.formats.events import Event, Kind
+from tests.unit.builders import maps
 
 
 def event(kind: str, resource: str | None = None, size_bytes: int | None = None) -> Event:
@@ -29,24 +30,27 @@ def test_only_what_was_a_choice_counts() -> None:
             event("data", "script", 7),
             event("ended", "image"),
             event("data", "script", 900),
-        ]
+        ],
+        maps(),
     )
-    assert probe == Probe(steps=2, served=(("script", 100), ("image", 100)))
-    assert probe.script_share == 0.5
+    assert probe == Probe(important="script", steps=2, served=(("script", 100), ("image", 100)))
+    assert probe.important_share == 0.5
     assert Probe.from_document(probe.as_document()) == probe
 
 
 def test_what_comes_after_the_steps_does_not_count() -> None:
     """The window is opened altogether when there have been enough of them, and nobody has ended."""
     wide = event("window-opened", size_bytes=10**6)
-    probe = probe_of([STEP, event("data", "script", 100), wide, event("data", "image", 900), event("ended", "image")])
-    assert probe == Probe(steps=1, served=(("script", 100),))
+    probe = probe_of(
+        [STEP, event("data", "script", 100), wide, event("data", "image", 900), event("ended", "image")], maps()
+    )
+    assert probe == Probe(important="script", steps=1, served=(("script", 100),))
 
 
 @pytest.mark.parametrize("events", [[], [event("data", "image", 1)], [STEP]])
 def test_no_probe(events: list[Event]) -> None:
     """Without a step, or without a byte after it."""
-    assert probe_of(events) is None
+    assert probe_of(events, maps()) is None
 
 
 @pytest.mark.parametrize(
@@ -64,6 +68,7 @@ def test_no_probe(events: list[Event]) -> None:
 )
 def test_verdicts(script: int, favoured: str | None, verdict: str, told: str) -> None:
     """By the share of the one that was asked for first."""
-    judgement = judge_probe(Probe(steps=1, served=(("script", script), ("image", 100 - script))), favoured)
+    probe = Probe(important="script", steps=1, served=(("script", script), ("image", 100 - script)))
+    judgement = judge_probe(probe, () if favoured is None else (favoured,))
     assert judgement.verdict == verdict
     assert told in judgement.reason

@@ -14,7 +14,7 @@ SCRIPT = [(1000, 50), (1400, 50)]
 def test_nothing_to_prioritize() -> None:
     """Where the image was complete before the script existed, there was nothing to order, whatever was asked."""
     load = page_load([(50, 100), (150, 900)], SCRIPT, available_ms=200)
-    for favoured in ("script", "image", None):
+    for favoured in (("script",), ("image",), ()):
         judgement = judge(load, favoured, 0)
         assert judgement.verdict == Verdict.NOTHING
         assert judgement.reason == "the image was complete 50 ms before the script existed"
@@ -23,21 +23,21 @@ def test_nothing_to_prioritize() -> None:
 def test_an_image_that_had_left_is_nothing_to_prioritize() -> None:
     """What was on its way when the script came to exist is beyond any reordering; a twentieth more does not matter."""
     image = [(300, 950), (900, 50)]
-    left = judge(page_load(image, SCRIPT, available_ms=200), "script", 100 * 10**6)
+    left = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 100 * 10**6)
     assert (left.verdict, left.reason) == (Verdict.NOTHING, "95% of the image had left before the script existed")
-    still_there = judge(page_load(image, SCRIPT, available_ms=200), "script", 99 * 10**6)
+    still_there = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 99 * 10**6)
     assert still_there.verdict == Verdict.INVERTED
 
 
 def test_no_order_asked() -> None:
     """Without priorities no order can be kept or broken."""
-    judgement = judge(page_load([(500, 100), (2000, 900)], SCRIPT), None, 0)
+    judgement = judge(page_load([(500, 100), (2000, 900)], SCRIPT), (), 0)
     assert (judgement.verdict, judgement.reason) == (Verdict.UNDECIDED, "no order was asked for")
 
 
 def test_kept() -> None:
     """The script was complete first, and little of the image had come before it."""
-    judgement = judge(page_load([(500, 200), (1500, 300), (3400, 500)], SCRIPT), "script", 0)
+    judgement = judge(page_load([(500, 200), (1500, 300), (3400, 500)], SCRIPT), ("script",), 0)
     assert judgement.verdict == Verdict.KEPT
     assert (
         judgement.reason
@@ -47,7 +47,7 @@ def test_kept() -> None:
 
 def test_inverted() -> None:
     """The script was complete last, and nearly all of the image had come before it."""
-    judgement = judge(page_load([(500, 950), (1200, 50)], SCRIPT), "script", 0)
+    judgement = judge(page_load([(500, 950), (1200, 50)], SCRIPT), ("script",), 0)
     assert judgement.verdict == Verdict.INVERTED
     assert judgement.reason == (
         "95% of the image arrived before the script's first byte, though the script was asked for first"
@@ -56,7 +56,7 @@ def test_inverted() -> None:
 
 def test_shared() -> None:
     """Anything between is undecided, with how they shared in the reason."""
-    judgement = judge(page_load([(500, 600), (1200, 300), (1300, 100)], SCRIPT), "script", 0)
+    judgement = judge(page_load([(500, 600), (1200, 300), (1300, 100)], SCRIPT), ("script",), 0)
     assert judgement.verdict == Verdict.UNDECIDED
     assert judgement.reason == (
         "60% of the image arrived before the script's first byte; after that they shared the link, "
@@ -78,14 +78,14 @@ def test_shared() -> None:
 )
 def test_limits(image: Pieces, verdict: Verdict) -> None:
     """Half and nine tenths are within; last bytes at the same instant are not sooner."""
-    assert judge(page_load(image, SCRIPT), "script", 0).verdict == verdict
+    assert judge(page_load(image, SCRIPT), ("script",), 0).verdict == verdict
 
 
 def test_swap_judges_the_image() -> None:
     """Where the image was asked to come first, it is the script that must wait."""
     load = page_load([(500, 500), (900, 500)], SCRIPT)
-    assert judge(load, "image", 0).verdict == Verdict.KEPT
-    assert judge(load, "script", 0).verdict == Verdict.INVERTED
+    assert judge(load, ("image",), 0).verdict == Verdict.KEPT
+    assert judge(load, ("script",), 0).verdict == Verdict.INVERTED
 
 
 @given(
@@ -95,7 +95,7 @@ def test_swap_judges_the_image() -> None:
 def test_never_kept_both_ways(image: Pieces, script: Pieces) -> None:
     """No load keeps both an order and its opposite; each has a reason."""
     load = page_load(image, script)
-    judgements = [judge(load, "script", 0), judge(load, "image", 0)]
+    judgements = [judge(load, ("script",), 0), judge(load, ("image",), 0)]
     assert [judgement.verdict for judgement in judgements].count(Verdict.KEPT) <= 1
     assert all(judgement.reason for judgement in judgements)
 

@@ -42,7 +42,7 @@ SOME = Pair(asked=crossing(7000, 8000), swapped=crossing(8000, 7400))
 
 def probe(script: int) -> Probe:
     """A probe in which the script got so many hundredths."""
-    return Probe(steps=100, served=(("script", script), ("image", 100 - script)))
+    return Probe(important="script", steps=100, served=(("script", script), ("image", 100 - script)))
 
 
 def cell(

@@ -62,7 +62,7 @@ def test_the_kernels_own_value_is_no_limit(others: dict[str, str]) -> None:
 def test_lowat_not_less_than_the_image(others: dict[str, str]) -> None:
     """A LOWAT that the whole image fits into is told, instead of a larger send buffer, which would not help."""
     (sentence,) = sentences({"LOWAT": "716800"} | others)
-    assert "is not less than SIZE=716800" in sentence
+    assert "is not less than the 716800 bytes of the image" in sentence
     assert "SNDBUF" not in sentence
     assert sentences({"LOWAT": "716799"}) == []
 
@@ -70,8 +70,8 @@ def test_lowat_not_less_than_the_image(others: dict[str, str]) -> None:
 def test_small_window() -> None:
     """A window smaller than the image is a limit of its own; WINDOW is named."""
     (sentence,) = sentences({"WINDOW": "65535"})
-    assert sentence.startswith("WINDOW=65535 is smaller than the image")
-    assert "as large as SIZE" in sentence
+    assert sentence.startswith("WINDOW=65535 is smaller than a resource")
+    assert "as large as the largest resource" in sentence
     assert sentences({"WINDOW": "716800"}) == []
 
 
@@ -159,7 +159,13 @@ def came_of(knobs: dict[str, str], **changes: Any) -> list[str]:
 def waited(largest: str = "front_committed", **parts_ms: float) -> dict[str, Any]:
     none = {"unsent": 10**6, "pending": 0}
     parts_ms = {"tls_record": 100.0} | parts_ms
-    return {"largest": largest, "wait_ms": 4000.0, "parts_ms": parts_ms, "image_bytes_at_available": none}
+    return {
+        "focal": "script",
+        "largest": largest,
+        "wait_ms": 4000.0,
+        "parts_ms": parts_ms,
+        "other_bytes_at_available": none,
+    }
 
 
 def test_a_dialect_that_is_not_read() -> None:
@@ -179,14 +185,14 @@ def test_a_dialect_that_is_not_read() -> None:
 def test_a_front_that_had_not_enough_in_hand() -> None:
     """The image went on during the script, from a front that is strict where it can be."""
     off, strict = {"BUFFERING": "off"}, {"strict": True}
-    shared = {**load_document((900, 5000), (100, 4000), before=100_000), "image_bytes_during_script": 500_000}
+    shared = {**load_document((900, 5000), (100, 4000), before=100_000), "other_bytes_during": 500_000}
     (sentence,) = came_of(off, front=strict, loads=[shared])
     assert sentence.startswith("BUFFERING=off: ")
     assert "BUFFERING=on" in sentence
     assert came_of(off, front={"strict": None}, loads=[shared]) == []
     assert came_of({}, front=strict, loads=[shared]) == []
-    assert came_of(off, front=strict, loads=[shared | {"image_bytes_during_script": 0}]) == []
-    assert came_of(off, front=strict, loads=[shared | {"image_bytes_before_script": 716_800}]) == []
+    assert came_of(off, front=strict, loads=[shared | {"other_bytes_during": 0}]) == []
+    assert came_of(off, front=strict, loads=[shared | {"other_bytes_before": 716_800}]) == []
     assert came_of(off | {"PRIORITY": "none"}, front=strict, loads=[shared]) == []
 
 
@@ -205,11 +211,11 @@ def test_fresh_connection() -> None:
     fresh = {"SNDBUF": "stock", "RELOADS": "0"}
 
     def stood(unsent: int, pending: int = 600_000) -> dict[str, Any]:
-        return {"ledger": waited() | {"image_bytes_at_available": {"unsent": unsent, "pending": pending}}}
+        return {"ledger": waited() | {"other_bytes_at_available": {"unsent": unsent, "pending": pending}}}
 
     (sentence,) = came_of(fresh, **stood(65_535))
     assert sentence.startswith("RELOADS=0 with SNDBUF=stock: LOWAT=131072 changes little on a fresh connection")
-    assert "65535 bytes of the image stood unsent" in sentence
+    assert "65535 bytes of the others stood unsent" in sentence
     assert "SNDBUF=4M" in sentence
     assert came_of(fresh, **stood(65_536)) == []
     assert came_of(fresh | {"LOWAT": "16384", "GSO": "2"}, **stood(23_111)) == []
@@ -224,8 +230,8 @@ def test_nothing_left() -> None:
     """Which knob lets image and script meet depends on the link."""
     nothing = {"verdict": "nothing-to-prioritize", "ledger": waited(tls_record=1000.0)}
     (sentence,) = came_of({"JS_DELAY": "8s"}, **nothing)
-    assert sentence.startswith("JS_DELAY=8000ms: there was no image left")
-    assert "A shorter JS_DELAY" in sentence
+    assert sentence.startswith("The origin holds the script back for 8000 ms: the others were gone")
+    assert "A shorter delay" in sentence
     (sentence,) = came_of({"RATE": "unlimited", "DELAY": "0ms"}, **nothing)
     assert "A RATE that is limited" in sentence
 

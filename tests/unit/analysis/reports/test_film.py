@@ -72,7 +72,7 @@ def test_a_link_that_nobody_looked_at_holds_nothing() -> None:
 @pytest.fixture(scope="module", params=["control", "lowat-16384"])
 def run(request: pytest.FixtureRequest) -> Run:
     """A recorded one."""
-    return next(run for run in load_experiment(_GOLDEN / "format-2").runs if run.arm == request.param)
+    return next(run for run in load_experiment(_GOLDEN / "format-3").runs if run.arm == request.param)
 
 
 @pytest.fixture(scope="module")
@@ -91,18 +91,18 @@ def test_times_are_those_of_the_run(run: Run, made: Film) -> None:
     """To the microsecond, from the page's request."""
     written = run.document["loads"][-1]
     assert made.load == written["load"]
-    for name in ("image", "script"):
-        (asked,) = (each for each in made.resources if each.resource == name)
-        assert asked.first_byte_ms == pytest.approx(written[name]["first_byte_ms"], abs=0.0011)
-        assert asked.last_byte_ms == pytest.approx(written[name]["last_byte_ms"], abs=0.0011)
+    for stream, name in (("others", "image"), ("important", "script")):
+        (asked,) = (each for each in made.resources if each.stream == stream)
+        assert asked.name == name
+        assert asked.first_byte_ms == pytest.approx(written["resources"][name]["first_byte_ms"], abs=0.0011)
+        assert asked.last_byte_ms == pytest.approx(written["resources"][name]["last_byte_ms"], abs=0.0011)
         assert asked.last_byte_ms <= made.duration_ms
         if name == "script":
-            assert asked.available_ms == pytest.approx(written["script_available_ms"], abs=0.0011)
+            assert asked.available_ms == pytest.approx(written["available_ms"], abs=0.0011)
             assert asked.received_ms
             assert asked.available_ms
             assert asked.sent_ms <= asked.received_ms <= asked.available_ms
-    assert [each.resource for each in made.resources] == ["page", "image", "script"]
-    assert made.resources[0].sent_ms == 0
+    assert [each.stream for each in made.resources] == ["others", "important"]
 
 
 def test_it_says_what_each_look_found(run: Run, made: Film) -> None:
@@ -129,8 +129,8 @@ def test_the_tape_has_all_payload(run: Run, made: Film) -> None:
     load = measured_load(evidence)
     base = max((each.tcp_bytes for each in layers.arrivals if each.t_ns < load.started_ns), default=0)
     assert list(made.tape.end) == sorted(set(made.tape.end))
-    for name, sizes in (("image", made.tape.image), ("script", made.tape.script)):
-        (asked,) = (each for each in made.resources if each.resource == name)
+    for name, sizes in (("image", made.tape.others), ("script", made.tape.important)):
+        (asked,) = (each for each in made.resources if each.name == name)
         assert sum(sizes) == asked.size_bytes > 0
         payload = Payload(evidence.events, load.number, name)
         so_far = 0

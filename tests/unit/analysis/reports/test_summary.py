@@ -111,7 +111,8 @@ def test_warnings_are_the_typical_runs_advice() -> None:
     """Advice on the run that stands for its arm is part of the summary."""
     loads = [load_document((1.0, 2.0), (3.0, 4.0))]
     (arm,) = summarize(experiment(run(loads=loads, knobs={"LOWAT": "4M"})))["arms"]
-    assert [warning.split(":")[0] for warning in arm["warnings"]] == ["LOWAT=4194304 is not less than SIZE=716800"]
+    told = "LOWAT=4194304 is not less than the 716800 bytes of the image"
+    assert [warning.split(":")[0] for warning in arm["warnings"]] == [told]
 
 
 def test_summary_is_json() -> None:

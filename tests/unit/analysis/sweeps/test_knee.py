@@ -63,7 +63,7 @@ def test_a_fall_that_hardly_costs_anything_is_let_pass() -> None:
     found = network({"131072": (270, 47_600), "none": (667, 47_750)})
     knee = find(found)
     assert knee.recommended is knee.falls_at is found.level("131072")
-    assert falls(found, knee).endswith("47.6 Mbit/s, 0.3% less than with LOWAT unset; up to 1% is let pass.")
+    assert falls(found, knee).endswith("47.6 Mbit/s, 0.3% less than with LOWAT unset; up to 1% is accepted.")
     assert reason(found, knee).endswith("and goodput, 47.6 Mbit/s, is 0.3% less than unset.")
 
 
@@ -81,7 +81,7 @@ def test_without_the_control() -> None:
     knee = find(found)
     assert knee.reference is found.level("65536")
     assert knee.recommended is found.level("16384")
-    assert "LOWAT unset is not known here" in reason(found, knee)
+    assert "there is no result for LOWAT unset" in reason(found, knee)
     assert "(not measured here)" in documentation(found, knee)
 
 
@@ -99,7 +99,7 @@ def test_nothing_is_known() -> None:
     knee = find(found)
     assert (knee.recommended, knee.best, knee.falls_at, knee.front) == (None, None, None, ())
     assert reason(found, knee).startswith("No value can be recommended")
-    assert falls(found, knee) == "Whether goodput falls is not known."
+    assert falls(found, knee) == "It is not known if goodput falls."
 
 
 def thin(value: str, first_ms: float, goodput: float, asked: int) -> Level:
@@ -115,9 +115,7 @@ def test_a_value_with_hardly_a_good_run_takes_no_part() -> None:
     knee = find(found)
     assert knee.best is knee.recommended is found.level("65536")
     assert [each.value for each in knee.front] == ["65536"]
-    assert left_out(found) == (
-        "Left out, because too few of their runs are ok, fewer than 2: LOWAT=16384 (1 of 4 runs ok)."
-    )
+    assert left_out(found) == ("Left out, because fewer than 2 of their runs are ok: LOWAT=16384 (1 of 4 runs ok).")
     assert left_out(network(four)) is None
 
 
@@ -127,7 +125,7 @@ def test_unset_with_hardly_a_good_run_is_no_reference() -> None:
     knee = find(found)
     assert knee.reference is found.level("131072")
     assert knee.recommended is found.level("4096")
-    assert "goodput, 980 kbit/s, was held against that of LOWAT=131072" in reason(found, knee)
+    assert "goodput, 980 kbit/s, was compared with that of LOWAT=131072" in reason(found, knee)
     assert "no limit (1 of 3 runs ok, too few)" in documentation(found, knee)
 
 
@@ -172,7 +170,7 @@ def test_of_a_single_value_nothing_is_known_of_goodput(curve: Curve) -> None:
     found = network(curve)
     knee = find(found)
     assert knee.reference is None
-    assert falls(found, knee) == "Whether goodput falls is not known."
+    assert falls(found, knee) == "It is not known if goodput falls."
     assert knee.recommended is found.levels[0]
 
 

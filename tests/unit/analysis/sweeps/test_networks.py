@@ -98,12 +98,12 @@ def test_a_run_in_which_nothing_took_any_time(tmp_path: Path) -> None:
     """It is a trouble of its own, and the others are read."""
     folder = two_networks(tmp_path)
     document = json.loads((folder / "c.1" / "run.json").read_text())
-    for resource in ("image", "script"):
-        document["loads"][-1][resource] = {"headers_ms": 1.0, "first_byte_ms": 5.0, "last_byte_ms": 5.0}
+    edges = ("first_byte_ms", "important_last_byte_ms", "others_first_byte_ms", "others_last_byte_ms")
+    document["loads"][-1] |= dict.fromkeys(edges, 5.0)
     (folder / "c.1" / "run.json").write_text(json.dumps(document))
     sweep = load_sweep(folder)
     assert [(trouble.run, trouble.status, trouble.reason) for arm in sweep.arms for trouble in arm.troubles] == [
-        ("c.1", "invalid", "image and script came in no time, which has no goodput")
+        ("c.1", "invalid", "all came in no time, which has no goodput")
     ]
     assert [[level.repetitions for level in network.levels] for network in networks(sweep)] == [[2, 2], [2, 1]]
 

@@ -140,7 +140,7 @@ def test_what_is_said_in_one_millisecond_keeps_its_order(log: Log, secrets: Secr
     log["events"].insert(log["events"].index(raised) + 1, above)
     for event in log["events"]:
         event["time"] = raised["time"]
-    found = account(netlog_from(log), secrets, plan).asked(2)
+    found = account(netlog_from(log), secrets, plan).asked(2, "script", "image")
     assert found is not None
     assert found.first == image
 
@@ -262,9 +262,10 @@ def test_only_the_front_is_resolved_and_trusted(plan: Plan, tmp_path: Path) -> N
     ("changed", "words"),
     [
         ({}, None),
-        ({"image_width": 0}, "load 1: the page did not render the picture"),
         ({"image_complete": False}, "load 1: the page did not render the picture"),
-        ({"script_output": "waiting for the script"}, "load 1: the script did not run"),
+        ({"scripts_ran": False}, "load 1: the script did not run"),
+        ({"styled": False}, "load 1: a style sheet does not apply"),
+        ({"fetched": False}, "load 1: the page did not receive all that it fetched"),
     ],
 )
 def test_what_a_page_must_show(changed: dict[str, Any], words: str | None) -> None:
@@ -276,6 +277,9 @@ def test_what_a_page_must_show(changed: dict[str, Any], words: str | None) -> No
         image_height=8,
         image_painted_ms=None,
         script_output="the script ran 1.00 s after the page was asked for",
+        scripts_ran=True,
+        styled=True,
+        fetched=True,
     )
     assert replace(shown, **changed).trouble == words
 
@@ -303,7 +307,7 @@ def test_a_priority_update_is_read_from_what_was_sent(log: Log, secrets: Secrets
     made = account(netlog_from(log), secrets, plan)
     assert made.frames_sent["PRIORITY_UPDATE"] == 1
     assert "u=1" in [saying.field for saying in made.sayings if saying.stream_id == last]
-    found = made.asked(2)
+    found = made.asked(2, "script", "image")
     assert found is not None
     assert found.by_field == last
     assert (last, "priority: u=1") in [(event.stream_id, event.detail) for event in _of(made, Kind.PRIORITY_SENT)]

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from client.dialects import PLAIN
 from client.http3.engine import Http3Engine
 from client.loads import LoadFailed
-from client.plan import maps_plan
 from client.priorities import Priorities
 from common.formats.events import Event, Kind
 from common.formats.plan import Protocol
 from proxy.certificates import Certificates, issue
+from tests.pages import maps_plan
 
 _CLIENT = ("198.18.0.3", 40_000)
 _STEP_NS = 10**6

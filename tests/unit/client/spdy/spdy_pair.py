@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from client.dialects import PLAIN
-from client.plan import maps_plan
 from client.priorities import Priorities
 from client.spdy.dictionary import DICTIONARY
 from client.spdy.engine import SpdyEngine
 from common.formats.events import Event
 from common.formats.plan import Protocol, Steps
+from tests.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5
 """Streams of the first load."""

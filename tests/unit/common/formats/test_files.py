@@ -11,7 +11,7 @@ from common.formats import files
 from common.formats.events import Arrival
 from common.formats.reading import FolderError, read_journal
 from experiments.errors import ScenarioError
-from experiments.host.setup_request import Asked, Part, asked_by
+from experiments.host.setup_request import SetupPart, SetupRequest, setup_request_from
 from experiments.results.run_folder import read_json, write_document
 from experiments.scenario.named import read_entry
 
@@ -29,7 +29,9 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="it is not a regular file"):
         read_json(tmp_path / "fifo")
     (tmp_path / "fifo").rename(tmp_path / "fifo.toml")
-    assert asked_by(Part.EXPERIMENT, [f"SCENARIO={tmp_path / 'fifo.toml'}"], tmp_path) == Asked(part=Part.EXPERIMENT)
+    assert setup_request_from(SetupPart.EXPERIMENT, [f"SCENARIO={tmp_path / 'fifo.toml'}"], tmp_path) == SetupRequest(
+        part=SetupPart.EXPERIMENT
+    )
 
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +113,7 @@ _AT = {"properties": {"at": {"type": "integer", "minimum": -(2**63), "maximum": 
 
 def test_texts_are_as_they_can_be_shown(tmp_path: Path) -> None:
     """A terminal obeys nothing in them, and a picture can hold them."""
-    text = '{"format": 2, "experiment": "\\u001b[31m\\u202e", "fabric": "\\ud800", "runs": ["a.1"]}'
+    text = '{"format": 3, "experiment": "\\u001b[31m\\u202e", "fabric": "\\ud800", "runs": ["a.1"]}'
     (tmp_path / "experiment.json").write_text(text)
     document = load_document(tmp_path / "experiment.json", shape.EXPERIMENT)
     assert (document["experiment"], document["fabric"]) == ("\\x1b[31m\\u202e", "\\ud800")

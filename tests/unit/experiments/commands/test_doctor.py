@@ -12,7 +12,7 @@ from experiments.testbed.guest import kernel
 from experiments.testbed.guest.virtual import Virtual
 from netem.shaper import Shaper
 
-_RECORD = kernel.Record(
+_RECORD = kernel.BuildRecord(
     version="7.2.13", source="", compiler="", changes=["one", "two"], lacking=["three"], stands_in=False
 )
 
@@ -42,7 +42,7 @@ def test_a_kernel_is_asked(monkeypatch: pytest.MonkeyPatch, image: Path, *, offe
     monkeypatch.setattr(kernel, "offers", lambda _: offers)
     found, netem = doctor._guest()
     assert found.present
-    assert found.detail.startswith("Linux 7.2.13; 2 changes in force (one, two); lacking, which costs time: three; ")
+    assert found.detail.startswith("Linux 7.2.13; 2 changes in force (one, two); missing, which costs time: three; ")
     assert (netem.present, netem.detail) == (offers, lack or "sch_netem")
     assert dict(Virtual().shapers())[Shaper.NETEM] == lack
 

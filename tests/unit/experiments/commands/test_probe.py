@@ -17,7 +17,7 @@ from experiments.errors import StepFailed
 
 
 def seen(steps: int, script: int) -> Probe:
-    return Probe(steps=steps, served=(("script", script), ("image", 100 - script)))
+    return Probe(important="second", steps=steps, served=(("second", script), ("first", 100 - script)))
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_the_deadline_comes_between_dialects(
         assert ["plain", "strict", "98%", "98%"] in rows
         assert ["chrome", "not", "seen"] in rows
         assert ["header", "not", "seen"] in rows
-        assert "Nothing asked: shared" in said.out
+        assert "Without priorities: shared" in said.out

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from common.formats.decisions import Decision, refused
-from experiments.commands.tuner_log import Lines
+from experiments.commands.tuner_log import DecisionPrinter
 from tests.unit.proxy.tuner.test_journal import DECISION
 
 _S = 10**9
@@ -18,9 +18,9 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def lines(said: list[str]) -> Lines:
+def lines(said: list[str]) -> DecisionPrinter:
     """That say it."""
-    return Lines(said.append)
+    return DecisionPrinter(said.append)
 
 
 def _change(t_ns: int, old_bytes: int, new_bytes: int) -> Decision:
@@ -31,7 +31,7 @@ def _changes(said: list[str]) -> list[str]:
     return [line.split(": ")[1].split(" bytes")[0] for line in said]
 
 
-def test_a_change_at_once_and_the_rest_as_one(lines: Lines, said: list[str]) -> None:
+def test_a_change_at_once_and_the_rest_as_one(lines: DecisionPrinter, said: list[str]) -> None:
     """What follows within a second is said at its end, from the first value to the last."""
     lines.note(_change(0, 0, 10_000))
     lines.note(_change(1, 10_000, 20_000))
@@ -45,7 +45,7 @@ def test_a_change_at_once_and_the_rest_as_one(lines: Lines, said: list[str]) -> 
     assert _changes(said)[2:] == ["40000 -> 80000"]
 
 
-def test_a_change_that_is_undone(lines: Lines, said: list[str]) -> None:
+def test_a_change_that_is_undone(lines: DecisionPrinter, said: list[str]) -> None:
     """It is none; and after a second without changes the next is said at once."""
     lines.note(_change(0, 0, 67_108_864))
     lines.note(_change(1, 67_108_864, 393_216))
@@ -56,7 +56,7 @@ def test_a_change_that_is_undone(lines: Lines, said: list[str]) -> None:
     assert _changes(said)[1:] == ["67108864 -> 393216"]
 
 
-def test_each_connection_by_itself(lines: Lines, said: list[str]) -> None:
+def test_each_connection_by_itself(lines: DecisionPrinter, said: list[str]) -> None:
     """Of another one the first change is said at once, too; what was refused always is."""
     lines.note(_change(0, 0, 10_000))
     lines.note(replace(_change(1, 0, 20_000), peer_port=1))

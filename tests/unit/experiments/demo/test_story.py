@@ -12,17 +12,17 @@ from analysis.reports.summary import summarize
 from client.plan import PlanKind
 from common.formats.reading import FolderError
 from experiments.demo import choices
-from experiments.demo.arm_view import Shown, document
+from experiments.demo.arm_view import FinishedArm, document
 from experiments.demo.choices import LOWATS, offers
 from experiments.demo.server import PAGE
-from experiments.demo.story import Step, steps
+from experiments.demo.story import StoryStep, steps
 from experiments.scenario.knobs import KNOBS, scenario_from
 
 _GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 @pytest.mark.parametrize("step", steps(), ids=lambda step: step.title)
-def test_a_step_compares(step: Step) -> None:
+def test_a_step_compares(step: StoryStep) -> None:
     """Two scenarios that differ in one knob, and are called for it; at a speed that the page has."""
     first, second = (scenario_from(arm) for arm in step.arms)
     assert first != second
@@ -56,7 +56,7 @@ def test_scenarios_that_can_be_watched() -> None:
     scenarios = {each["name"]: each for each in offers()["scenarios"]}
     assert scenario_from(scenarios["maps"]["knobs"]) == scenario_from({})
     for each in scenarios.values():
-        assert scenario_from(each["knobs"]).plan is PlanKind.MAPS
+        assert scenario_from(each["knobs"]).plan is PlanKind.LOADS
         assert each["title"]
 
 
@@ -70,26 +70,26 @@ def test_servers_that_are_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("arm", ["control", "lowat-16384"])
 def test_what_is_shown_is_the_summary(arm: str) -> None:
     """Word for word that of `priolab show --json`, with the film."""
-    folder = _GOLDEN / "format-2"
-    shown = document(Shown(folder=folder, arm=arm))
+    folder = _GOLDEN / "format-3"
+    shown = document(FinishedArm(folder=folder, arm=arm))
     summary = summarize(load_experiment(folder))
     assert shown["arm"] == next(each for each in summary["arms"] if each["name"] == arm)
     assert (shown["experiment"], shown["run"]) == (summary["experiment"], f"{arm}.1")
     assert shown["film"]["looks"]["t_ms"]
     assert shown["film_reason"] is None
-    assert shown["favoured"] in ("script", "image", None)
+    assert shown["favoured"] in ("important", "others", None)
     assert json.loads(json.dumps(shown)).keys() == shown.keys()
 
 
 def test_a_run_without_a_film(tmp_path: Path) -> None:
     """Says why."""
-    shutil.copytree(_GOLDEN / "format-2", tmp_path / "given")
+    shutil.copytree(_GOLDEN / "format-3", tmp_path / "given")
     (tmp_path / "given" / "control.1" / "front" / "sockets.jsonl").write_text("")
-    shown = document(Shown(folder=tmp_path / "given", arm="control"))
+    shown = document(FinishedArm(folder=tmp_path / "given", arm="control"))
     assert (shown["film"], "looked at 0 times" in shown["film_reason"]) == (None, True)
 
 
 def test_an_arm_that_there_is_not() -> None:
     """Is told by name."""
     with pytest.raises(FolderError, match="no arm nobody"):
-        document(Shown(folder=_GOLDEN / "format-2", arm="nobody"))
+        document(FinishedArm(folder=_GOLDEN / "format-3", arm="nobody"))

@@ -14,11 +14,11 @@ from analysis.reports.summary import summarize
 from experiments.errors import StepFailed
 from experiments.execution import local
 from experiments.execution.conclusion import Ending, Run
-from experiments.execution.executor import Ended, Room
+from experiments.execution.executor import OnEnded, RunStore
 from experiments.execution.experiment import side_by_side
 from experiments.execution.local import Local, bearable
 from experiments.scenario.knobs import scenario_from
-from experiments.sweep.sweep import Hearing, Sweep, run_sweep
+from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from experiments.testbed.fabric import Fabric
 from tests.unit.sweeping import CopyingFabric, sweep_of
 
@@ -26,17 +26,17 @@ VIRTUAL, REAL = CopyingFabric(), CopyingFabric(virtual_clock=False)
 VALUES = {"LOWAT": ("none", "4096", "16384", "65536")}
 
 
-def hearing(heard: dict[str, Ending]) -> Hearing:
+def progress(heard: dict[str, Ending]) -> SweepProgress:
     def ended(run: Run, ending: Ending, document: Any) -> None:
         assert document["run"] == run.name
         heard[run.name] = ending
 
-    return Hearing(step=lambda _: None, opened=lambda _: None, ended=ended)
+    return SweepProgress(step=lambda _: None, opened=lambda _: None, ended=ended)
 
 
 def carried_out(sweep: Sweep, executor: Local) -> tuple[Path, dict[str, Ending]]:
     heard: dict[str, Ending] = {}
-    return run_sweep(sweep, executor, hearing(heard)), heard
+    return run_sweep(sweep, executor, progress(heard)), heard
 
 
 def test_bad_runs_do_not_stop_the_others(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_sweep(sweep, Local(sweep.manner, 2), Hearing(step=str, opened=lambda _: None, ended=interrupt))  # type: ignore[arg-type]
+        run_sweep(sweep, Local(sweep.manner, 2), SweepProgress(step=str, opened=lambda _: None, ended=interrupt))  # type: ignore[arg-type]
     (partial,) = (tmp_path / "results").iterdir()
     filed = {path.name for path in partial.iterdir() if (path / "run.json").exists() and path.suffix != ".partial"}
     assert set(told) <= filed
@@ -173,8 +173,8 @@ def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
 class Forgetful(Local):
     """Does not carry out one of the runs."""
 
-    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
-        super().carry_out([run for run in runs if run.name != "lowat-4096.1"], room, ended)
+    def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
+        super().carry_out([run for run in runs if run.name != "lowat-4096.1"], store, ended)
 
 
 def test_a_run_that_did_not_come_back(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_no_more_side_by_side_than_there_is_memory_for(monkeypatch: pytest.Monke
     sweep = sweep_of(VALUES)
     memory = tmp_path / "meminfo"
     monkeypatch.setattr(local, "_MEMORY", memory)
-    room: list[int] = []
-    monkeypatch.setattr(local, "memory_room_mib", lambda _: room[-1])
+    rooms_mib: list[int] = []
+    monkeypatch.setattr(local, "memory_room_mib", lambda _: rooms_mib[-1])
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     for free_mib, room_mib, most in (
         (100_000, 100_000, 8),
@@ -201,7 +201,7 @@ def test_no_more_side_by_side_than_there_is_memory_for(monkeypatch: pytest.Monke
         (100_000, 1600, 3),
         (100_000, 0, 1),
     ):
-        room.append(room_mib)
+        rooms_mib.append(room_mib)
         memory.write_text(f"MemTotal: 1 kB\nMemAvailable:   {free_mib * 1024} kB\n")
         assert bearable(sweep.scenarios, sweep.manner.fabric) == most
 

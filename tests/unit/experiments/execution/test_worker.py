@@ -8,7 +8,16 @@ import pytest
 
 from experiments.execution import worker
 from experiments.execution.parcel import unpack
-from experiments.execution.worker import Mishap, Refusal, Terms, Unwanted, carry_out, identity, kinds, refusal
+from experiments.execution.worker import (
+    BatchCancelled,
+    BatchFailed,
+    BatchSettings,
+    Refusal,
+    carry_out,
+    identity,
+    kinds,
+    refusal,
+)
 from experiments.sweep.sweep import Sweep
 from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
 
@@ -16,9 +25,9 @@ VALUES = {"LOWAT": ("none", "4096")}
 FINAL = Path("/elsewhere/mine-1")
 
 
-def terms_of(sweep: Sweep) -> Terms:
+def settings_of(sweep: Sweep) -> BatchSettings:
     tools = {"nginx": sweep.manner.fabric.tools(sweep.scenarios[0], capture=False)}
-    return Terms(manner=sweep.manner, scenarios=kinds(sweep.scenarios), identity=identity(sweep.manner, tools))
+    return BatchSettings(manner=sweep.manner, scenarios=kinds(sweep.scenarios), identity=identity(sweep.manner, tools))
 
 
 def test_a_batch(tmp_path: Path) -> None:
@@ -26,12 +35,12 @@ def test_a_batch(tmp_path: Path) -> None:
     trouble = "sleep 0.5; echo lowat-4096.1 is bad; exit 3"  # by then the first one, with the log, has been packed
     fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": trouble})
     sweep = sweep_of(VALUES, fabric=fabric)
-    room = tmp_path / "room"
-    room.mkdir()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     parcels = carry_out(
-        terms_of(sweep), list(sweep.runs().values()), final=FINAL, room=room, worker="w", wanted=lambda: True
+        settings_of(sweep), list(sweep.runs().values()), final=FINAL, scratch=scratch, worker="w", wanted=lambda: True
     )
-    assert list(room.iterdir()) == []
+    assert list(scratch.iterdir()) == []
     assert {parcel.name: parcel.ending.status for parcel in parcels} == {
         "lowat-none.1": "ok",
         "lowat-4096.1": "failed",
@@ -49,17 +58,17 @@ def test_a_batch(tmp_path: Path) -> None:
 def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In a line, what differs there from here; and it runs nothing."""
     sweep = sweep_of(VALUES)
-    terms = terms_of(sweep)
-    assert refusal(terms) is None
-    terms = replace(terms, identity={**terms.identity, "nginx": "2", "python": "3.12.0"})
+    settings = settings_of(sweep)
+    assert refusal(settings) is None
+    settings = replace(settings, identity={**settings.identity, "nginx": "2", "python": "3.12.0"})
     monkeypatch.setenv(KERNEL, "another")
-    told = refusal(terms)
+    told = refusal(settings)
     assert told is not None
     assert told.startswith("guest kernel another there and none here; ")
     assert told.endswith("; nginx 1 there and 2 here")
     assert " there and 3.12.0 here" in told
     with pytest.raises(Refusal) as caught:
-        carry_out(terms, list(sweep.runs().values()), final=FINAL, room=tmp_path, worker="w", wanted=lambda: True)
+        carry_out(settings, list(sweep.runs().values()), final=FINAL, scratch=tmp_path, worker="w", wanted=lambda: True)
     assert (caught.value.worker, caught.value.why) == ("w", told)
     assert list(tmp_path.iterdir()) == []
 
@@ -71,9 +80,14 @@ def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_a_mishap_is_no_refusal(tmp_path: Path, fault: Exception, why: str) -> None:
     """The worker is the head's equal all the same; nothing is left."""
     sweep = sweep_of(VALUES, fabric=CopyingFabric(faults={"lowat-4096": fault}))
-    with pytest.raises(Mishap) as caught:
+    with pytest.raises(BatchFailed) as caught:
         carry_out(
-            terms_of(sweep), [sweep.runs()["lowat-4096.1"]], final=FINAL, room=tmp_path, worker="w", wanted=lambda: True
+            settings_of(sweep),
+            [sweep.runs()["lowat-4096.1"]],
+            final=FINAL,
+            scratch=tmp_path,
+            worker="w",
+            wanted=lambda: True,
         )
     assert caught.value.worker == "w"
     assert why in caught.value.why
@@ -83,18 +97,18 @@ def test_a_mishap_is_no_refusal(tmp_path: Path, fault: Exception, why: str) -> N
 def test_one_whose_code_has_changed_under_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it has read is not what it would start."""
     monkeypatch.setattr(worker, "_CODE", "0123456789ab")
-    assert refusal(terms_of(sweep_of(VALUES))) == "its code has changed since it was started; start it again"
+    assert refusal(settings_of(sweep_of(VALUES))) == "its code has changed since it was started; start it again"
 
 
 def test_what_nobody_wants_ends(tmp_path: Path) -> None:
     """Its job is ended, and its folder removed."""
     sweep = sweep_of(VALUES, fabric=CopyingFabric(troubles={"lowat-none": "exec sleep 60"}))
-    with pytest.raises(Unwanted):
+    with pytest.raises(BatchCancelled):
         carry_out(
-            terms_of(sweep),
+            settings_of(sweep),
             [sweep.runs()["lowat-none.1"]],
             final=FINAL,
-            room=tmp_path,
+            scratch=tmp_path,
             worker="w",
             wanted=lambda: not any(tmp_path.glob("*/*/asked")),
         )

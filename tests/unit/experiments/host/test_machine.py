@@ -7,6 +7,7 @@ import pytest
 
 from experiments.host import machine
 from experiments.host.packages import Want
+from experiments.host.processes import find
 
 _TRIXIE = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nID=debian\n'
 _NOBLE = "PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nID_LIKE=debian\nLOGO='ubuntu-logo'\n"
@@ -77,7 +78,7 @@ def test_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_systems_own_folders_are_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     """An ordinary user's PATH lacks them on Debian."""
     monkeypatch.setenv("PATH", "/nowhere")
-    assert machine.find("ldconfig") in ("/usr/sbin/ldconfig", "/sbin/ldconfig")
+    assert find("ldconfig") in ("/usr/sbin/ldconfig", "/sbin/ldconfig")
 
 
 def test_a_cache_that_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

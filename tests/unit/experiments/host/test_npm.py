@@ -86,15 +86,13 @@ def test_npm_is_asked_once(server: Server, fake_npm: FakeNpm) -> None:
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
-def test_a_folder_of_its_own(server: Server, fake_npm: FakeNpm, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_its_own(server: Server, fake_npm: FakeNpm) -> None:
     """What is no server's is asked for by its folder."""
     asked = fake_npm("mkdir node_modules")
     assert server.npm
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["npm", str(server.npm)])
-        assert npm.main() == 0
-    assert capsys.readouterr().out == f"{server.npm}: {npm.folder_for(server.npm)}\n"
-    assert (npm.folder_for(server.npm) / "node_modules").is_dir()
+    folder = npm.install_for(server.npm, "somebody needs")
+    assert folder == npm.folder_for(server.npm)
+    assert (folder / "node_modules").is_dir()
     assert asked.read_text().count("\n") == 1
 
 
@@ -129,10 +127,3 @@ def test_without_npm(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StepFailed, match="npm is not installed"):
         install(server)
-
-
-def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is not known is told by name."""
-    monkeypatch.setattr("sys.argv", ["npm", "spyd"])
-    assert npm.main() == 1
-    assert "spyd is no server" in capsys.readouterr().err

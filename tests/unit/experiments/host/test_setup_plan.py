@@ -8,8 +8,8 @@ import pytest
 
 from experiments.host.machine import Distribution, Machine, Rights
 from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of
-from experiments.host.setup_plan import Plan, Trial, decide
-from experiments.host.setup_request import Part, asked_by
+from experiments.host.setup_plan import OptionalPackages, SetupPlan, decide
+from experiments.host.setup_request import SetupPart, setup_request_from
 from proxy.server import catalogue
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -25,30 +25,30 @@ BUILDING = {*KERNEL_PROGRAMS.values(), *KERNEL_FILES.values()}
 
 def _plan(
     *words: str,
-    part: Part = Part.EVERYTHING,
+    part: SetupPart = SetupPart.EVERYTHING,
     machine: Machine = DEBIAN,
     obtainable: Mapping[str, bool] | None = None,
     kernel_built: bool = True,
     there: set[str] = frozenset(),  # type: ignore[assignment]
-) -> Plan:
+) -> SetupPlan:
     """On a bare machine, but for these packages."""
-    asked = asked_by(part, words, ROOT)
-    built = kernel_built or not (asked.in_guests or part is Part.ENVIRONMENT)
-    wants = wants_of(asked, catalogue(), kernel_built=built, families=machine.distribution.families)
+    request = setup_request_from(part, words, ROOT)
+    built = kernel_built or not (request.in_guests or part is SetupPart.ENVIRONMENT)
+    wants = wants_of(request, catalogue(), kernel_built=built, families=machine.distribution.families)
     lacking = [want for want in wants if not set(want.packages) <= there]
-    return decide(asked, machine, lacking, obtainable or {}, builds_kernel=asked.in_guests and not kernel_built)
+    return decide(request, machine, lacking, obtainable or {}, builds_kernel=request.in_guests and not kernel_built)
 
 
-def _trials(plan: Plan) -> dict[str, str]:
-    return {package: trial.without for trial in plan.trials for package in trial.packages}
+def _optional(plan: SetupPlan) -> dict[str, str]:
+    return {package: each.without for each in plan.optional for package in each.packages}
 
 
 def test_the_base_set() -> None:
     """nginx, Node and what makes links; nothing else is asked of a machine by an experiment."""
     plan = _plan()
     assert plan.install == ("nginx", "nodejs", "iproute2", "ethtool")
-    assert plan.trials == (
-        Trial(
+    assert plan.optional == (
+        OptionalPackages(
             packages=("gcc-bpf", "libbpf-dev"), without="LOWAT=auto works from beside the front and not in the kernel"
         ),
     )
@@ -75,7 +75,7 @@ def test_a_server_that_was_asked_for_and_is_not_to_be_had(words: tuple[str, ...]
         "SERVER=h2o: Debian GNU/Linux 13 (trixie) has no package h2o: name another SERVER, FABRIC=compose has it in its"
         " images, or put a h2o of your own in PATH"
     )
-    assert (plan.install, plan.trials) == ((), ())
+    assert (plan.install, plan.optional) == ((), ())
 
 
 def test_a_server_that_was_asked_for_and_is_to_be_had() -> None:
@@ -85,30 +85,30 @@ def test_a_server_that_was_asked_for_and_is_to_be_had() -> None:
     assert plan.services == ("h2o", "nginx")
 
 
-@pytest.mark.parametrize("part", [Part.SERVERS, Part.DEMO, Part.TEST])
-def test_many_servers_are_wanted_and_none_is_needed(part: Part) -> None:
+@pytest.mark.parametrize("part", [SetupPart.SERVERS, SetupPart.DEMO, SetupPart.TEST])
+def test_many_servers_are_wanted_and_none_is_needed(part: SetupPart) -> None:
     """Those that the distribution has are tried; of the others there is a note."""
     plan = _plan(part=part, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
     assert "Debian GNU/Linux 13 (trixie) has no package h2o; without, there is no SERVER=h2o" in plan.notes
     assert plan.refusals == ()
-    assert {"caddy", "haproxy", "apache2"} <= _trials(plan).keys()
+    assert {"caddy", "haproxy", "apache2"} <= _optional(plan).keys()
     assert not {"h2o", "caddy"} & set(plan.install)
-    assert "h2o" not in _trials(plan)
+    assert "h2o" not in _optional(plan)
 
 
 def test_the_default_sweep_names_no_server() -> None:
     """Those of its servers that cannot be had are a note; those that can are tried."""
-    plan = _plan("REPEAT=1", part=Part.SWEEP, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
+    plan = _plan("REPEAT=1", part=SetupPart.SWEEP, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
     assert plan.refusals == ()
     assert "Debian GNU/Linux 13 (trixie) has no package h2o; without, there is no SERVER=h2o" in plan.notes
-    assert "h2o" in _trials(_plan(part=Part.SWEEP))
+    assert "h2o" in _optional(_plan(part=SetupPart.SWEEP))
 
 
 def test_a_part_of_the_matrix_needs_a_part() -> None:
     """Where servers are named, these are needed and the others are not tried."""
-    plan = _plan("SERVER=haproxy", part=Part.SERVERS)
+    plan = _plan("SERVER=haproxy", part=SetupPart.SERVERS)
     assert "haproxy" in plan.install
-    assert not {"h2o", "caddy"} & _trials(plan).keys()
+    assert not {"h2o", "caddy"} & _optional(plan).keys()
 
 
 @pytest.mark.parametrize(
@@ -128,19 +128,19 @@ def test_a_kernel_that_is_there_needs_no_compiler() -> None:
 def test_containers_need_nothing_of_the_machine() -> None:
     """Their programs are in images."""
     plan = _plan("FABRIC=compose", "SERVER=h2o", "CAPTURE=yes", kernel_built=False, obtainable=WITHOUT_H2O)
-    assert plan == Plan()
+    assert plan == SetupPlan()
 
 
 def test_checks_need_nothing_but_node() -> None:
     """And can do without that."""
-    plan = _plan(part=Part.LINT, kernel_built=False)
-    assert (plan.install, _trials(plan)) == ((), {"nodejs": "the demo's page is not checked"})
+    plan = _plan(part=SetupPart.LINT, kernel_built=False)
+    assert (plan.install, _optional(plan)) == ((), {"nodejs": "the demo's page is not checked"})
 
 
 def test_looking_around_needs_nothing() -> None:
     """What is missing, and how it is had, is told."""
-    plan = _plan("SERVER=h2o", part=Part.ENVIRONMENT, kernel_built=False)
-    assert (plan.install, plan.trials, plan.refusals) == ((), (), ())
+    plan = _plan("SERVER=h2o", part=SetupPart.ENVIRONMENT, kernel_built=False)
+    assert (plan.install, plan.optional, plan.refusals) == ((), (), ())
     missing, remedy, kernel = plan.notes
     assert missing.startswith("not installed: h2o nginx nodejs")
     assert missing.endswith("; FABRIC=compose needs none of them")
@@ -148,13 +148,13 @@ def test_looking_around_needs_nothing() -> None:
     assert kernel == "FABRIC=virtual needs the guest kernel, which `make kernel` builds"
 
 
-@pytest.mark.parametrize("part", [Part.ENVIRONMENT, Part.EVERYTHING])
-def test_the_environment_is_for_everybody(part: Part) -> None:
+@pytest.mark.parametrize("part", [SetupPart.ENVIRONMENT, SetupPart.EVERYTHING])
+def test_the_environment_is_for_everybody(part: SetupPart) -> None:
     """Where it cannot be made, its package is installed whatever is asked for, or there is no going on."""
-    asked, lacking = asked_by(part, [], ROOT), [Want(packages=("python3-venv",), makes_environment=True)]
-    assert decide(asked, DEBIAN, lacking, {}, builds_kernel=False).install == ("python3-venv",)
+    request, lacking = setup_request_from(part, [], ROOT), [Want(packages=("python3-venv",), makes_environment=True)]
+    assert decide(request, DEBIAN, lacking, {}, builds_kernel=False).install == ("python3-venv",)
     nobody = replace(DEBIAN, rights=Rights.NONE)
-    refused = decide(asked, nobody, lacking, {}, builds_kernel=False)
+    refused = decide(request, nobody, lacking, {}, builds_kernel=False)
     assert refused.refusals[0] == "these packages are missing: python3-venv"
 
 
@@ -190,7 +190,7 @@ def test_what_can_be_done_without_is_no_reason_to_stop() -> None:
     """It is noted, with the command."""
     there = {"nginx", "nodejs", "iproute2", "ethtool"}
     plan = _plan(machine=replace(DEBIAN, rights=Rights.NONE), there=there)
-    assert (plan.refusals, plan.trials) == ((), ())
+    assert (plan.refusals, plan.optional) == ((), ())
     assert plan.notes == (
         "not installed: gcc-bpf libbpf-dev; without, LOWAT=auto works from beside the front and not in the kernel",
         "install them with: sudo apt-get install --no-install-recommends gcc-bpf libbpf-dev",
@@ -223,7 +223,7 @@ def test_ubuntu_has_chromium_as_a_snap_only() -> None:
     machine = replace(DEBIAN, distribution=UBUNTU)
     plan = _plan("CLIENT=chromium", machine=machine, obtainable={"chromium": False})
     assert plan.refusals == ("Ubuntu 24.04.3 LTS has no package chromium; install chromium by other means",)
-    plan = _plan(part=Part.TEST, machine=machine, obtainable={"chromium": False})
+    plan = _plan(part=SetupPart.TEST, machine=machine, obtainable={"chromium": False})
     assert plan.refusals == ()
     assert "Ubuntu 24.04.3 LTS has no package chromium; without, there is no CLIENT=chromium" in plan.notes
 
@@ -244,14 +244,14 @@ _TROUBLE = "the cache folder /home/me/.cache/priolab cannot be made: Read-only f
 @pytest.mark.parametrize(
     ("part", "has_cache", "kernel_built", "stops"),
     [
-        (Part.EVERYTHING, False, True, True),
-        (Part.EVERYTHING, True, False, True),
-        (Part.EVERYTHING, True, True, False),
-        (Part.ENVIRONMENT, False, False, False),
-        (Part.LINT, False, False, False),
+        (SetupPart.EVERYTHING, False, True, True),
+        (SetupPart.EVERYTHING, True, False, True),
+        (SetupPart.EVERYTHING, True, True, False),
+        (SetupPart.ENVIRONMENT, False, False, False),
+        (SetupPart.LINT, False, False, False),
     ],
 )
-def test_a_cache_that_cannot_be_written(part: Part, *, has_cache: bool, kernel_built: bool, stops: bool) -> None:
+def test_a_cache_that_cannot_be_written(part: SetupPart, *, has_cache: bool, kernel_built: bool, stops: bool) -> None:
     """That is the end, before anything is installed, where something is to be put there."""
     machine = replace(DEBIAN, has_cache=has_cache, cache_trouble=_TROUBLE)
     plan = _plan(part=part, machine=machine, kernel_built=kernel_built)
@@ -263,14 +263,14 @@ def test_a_cache_that_cannot_be_written(part: Part, *, has_cache: bool, kernel_b
 @pytest.mark.parametrize(
     ("part", "words", "wanted"),
     [
-        (Part.EVERYTHING, (), set()),
-        (Part.ENVIRONMENT, (), set()),
-        (Part.CAPTURE, (), {"tcpdump", "wireshark-common"}),
-        (Part.EVERYTHING, ("CAPTURE=yes",), {"tcpdump", "wireshark-common"}),
-        (Part.TEST, (), {"tcpdump", "wireshark-common", "tshark"}),
+        (SetupPart.EVERYTHING, (), set()),
+        (SetupPart.ENVIRONMENT, (), set()),
+        (SetupPart.CAPTURE, (), {"tcpdump", "wireshark-common"}),
+        (SetupPart.EVERYTHING, ("CAPTURE=yes",), {"tcpdump", "wireshark-common"}),
+        (SetupPart.TEST, (), {"tcpdump", "wireshark-common", "tshark"}),
     ],
 )
-def test_wireshark_is_for_those_who_want_it(part: Part, words: tuple[str, ...], wanted: set[str]) -> None:
+def test_wireshark_is_for_those_who_want_it(part: SetupPart, words: tuple[str, ...], wanted: set[str]) -> None:
     """An ordinary set-up neither installs nor misses it."""
     plan = _plan(*words, part=part)
     assert {"tcpdump", "wireshark-common", "tshark"} & {*plan.install, *" ".join(plan.notes).split()} == wanted
@@ -279,19 +279,21 @@ def test_wireshark_is_for_those_who_want_it(part: Part, words: tuple[str, ...], 
 @pytest.mark.parametrize(
     ("part", "words", "needed", "wanted"),
     [
-        (Part.EVERYTHING, (), False, False),
-        (Part.CAPTURE, ("CLIENT=h2",), False, False),
-        (Part.EVERYTHING, ("CLIENT=chromium", "LOWAT=1"), True, True),
-        (Part.EVERYTHING, ("CLIENT=h2,chromium",), True, True),
-        (Part.CHROMIUM, (), True, True),
-        (Part.TEST, (), False, True),
+        (SetupPart.EVERYTHING, (), False, False),
+        (SetupPart.CAPTURE, ("CLIENT=h2",), False, False),
+        (SetupPart.EVERYTHING, ("CLIENT=chromium", "LOWAT=1"), True, True),
+        (SetupPart.EVERYTHING, ("CLIENT=h2,chromium",), True, True),
+        (SetupPart.CHROMIUM, (), True, True),
+        (SetupPart.TEST, (), False, True),
     ],
 )
-def test_a_browser_is_for_those_who_want_it(part: Part, words: tuple[str, ...], *, needed: bool, wanted: bool) -> None:
+def test_a_browser_is_for_those_who_want_it(
+    part: SetupPart, words: tuple[str, ...], *, needed: bool, wanted: bool
+) -> None:
     """An ordinary set-up neither installs nor misses it."""
     plan = _plan(*words, part=part)
     assert ("chromium" in plan.install) is needed
-    assert ("chromium" in {*plan.install, *_trials(plan)}) is wanted
+    assert ("chromium" in {*plan.install, *_optional(plan)}) is wanted
 
 
 @pytest.mark.parametrize("name", sorted(name for name, server in catalogue().items() if not server.base))
@@ -312,11 +314,11 @@ def test_an_experiment_goes_on_without_what_compiles_the_kernel() -> None:
     """It is run in real time then, which is told. Who asks for guests needs it."""
     nobody = replace(DEBIAN, rights=Rights.NONE)
     base = {"nginx", "nodejs", "iproute2", "ethtool"}
-    plan = _plan(part=Part.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
+    plan = _plan(part=SetupPart.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
     assert plan.refusals == ()
     assert any(
         "gcc make flex bison bc xz-utils libc6-dev; without, experiments run in real time" in note
         for note in plan.notes
     )
-    plan = _plan("FABRIC=virtual", part=Part.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
+    plan = _plan("FABRIC=virtual", part=SetupPart.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
     assert plan.refusals[0] == "these packages are missing: gcc make flex bison bc xz-utils libc6-dev"

@@ -67,7 +67,7 @@ def test_containers_have_no_browser() -> None:
     with pytest.raises(
         Unavailable, match="CLIENT=chromium with FABRIC=compose cannot be used here: the client's image"
     ):
-        Compose().probe(scenario_from({"CLIENT": "chromium"}), None)
+        Compose().check_usable(scenario_from({"CLIENT": "chromium"}), None)
 
 
 @pytest.mark.parametrize(("client", "named"), [("h2", ["nginx"]), ("chromium", ["nginx", "chromium", "playwright"])])
@@ -110,10 +110,10 @@ def test_what_a_browser_must_have_done(folder: RunFolder, document: dict[str, An
     assert found["seeded"] is False
     assert found["browser"]["stream_window_bytes"] == 6_291_456
     if words is None:
-        check_browser(found["browser"], "script")
+        check_browser(found["browser"], ("script",))
     else:
         with pytest.raises(InvalidRun) as caught:
-            check_browser(found["browser"], "script")
+            check_browser(found["browser"], ("script",))
         assert words in str(caught.value)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common.clock_route import Finding, Route
+from common.clock_route import ClockRoute, Route
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json
@@ -24,9 +24,9 @@ class MadePlaces:
     def python_clock(self) -> Mapping[str, Any]:
         return {"implementation": "made", "python": self._python}
 
-    def node_route(self, tools: Tools) -> Finding:
+    def node_route(self, tools: Tools) -> ClockRoute:
         del tools
-        return Finding(route=Route.VDSO)
+        return ClockRoute(route=Route.VDSO)
 
     def describe(self) -> Mapping[str, Any]:
         return {"engine": "1.2.3"}
@@ -63,18 +63,19 @@ def test_the_coarser_clock_is_the_runs(tmp_path: Path, python_ns: int | None, co
 def test_what_is_null_has_its_reason() -> None:
     """The route's beside those of the origin."""
     seen = SEEN | {"read_cost_ns": None, "reasons": {"read_cost_ns": "too coarse"}}
-    clock = node_clock(Finding(route=None, reason="not tried"), seen)
+    clock = node_clock(ClockRoute(route=None, reason="not tried"), seen)
     assert clock["reads"] is None
     assert clock["reasons"] == {"read_cost_ns": "too coarse", "reads": "not tried"}
 
 
-@pytest.mark.parametrize("found", [None, Finding(route=Route.VDSO), Finding(route=None, reason="not tried")])
-def test_an_order_hands_the_route_on(tmp_path: Path, found: Finding | None) -> None:
+@pytest.mark.parametrize("found", [None, ClockRoute(route=Route.VDSO), ClockRoute(route=None, reason="not tried")])
+def test_an_order_hands_the_route_on(tmp_path: Path, found: ClockRoute | None) -> None:
     """As it was found out before the experiment, if it was."""
     folder = RunFolder(tmp_path / "control.1")
     folder.create()
     Order(
         knobs={},
+        page={},
         fabric="compose",
         shaper=None,
         seed=1,

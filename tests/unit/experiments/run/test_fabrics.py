@@ -17,7 +17,7 @@ class _Fabric:
         self.merit = f"{name} is good"
         self._lack = lack
 
-    def probe(self, *_: Any) -> None:
+    def check_usable(self, *_: Any) -> None:
         if self._lack:
             raise Unavailable(f"FABRIC={self.name}", self._lack, "do something")
 

@@ -6,12 +6,13 @@ import pytest
 
 from client.dialects import PLAIN
 from client.plan import PlanKind
-from client.priorities import First, Priorities
+from client.priorities import Priorities
 from experiments.errors import ScenarioError
 from experiments.scenario.knobs import KNOBS, scenario_from
 from experiments.scenario.scenario import ClientKind, CongestionControl, Scenario, ShaperAt, as_document
 from netem.link import Link
 from proxy.server import catalogue
+from tests.pages import maps_page
 
 
 def test_defaults_are_the_maps_case() -> None:
@@ -29,8 +30,9 @@ def test_defaults_are_the_maps_case() -> None:
         link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
         shaper_at=ShaperAt.LINK,
         client=ClientKind.H2,
-        plan=PlanKind.MAPS,
-        first=First.IMAGE,
+        page=maps_page(),
+        plan=PlanKind.LOADS,
+        first=None,
         priorities=Priorities.SPDY,
         dialect=PLAIN,
         size_bytes=716_800,
@@ -89,6 +91,7 @@ def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: obje
     assert document[field] == value
     defaults = as_document(scenario_from({}))
     others = {"server"} if "SERVER" in knobs else set()
+    others |= {"resources"} if {"SIZE", "JS_DELAY"} & knobs.keys() else set()
     assert {name for name in document if document[name] != defaults[name]} == {field} | others
 
 
@@ -149,9 +152,13 @@ def test_the_target_is_autos() -> None:
             "spdy with CLIENT=chromium: Chromium has its own",
         ),
         ({"CLIENT": "chromium", "DIALECT": "chrome"}, "DIALECT=chrome", "plain with CLIENT=chromium: Chromium has its"),
-        ({"CLIENT": "chromium", "FIRST": "script"}, "FIRST=script", "image with CLIENT=chromium: Chromium asks as the"),
+        ({"CLIENT": "chromium", "FIRST": "script"}, "FIRST=script", "as-written with CLIENT=chromium: Chromium asks"),
         ({"CLIENT": "chromium", "WINDOW": "1M"}, "WINDOW=1M", "16M with CLIENT=chromium: Chromium has its own windows"),
-        ({"CLIENT": "chromium", "SIZE": "7M"}, "SIZE=7M", "at most 6M with CLIENT=chromium: that is its window"),
+        (
+            {"CLIENT": "chromium", "SIZE": "7M"},
+            "SIZE=7M",
+            "at most 6M per resource with CLIENT=chromium: that is its window",
+        ),
         (
             {"CLIENT": "chromium", "RATE_STEPS": "1mbit@2s", "RELOADS": "0"},
             "RATE_STEPS=1mbit@2s",
@@ -159,9 +166,13 @@ def test_the_target_is_autos() -> None:
         ),
         ({"CLIENT": "chromium", "SERVER": "spdy"}, "SERVER=spdy", "one that speaks h2 over TCP with CLIENT=chromium"),
         ({"CLIENT": "chromium", "SERVER": "caddy-h3"}, "SERVER=caddy-h3", "one that speaks h2 over TCP with CLIENT="),
-        ({"CLIENT": "chromium", "PLAN": "probe", "RELOADS": "0"}, "PLAN=probe", "maps with CLIENT=chromium: Chromium"),
-        ({"PLAN": "race"}, "PLAN=race", "maps, probe"),
-        ({"FIRST": "page"}, "FIRST=page", "image, script"),
+        ({"CLIENT": "chromium", "PLAN": "probe", "RELOADS": "0"}, "PLAN=probe", "loads with CLIENT=chromium: Chromium"),
+        ({"PLAN": "race"}, "PLAN=race", "loads, probe"),
+        ({"FIRST": "page"}, "FIRST=page", "image, script, or as-written"),
+        ({"PAGE": "nobody"}, "PAGE=nobody", "maps, news, six, tokens, or a path that ends in .toml"),
+        ({"PAGE": "news", "SIZE": "1M"}, "SIZE=1M", "nothing else with PAGE=news, which does not name it"),
+        ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "one that begins with HTML"),
+        ({"PAGE": "news", "PLAN": "probe", "RELOADS": "0"}, "PAGE=news", "one with an important resource and another"),
         ({"PLAN": "probe"}, "RELOADS=2", "0 with PLAN=probe; SCENARIO=probe has what goes with it"),
         ({"PLAN": "probe", "RELOADS": "0", "SIZE": "100k"}, "SIZE=100k", "262144 bytes at least with PLAN=probe"),
         ({"PLAN": "probe", "RELOADS": "0", "RATE_STEPS": "1mbit@2s"}, "RATE_STEPS=1mbit@2s", "none with PLAN=probe"),
@@ -187,9 +198,11 @@ def test_unknown_knob(name: str) -> None:
 
 @pytest.mark.parametrize(("lowat", "recorded"), [("131072", 131_072), ("none", None)])
 def test_document_is_flat_json(lowat: str, recorded: int | None) -> None:
-    """Results record plain values only: no nesting, `lowat` in bytes or null."""
+    """Results record plain values only, but for the page's resources; `lowat` in bytes or null."""
     document = as_document(scenario_from({"LOWAT": lowat, "RATE_STEPS": "1mbit@2s"}))
     assert json.loads(json.dumps(document)) == document
+    resources = document.pop("resources")
+    assert [each["name"] for each in resources] == ["page", "image", "script"]
     assert all(value is None or isinstance(value, str | int | float) for value in document.values())
     assert document["lowat"] == recorded
     assert document["rate_steps"] == "1000000bit@2000000000ns"

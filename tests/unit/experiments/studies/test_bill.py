@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from experiments.studies.bill import Image, document
+from experiments.studies.bill import ContainerImage, document
 
-IMAGE = Image(
+IMAGE = ContainerImage(
     name="priolab-front-nginx:c0de",
     id="sha256:" + "ab" * 32,
     created=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),

@@ -105,17 +105,17 @@ def test_a_sweep_that_cannot_go_on(
     assert code == 1
     assert "No space left on device" in err
     assert " of 6 runs are in " in err
-    assert "the same command goes on with it" in err
+    assert "the same command resumes it" in err
     code, _ = swept(*WORDS)
     said = capsys.readouterr().out
     assert code == 0
-    assert "going on with " in said
+    assert "resuming " in said
 
 
 def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is an extra: the reason, and the pip that installs it; nothing is begun."""
     monkeypatch.delitem(sys.modules, "experiments.execution.cluster", raising=False)
-    monkeypatch.delitem(sys.modules, "experiments.execution.crew", raising=False)
+    monkeypatch.delitem(sys.modules, "experiments.execution.worker_pool", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(Unavailable, match=r"distributed is not installed; run `/.*/bin/pip install ") as caught:
         swept(*WORDS, scheduler="tcp://127.0.0.1:8786")

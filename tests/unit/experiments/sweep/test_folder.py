@@ -15,17 +15,17 @@ import pytest
 
 from experiments.errors import StepFailed
 from experiments.execution.conclusion import Ending, Run
-from experiments.execution.executor import Ended, Room
+from experiments.execution.executor import OnEnded, RunStore
 from experiments.host.tools import Tools
 from experiments.results.run_folder import PARTIAL, wrecks
 from experiments.sweep.command import wreck_in_words
 from experiments.sweep.folder import SweepFolder, unfinished
-from experiments.sweep.sweep import Hearing, Sweep, run_sweep
+from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from tests.unit.sweeping import sweep_of
 
 VALUES = {"LOWAT": ("none", "4096", "16384"), "CC": ("cubic", "bbr")}
 _TOUCHING = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.symlink", "shutil.rmtree")
-DEAF = Hearing(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
+DEAF = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
 
 
 class Scribe:
@@ -45,17 +45,17 @@ class Scribe:
     def prepare(self, *_: object) -> dict[str, Tools]:
         return {"nginx": Tools(programs={}, versions={"nginx": "1"})}
 
-    def carry_out(self, runs: Sequence[Run], room: Room, ended: Ended) -> None:
+    def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         for number, run in enumerate(runs):
             if number == self._stop_at:
                 raise KeyboardInterrupt
             if self._pipe is not None:
                 os.write(self._pipe, f"{run.name}\n".encode())
-            folder = room.building(run.name)
+            folder = store.building(run.name)
             folder.create()
             status = self._statuses.get(run.name, "ok")
             folder.run.write_text(json.dumps({"status": status, "loads": [], "seed": run.seed}))
-            room.file(run.name)
+            store.file(run.name)
             self.made.append(run.name)
             ended(run, Ending(status=status, reason=None))
 
@@ -127,12 +127,12 @@ def test_the_document(tmp_path: Path) -> None:
     """sweep.json is there before the first run, and says what analysis wants to know."""
     wanted = sweep(tmp_path, seed=3)
     seen: list[dict[str, Any]] = []
-    hearing = Hearing(
+    progress = SweepProgress(
         step=lambda _: None,
         opened=lambda folder: seen.append(json.loads((folder.path / "sweep.json").read_text())),
         ended=lambda *_: None,
     )
-    folder = run_sweep(wanted, Scribe(), hearing)
+    folder = run_sweep(wanted, Scribe(), progress)
     (document,) = seen
     assert json.loads((folder / "sweep.json").read_text()) == document
     assert document["sweep"] == folder.name
@@ -171,8 +171,10 @@ def test_what_is_made_again(tmp_path: Path) -> None:
         run_sweep(wanted, Scribe(statuses=bad, stop_at=6), DEAF)
     again = Scribe()
     opened: list[list[str]] = []
-    hearing = Hearing(step=lambda _: None, opened=lambda folder: opened.append(folder.done()), ended=lambda *_: None)
-    folder = run_sweep(wanted, again, hearing)
+    progress = SweepProgress(
+        step=lambda _: None, opened=lambda folder: opened.append(folder.done()), ended=lambda *_: None
+    )
+    folder = run_sweep(wanted, again, progress)
     order = wanted.order()
     assert again.made == [order[0], order[3], *order[6:]]
     assert opened == [[name for name in order[:6] if name not in (order[0], order[3])]]

@@ -15,8 +15,8 @@ from experiments.run.fabrics import FABRICS
 from experiments.scenario.knobs import KNOBS
 from experiments.scenario.scenario import as_document
 from experiments.sweep.grid import Grid, Point, expand, grid_from
-from experiments.sweep.invocation import asked_from
 from experiments.sweep.sweep import Sweep, sweep_from
+from experiments.sweep.sweep_request import sweep_request_from
 from tests.unit.sweeping import sweep_of
 
 VALUES = {
@@ -70,19 +70,19 @@ def _arms(points: tuple[Point, ...]) -> list[Point]:
 def test_the_issues_grid() -> None:
     """Its words make 144 arms in 24 networks; as the default sweep it is the same."""
     words = "LOWAT=none,4096,16384,65536,131072,524288 CC=cubic,bbr RATE=128kbps,1mbit,10mbit DELAY=50ms,300ms"
-    asked = asked_from([*words.split(), "SERVER=nginx,h2o", "REPEAT=3"])
-    assert (asked.grid.combinations, asked.grid.networks, asked.runs) == (144, 24, 504)
-    assert expand(asked.grid) == expand(asked_from([]).grid)
-    assert expand(asked.grid)[0].arm.name == "lowat-none_cc-cubic_rate-128kbps_delay-50ms_server-nginx"
+    request = sweep_request_from([*words.split(), "SERVER=nginx,h2o", "REPEAT=3"])
+    assert (request.grid.combinations, request.grid.networks, request.runs) == (144, 24, 504)
+    assert expand(request.grid) == expand(sweep_request_from([]).grid)
+    assert expand(request.grid)[0].arm.name == "lowat-none_cc-cubic_rate-128kbps_delay-50ms_server-nginx"
 
 
 def test_the_default_sweep_does_without_servers_that_are_absent() -> None:
     """Nobody asked for them by name; its title says so. With none of them it stays as it is."""
-    asked = asked_from([], is_absent=["h2o", "caddy"].__contains__)
-    assert (asked.grid.fixed["SERVER"], asked.grid.combinations) == ("nginx", 72)
-    assert asked.title == "Which LOWAT for which network, without h2o (not installed)"
-    assert asked_from(["SWEEP=networks"], is_absent=["h2o"].__contains__) == asked_from([])
-    assert asked_from([], is_absent=["h2o", "nginx"].__contains__) == asked_from([])
+    request = sweep_request_from([], is_absent=["h2o", "caddy"].__contains__)
+    assert (request.grid.fixed["SERVER"], request.grid.combinations) == ("nginx", 72)
+    assert request.title == "Which LOWAT for which network, without h2o (not installed)"
+    assert sweep_request_from(["SWEEP=networks"], is_absent=["h2o"].__contains__) == sweep_request_from([])
+    assert sweep_request_from([], is_absent=["h2o", "nginx"].__contains__) == sweep_request_from([])
 
 
 def test_names_that_would_be_too_long_are_numbers() -> None:
@@ -136,7 +136,7 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
 def test_bad_grids_are_refused(words: list[str], told: str) -> None:
     """Before anything is made, and by the name of what is wrong."""
     with pytest.raises(ScenarioError) as caught:
-        sweep_from(asked_from(words), yes=False)
+        sweep_from(sweep_request_from(words), yes=False)
     assert told in str(caught.value)
 
 
@@ -144,55 +144,57 @@ def test_a_large_grid_is_told_of_with_its_time() -> None:
     """Count and time; with --yes it runs, up to what nobody could have meant."""
     lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
     with pytest.raises(GridError, match=r"; about \d+ h \d+ min on this machine; `priolab sweep` with --yes"):
-        sweep_from(asked_from([lowat, "REPEAT=5", "FABRIC=netns", "SIZE=2k", "RATE=unlimited", "DELAY=0s"]), yes=False)
+        sweep_from(
+            sweep_request_from([lowat, "REPEAT=5", "FABRIC=netns", "SIZE=2k", "RATE=unlimited", "DELAY=0s"]), yes=False
+        )
     with pytest.raises(GridError, match=r"2,001,000 runs.*; divide it"):
-        sweep_from(asked_from([lowat, "REPEAT=1000"]), yes=True)
+        sweep_from(sweep_request_from([lowat, "REPEAT=1000"]), yes=True)
 
 
 def test_lowat_is_kept_in_bytes() -> None:
     """However it was given, several or one: names, words and results all say the same."""
-    asked = asked_from(["LOWAT=none,16k,0128k,auto", "CC=cubic,bbr"])
-    assert asked.grid.levels["LOWAT"] == ("none", "16384", "131072", "auto")
-    assert [point.arm.name for point in expand(asked.grid)][2] == "lowat-16384_cc-cubic"
-    assert asked_from(["LOWAT=16k", "CC=cubic,bbr"]).grid.fixed == {"LOWAT": "16384"}
+    request = sweep_request_from(["LOWAT=none,16k,0128k,auto", "CC=cubic,bbr"])
+    assert request.grid.levels["LOWAT"] == ("none", "16384", "131072", "auto")
+    assert [point.arm.name for point in expand(request.grid)][2] == "lowat-16384_cc-cubic"
+    assert sweep_request_from(["LOWAT=16k", "CC=cubic,bbr"]).grid.fixed == {"LOWAT": "16384"}
 
 
 def test_a_target_makes_arms_of_auto_alone() -> None:
     """A fixed LOWAT does not depend on it: one arm, counted and named as one; one twin in each network."""
-    asked = asked_from(["LOWAT=none,16384,auto", "TARGET_DELAY=20ms,50ms,90ms", "CC=cubic,bbr"])
-    points = expand(asked.grid)
+    request = sweep_request_from(["LOWAT=none,16384,auto", "TARGET_DELAY=20ms,50ms,90ms", "CC=cubic,bbr"])
+    points = expand(request.grid)
     assert [point.arm.name for point in points if point.arm.knobs["CC"] == "bbr"] == [
         "lowat-none_cc-bbr",
         "lowat-16384_cc-bbr",
         *(f"lowat-auto_target-delay-{target}_cc-bbr" for target in ("20ms", "50ms", "90ms")),
         "lowat-none_cc-bbr_twin",
     ]
-    assert (asked.grid.combinations, asked.grid.networks, asked.runs) == (10, 2, 12)
+    assert (request.grid.combinations, request.grid.networks, request.runs) == (10, 2, 12)
     assert len({json.dumps(as_document(point.arm.scenario)) for point in points}) == 10
     assert {point.arm.knobs["TARGET_DELAY"] for point in points if point.arm.knobs["LOWAT"] != "auto"} == {
         KNOBS["TARGET_DELAY"].default
     }
-    only_auto = asked_from(["LOWAT=auto", "TARGET_DELAY=20ms,50ms"])
+    only_auto = sweep_request_from(["LOWAT=auto", "TARGET_DELAY=20ms,50ms"])
     assert (only_auto.runs, len(expand(only_auto.grid))) == (3, 3)
 
 
 def test_words_of_make_come_first() -> None:
     """They replace what was written before."""
-    asked = asked_from(["maps", "REPEAT=2"], over=["REPEAT=5", "CC=reno", "SWEEP=loss"])
-    assert (asked.name, asked.run["REPEAT"], asked.grid.fixed["CC"]) == ("loss", 5, "reno")
+    request = sweep_request_from(["maps", "REPEAT=2"], over=["REPEAT=5", "CC=reno", "SWEEP=loss"])
+    assert (request.name, request.run["REPEAT"], request.grid.fixed["CC"]) == ("loss", 5, "reno")
 
 
 def test_words_over_a_named_sweep() -> None:
     """With a name, words replace what it says; without, they say all."""
-    asked = asked_from(["maps", "CC=reno", "REPEAT=2"])
-    assert (asked.name, list(asked.grid.levels), asked.grid.fixed) == ("maps", ["LOWAT"], {"CC": "reno"})
-    assert asked.runs == (8 + 1) * 2
-    asked = asked_from(["SWEEP=maps", "REPEAT=1"])
-    assert asked.run["REPEAT"] == 1
-    asked = asked_from(["SCENARIO=modem", "LOWAT=none, 4096"])
-    assert asked.grid.levels == {"LOWAT": ("none", "4096")}
-    assert asked.grid.fixed["RATE"] == "128kbit"
-    assert asked.run["SAMPLE"] == 10**8
+    request = sweep_request_from(["maps", "CC=reno", "REPEAT=2"])
+    assert (request.name, list(request.grid.levels), request.grid.fixed) == ("maps", ["LOWAT"], {"CC": "reno"})
+    assert request.runs == (8 + 1) * 2
+    request = sweep_request_from(["SWEEP=maps", "REPEAT=1"])
+    assert request.run["REPEAT"] == 1
+    request = sweep_request_from(["SCENARIO=modem", "LOWAT=none, 4096"])
+    assert request.grid.levels == {"LOWAT": ("none", "4096")}
+    assert request.grid.fixed["RATE"] == "128kbit"
+    assert request.run["SAMPLE"] == 10**8
 
 
 def test_seeds_and_order() -> None:
@@ -230,7 +232,7 @@ def test_bad_files(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(ScenarioError) as caught:
-        asked_from([str(path)])
+        sweep_request_from([str(path)])
     assert told in str(caught.value)
 
 
@@ -240,10 +242,10 @@ def test_a_file(tmp_path: Path) -> None:
     path.write_text(
         'title = "Mine"\n[grid]\nLOWAT = ["none", 4096]\n[knobs]\nSIZE = 20480\n[run]\nREPEAT = 2\nSAMPLE = "20ms"\n'
     )
-    asked = asked_from([str(path), "RELOADS=0"])
-    assert (asked.name, asked.title, asked.runs) == ("mine", "Mine", 6)
-    assert asked.grid == Grid(levels={"LOWAT": ("none", "4096")}, fixed={"SIZE": "20480", "RELOADS": "0"})
-    assert (asked.run["REPEAT"], asked.run["SAMPLE"]) == (2, 2 * 10**7)
+    request = sweep_request_from([str(path), "RELOADS=0"])
+    assert (request.name, request.title, request.runs) == ("mine", "Mine", 6)
+    assert request.grid == Grid(levels={"LOWAT": ("none", "4096")}, fixed={"SIZE": "20480", "RELOADS": "0"})
+    assert (request.run["REPEAT"], request.run["SAMPLE"]) == (2, 2 * 10**7)
 
 
 def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +258,7 @@ def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("experiments.sweep.sweep.choose", choose)
     words = ["LOWAT=none,1,2,3", "CC=cubic,bbr", "SIZE=4k,8k", "FABRIC=virtual", "SEED=5", "DEADLINE=9s"]
-    sweep: Sweep = sweep_from(asked_from(words), yes=False)
+    sweep: Sweep = sweep_from(sweep_request_from(words), yes=False)
     assert {(each.congestion_control, each.size_bytes) for each in shown} == set(
         product(("cubic", "bbr"), (4096, 8192))
     )

@@ -18,7 +18,7 @@ MS = 10**6
 FOREVER = 10**18
 FULL = bytes(1514)
 FULL_NS = 12_112_000
-"""What 1514 bytes take at 1 Mbit/s."""
+"""The transmission time of 1514 bytes at 1 Mbit/s."""
 
 
 def departures(model: Direction, now_ns: int = FOREVER) -> list[int]:
@@ -57,21 +57,21 @@ def test_rate() -> None:
 
 
 def test_an_idle_bottleneck_begins_anew() -> None:
-    """Time in which nothing was sent is not made up for."""
+    """The bottleneck does not make up for idle time."""
     model = Direction(rate_bit_s=1_000_000)
     arrive(model, (0, FULL), (100 * MS, FULL))
     assert departures(model) == [FULL_NS, 100 * MS + FULL_NS]
 
 
 def test_transmission_times_are_rounded_down() -> None:
-    """Whole nanoseconds: one byte at 3 Gbit/s takes 2."""
+    """Transmission times are whole nanoseconds: a byte at 3 Gbit/s takes 2."""
     model = Direction(rate_bit_s=3 * 10**9)
     arrive(model, (0, b"x"), (0, b"x"))
     assert departures(model) == [2, 4]
 
 
 def test_delay_and_rate_add_up() -> None:
-    """The bottleneck stands behind the delay line."""
+    """The bottleneck comes after the delay line."""
     model = Direction(rate_bit_s=1_000_000, delay_ns=50 * MS)
     arrive(model, (0, FULL), (1 * MS, FULL))
     assert model.next_ns == 50 * MS + FULL_NS
@@ -83,7 +83,7 @@ def test_delay_and_rate_add_up() -> None:
 
 @pytest.mark.parametrize("delay_ns", [0, 300 * MS])
 def test_drop_tail_counts_the_packet_being_sent(delay_ns: int) -> None:
-    """Of a burst the bottleneck keeps as many packets as its limit, however many are in the delay line."""
+    """The bottleneck keeps as many packets of a burst as its limit, however many are in the delay line."""
     model = Direction(rate_bit_s=1_000_000, delay_ns=delay_ns, limit_packets=3)
     arrive(model, *((0, FULL) for _ in range(10)))
     assert departures(model) == [delay_ns + FULL_NS * number for number in (1, 2, 3)]
@@ -91,7 +91,7 @@ def test_drop_tail_counts_the_packet_being_sent(delay_ns: int) -> None:
 
 
 def test_room_is_made_at_the_very_nanosecond_of_a_departure() -> None:
-    """What enters as another leaves finds room; a nanosecond before it does not."""
+    """A packet that enters in the nanosecond of a departure finds room; one a nanosecond earlier does not."""
     model = Direction(rate_bit_s=1_000_000, limit_packets=1)
     arrive(model, (0, FULL), (FULL_NS - 1, FULL), (FULL_NS, FULL))
     assert departures(model) == [FULL_NS, 2 * FULL_NS]
@@ -99,7 +99,7 @@ def test_room_is_made_at_the_very_nanosecond_of_a_departure() -> None:
 
 
 def test_a_drop_happens_when_the_packet_enters() -> None:
-    """It is on its way until then, and counted as dropped from then on."""
+    """The packet is in the delay line until it enters the bottleneck, and counted as dropped from then on."""
     model = Direction(rate_bit_s=1_000_000, delay_ns=10, limit_packets=1)
     arrive(model, (0, FULL), (0, FULL))
     assert model.queue(9).delay_line_packets == 2
@@ -118,7 +118,7 @@ def test_byte_limit() -> None:
 
 
 def test_limits_do_not_matter_without_a_rate() -> None:
-    """Nothing waits in a bottleneck without a rate."""
+    """No packet waits in a bottleneck without a rate."""
     model = Direction(delay_ns=5, limit_packets=1, limit_bytes=1)
     arrive(model, (0, FULL), (0, FULL))
     assert departures(model) == [5, 5]
@@ -126,7 +126,7 @@ def test_limits_do_not_matter_without_a_rate() -> None:
 
 
 def test_jitter_keeps_order_and_bounds() -> None:
-    """Delays vary within delay ± jitter; who would overtake leaves together with the one before."""
+    """Delays vary within delay ± jitter; a packet that would overtake leaves together with the one before."""
     model = Direction(delay_ns=100, jitter_ns=60, seed=1)
     arrive(model, *((now_ns, now_ns.to_bytes(2, "big")) for now_ns in range(0, 5000, 10)))
     left = list(model.due(FOREVER))
@@ -139,7 +139,7 @@ def test_jitter_keeps_order_and_bounds() -> None:
 
 
 def test_loss_is_as_frequent_as_asked() -> None:
-    """Of many packets about the asked fraction is lost; lost and passed on make up all."""
+    """About the asked fraction of many packets is lost; lost and delivered packets add up to all."""
     model = Direction(loss=0.1, seed=1)
     arrive(model, *((0, b"x") for _ in range(10_000)))
     passed = len(departures(model))
@@ -148,7 +148,7 @@ def test_loss_is_as_frequent_as_asked() -> None:
 
 
 def test_the_seed_decides_chance() -> None:
-    """The same seed and packets give the same fates; another seed, or the other direction, others."""
+    """The same seed and packets give the same result; another seed or the other direction gives another."""
     link = Link(rate_bit_s=None, delay_ns=100, delay_up_ns=100, loss=0.3, jitter_ns=50)
 
     def fates(model: Direction) -> list[tuple[int, bytes]]:
@@ -162,7 +162,7 @@ def test_the_seed_decides_chance() -> None:
 
 
 def test_directions_of_a_link() -> None:
-    """Down is all of the Link but delay_up, up is that delay alone."""
+    """Down has all of the Link but delay_up; up has delay_up only."""
     link = Link(rate_bit_s=1_000_000, delay_ns=50 * MS, delay_up_ns=20 * MS, queue_packets=2, loss=0.5, jitter_ns=MS)
     up, down = Direction.up(link, 1), Direction.down(link, 1)
     arrive(up, *((0, FULL) for _ in range(9)))
@@ -173,7 +173,7 @@ def test_directions_of_a_link() -> None:
 
 
 def test_counters() -> None:
-    """Everything that came in is accounted for."""
+    """The counters account for every packet that came in."""
     model = Direction(rate_bit_s=1_000_000, limit_packets=2)
     arrive(model, (0, FULL), (0, bytes(60)), (0, FULL))
     assert departures(model, FULL_NS) == [FULL_NS]
@@ -190,7 +190,7 @@ def test_counters() -> None:
 
 
 def test_what_is_not_fetched_stays() -> None:
-    """A caller may stop in the middle of what is due, and finds the rest the next time."""
+    """A caller may stop in the middle of the due packets; the next call yields the rest."""
     model = Direction()
     arrive(model, (1, b"a"), (2, b"b"))
     assert next(model.due(5)) == (1, b"a")
@@ -199,7 +199,7 @@ def test_what_is_not_fetched_stays() -> None:
 
 
 def test_a_packet_handed_in_late_leaves_by_its_own_time() -> None:
-    """That somebody looked meanwhile changes no departure."""
+    """A call in between changes no departure."""
     model = Direction(rate_bit_s=1_000_000)
     arrive(model, (0, FULL))
     assert departures(model, FULL_NS + 5) == [FULL_NS]
@@ -209,7 +209,7 @@ def test_a_packet_handed_in_late_leaves_by_its_own_time() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond a size no Link asks for packets are refused, and counted."""
+    """Packets beyond MOST_PACKETS are refused and counted."""
     monkeypatch.setattr(direction, "MOST_PACKETS", 3)
     model = Direction(delay_ns=10)
     arrive(model, *((0, b"x") for _ in range(5)))
@@ -218,7 +218,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_change_is_made_at_a_packet_s_edge() -> None:
-    """The packet being sent is finished at the old rate; those that wait have the new one, up as well as down."""
+    """The packet being sent is finished at the old rate; waiting packets have the new one, higher or lower."""
     model = Direction(rate_bit_s=1_000_000)
     arrive(model, *((0, FULL) for _ in range(4)))
     model.change(FULL_NS + 1, 10_000_000)
@@ -228,7 +228,7 @@ def test_a_change_is_made_at_a_packet_s_edge() -> None:
 
 
 def test_a_packet_on_its_way_has_the_rate_it_will_find() -> None:
-    """What is asked for the next departure knows of a change that is yet to come."""
+    """The next departure takes a future change of the rate into account."""
     model = Direction(rate_bit_s=1_000_000, delay_ns=10)
     model.change(10, 10_000_000)
     arrive(model, (0, FULL))
@@ -237,7 +237,7 @@ def test_a_packet_on_its_way_has_the_rate_it_will_find() -> None:
 
 
 def test_a_change_told_too_late_holds_from_the_next_packet() -> None:
-    """What was decided stays: no packet that has left is called back."""
+    """A change announced late affects neither departed packets nor the one being sent."""
     model = Direction(rate_bit_s=1_000_000)
     arrive(model, (0, FULL), (0, FULL), (0, FULL))
     assert departures(model, FULL_NS) == [FULL_NS]
@@ -254,8 +254,10 @@ def test_a_change_told_too_late_holds_from_the_next_packet() -> None:
 def test_what_it_carries_is_the_integral_of_its_rate(
     sizes: list[int], rates: list[int], gaps_ns: list[int], between_ns: list[int]
 ) -> None:
-    """While packets wait: between any two instants, but for the packet in transmission at either, and at each change,
-    which is finished at the old rate."""
+    """While packets wait, the bytes carried between two instants are the integral of the rate.
+
+    Except for the packet being sent at either instant, and at each change, which is finished at the old rate.
+    """
     changes = [(sum(gaps_ns[: index + 1]), rate) for index, rate in enumerate(rates[1:])]
     model = Direction(rate_bit_s=rates[0])
     for at_ns, rate in changes:
@@ -276,7 +278,7 @@ def test_what_it_carries_is_the_integral_of_its_rate(
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a packet, by the book: departure_ns is None if it was dropped."""
+    """The fate of a packet in the reference model; departure_ns is None if it was dropped."""
 
     size: int
     entry_ns: int
@@ -297,7 +299,7 @@ def by_the_book(
     seed: int,
     changes: list[tuple[int, int]],
 ) -> list[Fate]:
-    """The rules, word by word: every packet looks at all before it."""
+    """The reference model, the rules word by word: every packet looks at all packets before it."""
     chance = Random(seed)
     fates: list[Fate] = []
     for now_ns, size in arrivals:
@@ -344,8 +346,10 @@ def test_agrees_with_the_book(
     seed: int,
     changes: list[tuple[int, int]],
 ) -> None:
-    """Departures, drops and queue lengths are those of a reference that follows the rules word by word, and looking
-    at a model in between changes nothing. next_ns is the next departure, whenever it is asked."""
+    """Departures, drops, queue lengths and next_ns are those of the reference model.
+
+    Calls in between change nothing.
+    """
     limit_bytes = None if limit_kilobytes is None else limit_kilobytes * 1514
     model = Direction(
         rate_bit_s=rate_bit_s,

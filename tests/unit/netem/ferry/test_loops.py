@@ -26,7 +26,7 @@ UP = [
 
 
 def test_both_directions() -> None:
-    """What comes from the front goes through one loop, what comes from the client through the other."""
+    """Packets from the front go through one loop, packets from the client through the other."""
     link = Link(rate_bit_s=1_000_000, delay_ns=10, delay_up_ns=10)
     assert loops.commands(link, "to-client", "to-front") == DOWN + UP
 
@@ -40,27 +40,27 @@ def test_both_directions() -> None:
     ],
 )
 def test_down_alone(link: Link) -> None:
-    """Rate, delay and loss each need the loop down; up is the kernel's own business."""
+    """Rate, delay and loss each need the loop down; the kernel forwards packets up itself."""
     assert loops.commands(link, "to-client", "to-front") == DOWN
     assert loops.needed(link) == (loops.DOWN,)
 
 
 def test_up_alone() -> None:
-    """A delay toward the front alone leaves the way down alone."""
+    """A delay toward the front needs no loop down."""
     link = Link(rate_bit_s=None, delay_ns=0, delay_up_ns=10)
     assert loops.commands(link, "to-client", "to-front") == UP
     assert loops.needed(link) == (loops.UP,)
 
 
 def test_a_link_that_changes_nothing_has_no_loop() -> None:
-    """Packets are then forwarded as they come."""
+    """The kernel then forwards packets as they come."""
     link = Link(rate_bit_s=None, delay_ns=0)
     assert loops.commands(link, "to-client", "to-front") == []
     assert loops.sysctls(link) == {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.rp_filter": "0"}
 
 
 def test_sysctls() -> None:
-    """The place forwards, and filters nothing by the way back, least of all at the loops' devices."""
+    """The place forwards, and has no rp_filter, least of all on the loops' devices."""
     assert loops.sysctls(Link(rate_bit_s=None, delay_ns=10, delay_up_ns=10)) == {
         "net.ipv4.ip_forward": "1",
         "net.ipv4.conf.all.rp_filter": "0",
@@ -70,7 +70,7 @@ def test_sysctls() -> None:
 
 
 def test_device_names_fit() -> None:
-    """The kernel allows 15 characters, and ip(8) must not take them for a keyword."""
+    """A device name has at most 15 characters, and ip(8) must not take it for a keyword."""
     for loop in (loops.DOWN, loops.UP):
         for name in (loop.device, loop.ferry_end):
             assert len(name) <= 15

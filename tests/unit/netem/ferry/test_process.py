@@ -1,4 +1,4 @@
-"""What the ferry is told, and how it sums up its own lateness."""
+"""The ferry's order, its lateness and its priority."""
 
 import json
 import os
@@ -24,13 +24,13 @@ ORDER = Order(
 
 
 def test_an_order_survives_json() -> None:
-    """What is written is read back."""
+    """An order that is written is read back the same."""
     assert Order.from_json(ORDER.to_json()) == ORDER
 
 
 @pytest.mark.parametrize("missing", ["link", "seed", "journal", "interval_ns", "socket"])
 def test_an_order_without_a_part_is_refused(missing: str) -> None:
-    """By the name of the part."""
+    """The error names the missing part."""
     document = json.loads(ORDER.to_json())
     del document[missing]
     with pytest.raises(ValueError, match=f"the order has no '{missing}'"):
@@ -47,13 +47,13 @@ def test_an_order_without_a_part_is_refused(missing: str) -> None:
     ],
 )
 def test_what_is_no_order_is_refused(text: str, reason: str) -> None:
-    """With the reason."""
+    """The error gives the reason."""
     with pytest.raises(ValueError, match=reason):
         Order.from_json(text)
 
 
 def test_lateness_before_the_first_packet() -> None:
-    """There is none."""
+    """Without a packet there is no lateness."""
     assert Lateness().percentile_ns(99) == -1
 
 
@@ -68,7 +68,7 @@ def test_lateness() -> None:
 
 
 def test_lateness_beyond_the_scale() -> None:
-    """Beyond 20 ms the longest stands for all."""
+    """Beyond 20 ms every percentile is the longest."""
     lateness = Lateness()
     for late_ns in (1000, 30_000_000, 50_000_000):
         lateness.add(late_ns)
@@ -82,7 +82,7 @@ def _refuse(*_: object) -> None:
 
 @pytest.mark.parametrize("refused", [(), ("sched_setscheduler",), ("sched_setscheduler", "setpriority")])
 def test_it_comes_before_others_as_it_may(refused: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Real-time priority first, then niceness, and an ordinary process goes on as one."""
+    """The ferry takes real-time priority, else niceness; without permission it stays an ordinary process."""
     got: list[tuple[object, ...]] = []
     for name in ("sched_setscheduler", "setpriority"):
         monkeypatch.setattr(os, name, _refuse if name in refused else lambda *words: got.append(words))

@@ -1,4 +1,4 @@
-"""The caution of a tuner beside a server in use: its rules one by one, and the same rules in C."""
+"""The caution of a tuner on a server in use: its rules one by one, and the same rules in C."""
 
 import ctypes
 import subprocess
@@ -21,7 +21,7 @@ _sysctls = st.sampled_from([0, SYSCTL, 2**32 - 1])
 
 
 def _given(wanted: list[int], held: Held, sysctl_bytes: int = 0) -> list[int]:
-    """What is set, of what is wanted in each round trip; 0 where nothing is."""
+    """The values set, for the values wanted in each round trip; 0 where none is set."""
     changes = []
     for number, wanted_bytes in enumerate(wanted):
         held.notice(held.has_bytes, dry_run=False)
@@ -33,37 +33,37 @@ def _given(wanted: list[int], held: Held, sysctl_bytes: int = 0) -> list[int]:
 
 
 def test_a_dip_changes_nothing() -> None:
-    """64 MiB, 393 KB, 64 MiB on one connection is one change."""
+    """The wishes 64 MiB, 393 KB, 64 MiB on a connection give a single change."""
     assert _given([MOST, DIP, MOST, DIP, DIP, MOST], Held()) == [MOST, 0, 0, 0, 0, 0]
 
 
 def test_a_jump_changes_nothing() -> None:
-    """More is given when two looks in a row want it, and then the lesser of the two."""
+    """The value rises when two looks in a row want more, to the lesser of the two."""
     assert _given([DIP, MOST, DIP, MOST, MOST // 2], Held()) == [DIP, 0, 0, 0, MOST // 2]
 
 
 def test_a_drop_that_lasts() -> None:
-    """Less is given after the time to hold, and then the most that was wanted in it."""
+    """The value falls after the time to hold, to the most that was wanted in it."""
     wanted = [MOST, *[DIP] * 5, 2 * DIP, *[DIP] * 4]
     assert _given(wanted, Held()) == [MOST, *[0] * 10]
     assert _given([*wanted, DIP], Held())[-1] == 2 * DIP
 
 
 def test_what_it_would_have_anyway() -> None:
-    """Nothing is set where the sysctl, or the server's own limit, comes to the same."""
+    """No value is set if the sysctl or the server's own limit gives about the same."""
     assert _given([SYSCTL, SYSCTL - 1_000, SYSCTL // 2], Held(), SYSCTL) == [0, 0, SYSCTL // 2]
     assert _given([50_000, 49_000], Held(own_bytes=50_000), SYSCTL) == [0, 0]
 
 
 def test_a_sysctl_that_is_lowered() -> None:
-    """It holds at once."""
+    """The lower sysctl applies at once."""
     held = Held()
     assert _given([100_000], held, SYSCTL) == [100_000]
     assert _given([99_000], held, 99_000) == [99_000]
 
 
 def test_what_the_server_sets_meanwhile() -> None:
-    """It is the limit from then on; what the tuner left is not."""
+    """The server's value is the limit from then on; the tuner's own value is not."""
     held = Held()
     held.notice(0, dry_run=False)
     held.was_set(100_000)
@@ -74,7 +74,7 @@ def test_what_the_server_sets_meanwhile() -> None:
 
 
 def test_a_dry_run_leaves_the_socket_as_it_is() -> None:
-    """What the socket then has is the server's."""
+    """In a dry run the socket's value is always the server's."""
     held = Held()
     held.was_set(100_000)
     held.notice(0, dry_run=True)
@@ -92,13 +92,13 @@ def test_a_dry_run_leaves_the_socket_as_it_is() -> None:
     ],
 )
 def test_the_limits(own_bytes: int, sysctl_bytes: int, lowat_bytes: int, why: Why) -> None:
-    """The stricter of the two, and which it was."""
+    """The stricter limit applies, and is named as the reason."""
     choice = bound(Choice(rate_bytes_s=1, lowat_bytes=MOST, why=Why.RATE), own_bytes, sysctl_bytes)
     assert (choice.lowat_bytes, choice.why) == (lowat_bytes, why)
 
 
 class _Held(ctypes.Structure):
-    """`struct held`."""
+    """`struct held` of caution.h."""
 
     _fields_ = (
         ("low_ns", ctypes.c_uint64),
@@ -111,7 +111,7 @@ class _Held(ctypes.Structure):
 
 @pytest.fixture(scope="module")
 def in_c(gcc: None, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:  # noqa: ARG001
-    """caution.h."""
+    """caution.h, compiled as a library."""
     folder = tmp_path_factory.mktemp("caution")
     source, library = folder / "caution.c", folder / "caution.so"
     source.write_text(
@@ -137,7 +137,7 @@ _looks = st.lists(
 
 
 def test_the_kernel_is_as_cautious(in_c: ctypes.CDLL) -> None:
-    """The C of sock_ops.c gives the same, look by look, whatever the server sets in between."""
+    """The C code of sock_ops.c gives the same at every look, whatever the server sets in between."""
 
     @settings(max_examples=500, deadline=None)
     @given(_looks, st.sampled_from([0, 1]))
@@ -162,7 +162,7 @@ def test_the_kernel_is_as_cautious(in_c: ctypes.CDLL) -> None:
 
 
 def test_the_kernel_has_the_same_limits(in_c: ctypes.CDLL) -> None:
-    """For all numbers that fit."""
+    """C and Python agree for all numbers that fit."""
 
     @settings(max_examples=500, deadline=None)
     @given(u32, u32, u32)

@@ -1,4 +1,4 @@
-"""The journal of decisions, and the check that the live socket had what it says."""
+"""The journal of decisions, and the check that the live socket had the journal's values."""
 
 import struct
 from dataclasses import replace
@@ -38,7 +38,7 @@ LATER = replace(DECISION, t_ns=5_000, event=Trigger.ROUND_TRIP, old_bytes=17_954
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    """Line by line, and at once."""
+    """Decisions are written at once, a line each, and read back the same."""
     file = tmp_path / "lowat.jsonl"
     with writing(file) as note:
         note(DECISION)
@@ -58,7 +58,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_for_people(decision: Decision, line: str) -> None:
-    """One line: who, what, and from which numbers."""
+    """A line with the connection, the change and the numbers behind it."""
     assert str(decision) == line
 
 
@@ -68,7 +68,7 @@ def test_for_people(decision: Decision, line: str) -> None:
     [(2, bytes([198, 18, 0, 2]) + bytes(12), CLIENT), (10, bytes(15) + b"\1", "::1")],
 )
 def test_a_record_of_the_kernels(family: int, address: bytes, peer: str, error: int, outcome: str) -> None:
-    """`struct decision`, byte by byte; a refusal is its outcome."""
+    """A `struct decision` is read byte by byte; a refusal becomes the outcome."""
     numbers = struct.pack("=4Q", 1_000, 0, 5_000, 289_000)
     rest = struct.pack("=9IiI", family, 443, 5, 1, 50_000, 10, 1448, 0, 17_954, error, 0)
     record = numbers + address + (40_000).to_bytes(2, "big").rjust(4, b"\0") + rest
@@ -89,7 +89,7 @@ def _sample(t_ns: int, lowat_bytes: int) -> ProcessSample:
     ],
 )
 def test_the_socket_had_what_the_journal_says(samples: list[ProcessSample]) -> None:
-    """Of others' connections nothing is asked."""
+    """Decisions about other peers' connections are not checked."""
     check_tuned(AUTO, samples, [DECISION, replace(LATER, peer="198.18.1.2", t_ns=1_500), LATER], CLIENT)
 
 
@@ -105,6 +105,6 @@ def test_the_socket_had_what_the_journal_says(samples: list[ProcessSample]) -> N
 def test_a_socket_that_had_something_else(
     samples: list[ProcessSample], decisions: list[Decision], message: str
 ) -> None:
-    """The run is invalid."""
+    """A socket with another value makes the run invalid."""
     with pytest.raises(InvalidRun, match=message):
         check_tuned(AUTO, samples, decisions, CLIENT)

@@ -1,4 +1,4 @@
-"""The law of LOWAT=auto: its rules one by one, what always holds, and the same law in C."""
+"""The law of LOWAT=auto: its rules one by one, its invariants, and the same law in C."""
 
 import ctypes
 import subprocess
@@ -45,13 +45,13 @@ def _seen(mbit_s: float = 0, cwnd: int = 10_000, rtt_ms: float = 50) -> Seen:
     ],
 )
 def test_the_rules(given: Seen, lowat_bytes: int, why: Why) -> None:
-    """Rate times target less the packet buffer; below, what the connection needs not to run dry."""
+    """LOWAT is rate times target less the packet buffer; on slow links it is the floor."""
     choice = decide(given, AIM)
     assert (choice.lowat_bytes, choice.why) == (lowat_bytes, why)
 
 
 def test_what_was_acknowledged_counts_if_it_is_more() -> None:
-    """After a rise it says so first; after a drop the delivery rate does not wait for it; the window bounds both."""
+    """The acknowledged rate is first to show a rise; a drop does not wait for it; the window limits both."""
     fast, slow = _seen(100), _seen(10)
     assert decide(replace(slow, acked_rate_bytes_s=fast.delivery_rate_bytes_s), AIM) == decide(fast, AIM)
     assert decide(replace(fast, acked_rate_bytes_s=slow.delivery_rate_bytes_s), AIM) == decide(fast, AIM)
@@ -60,7 +60,7 @@ def test_what_was_acknowledged_counts_if_it_is_more() -> None:
 
 
 def test_the_target_is_kept() -> None:
-    """What LOWAT lets stand unsent, the packet buffer included, takes the target's time to send."""
+    """The bytes that LOWAT leaves unsent, the packet buffer included, take the target's time to send."""
     for target_us in (20_000, 50_000, 200_000):
         choice = decide(_seen(100), Aim(target_us=target_us))
         assert (choice.lowat_bytes + law.PACKET_BUFFER_BYTES) * 10**6 // choice.rate_bytes_s == target_us
@@ -68,13 +68,13 @@ def test_the_target_is_kept() -> None:
 
 @given(seen, aims)
 def test_bounded_whatever_the_kernel_says(given: Seen, aim: Aim) -> None:
-    """Floor and ceiling hold for every number that fits the kernel's fields; zero, which unsets it, never comes."""
+    """LOWAT is between floor and ceiling for all numbers of the kernel, and never 0, which would unset it."""
     assert 0 < aim.floor_bytes <= decide(given, aim).lowat_bytes <= aim.ceiling_bytes < 2**31
 
 
 @given(seen, aims, u64)
 def test_monotone_in_the_rate(given: Seen, aim: Aim, other: int) -> None:
-    """A faster link never gets less."""
+    """A faster link never gets a smaller value."""
     slower, faster = sorted([max(1, given.delivery_rate_bytes_s), max(1, other)])
     choices = [decide(_with_rate(given, rate), aim).lowat_bytes for rate in (slower, faster)]
     assert choices == sorted(choices)
@@ -95,13 +95,13 @@ def _with_rate(given: Seen, rate: int) -> Seen:
     ],
 )
 def test_an_aim_that_cannot_be(wrong: dict[str, int]) -> None:
-    """Refused when it is made."""
+    """An invalid Aim is refused when it is made."""
     with pytest.raises(ValueError, match="floor <= ceiling"):
         Aim(**wrong)
 
 
 def test_a_rate_that_drops_is_followed_in_one_look() -> None:
-    """No average holds an old rate: each look decides by itself, and an eighth is the least that is changed for."""
+    """Each look decides by itself, without an average; a change must exceed an eighth."""
     trace = [_seen(rate) for rate in (100, 99, 105, 10, 10, 100)]
     lowats, set_bytes = [], 0
     for look in trace:
@@ -132,7 +132,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory, gcc: None) -> ctypes.CDLL:  #
 
 
 def test_the_kernel_has_the_same_law(in_c: ctypes.CDLL) -> None:
-    """The C of sock_ops.c gives the same for thousands of inputs, the largest included."""
+    """The C code of sock_ops.c gives the same for thousands of inputs, the largest included."""
 
     @settings(max_examples=2000, deadline=None)
     @given(seen, aims)
@@ -146,7 +146,7 @@ def test_the_kernel_has_the_same_law(in_c: ctypes.CDLL) -> None:
 
 
 def test_the_kernel_reckons_the_same_rate(in_c: ctypes.CDLL) -> None:
-    """From bytes and a time; what does not fit is the largest number, and no time is no rate."""
+    """C and Python give the same rate; too large a result is the largest number, no time gives 0."""
 
     @settings(max_examples=1000, deadline=None)
     @given(u64, u64)
@@ -158,7 +158,7 @@ def test_the_kernel_reckons_the_same_rate(in_c: ctypes.CDLL) -> None:
 
 
 def test_the_kernel_changes_for_the_same(in_c: ctypes.CDLL) -> None:
-    """So is when a change is worth it, and the delivery rate that TCP_INFO gives and sock_ops has to reckon."""
+    """C and Python agree on changes worth making; C computes the delivery rate as TCP_INFO does."""
 
     @settings(max_examples=1000, deadline=None)
     @given(u32, u32, u32)

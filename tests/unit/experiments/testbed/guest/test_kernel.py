@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from experiments.testbed.guest import kernel, kernel_source
-from experiments.testbed.guest.kernel import Record
+from experiments.testbed.guest.kernel import BuildRecord
 from experiments.testbed.guest.kernel_patches.edit import Version
-from experiments.testbed.guest.kernel_source import Choice
+from experiments.testbed.guest.kernel_source import SourceChoice
 from experiments.testbed.guest.virtual import Virtual
 
-_RECORD = Record(
+_RECORD = BuildRecord(
     version="7.2.13", source="linux-7.2.13.tar.xz", compiler="gcc 12", changes=["one"], lacking=[], stands_in=False
 )
 
@@ -26,7 +26,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def _built(version: Version, *, stands_in: bool = False) -> Path:
-    file = kernel._file(Choice(version=version))
+    file = kernel._file(SourceChoice(version=version))
     file.touch()
     kernel._write(file, dataclasses.replace(_RECORD, version=f"{kernel_source.words(version)}.9", stands_in=stands_in))
     return file

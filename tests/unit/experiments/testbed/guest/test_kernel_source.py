@@ -7,7 +7,7 @@ import pytest
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.testbed.guest import kernel_source
 from experiments.testbed.guest.kernel_patches.edit import Version
-from experiments.testbed.guest.kernel_source import Choice, chosen, find, mirrors, version_of
+from experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, mirrors, version_of
 
 
 @pytest.fixture
@@ -46,17 +46,17 @@ def test_names_of_tarballs(name: str, version: Version | None) -> None:
 @pytest.mark.usefixtures("folders")
 def test_the_pinned_version_is_wanted() -> None:
     """Unless somebody names another."""
-    assert chosen() == Choice(version=kernel_source.PINNED, pinned=True)
+    assert chosen() == SourceChoice(version=kernel_source.PINNED, pinned=True)
 
 
 def test_a_wish(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
     """A version, or a tarball."""
     monkeypatch.setenv(kernel_source.VARIABLE, "6.12")
-    assert chosen() == Choice(version=(6, 12))
+    assert chosen() == SourceChoice(version=(6, 12))
     tarball = folders / "linux-6.19.3.tar.xz"
     tarball.touch()
     monkeypatch.setenv(kernel_source.VARIABLE, str(tarball))
-    assert chosen() == Choice(version=(6, 19), tarball=tarball)
+    assert chosen() == SourceChoice(version=(6, 19), tarball=tarball)
     assert find(chosen(), _silent) == tarball
 
 
@@ -85,7 +85,7 @@ def test_the_distributions_source_stands_in(folders: Path) -> None:
         (folders / "src" / name).touch()
     assert find(chosen(), _silent).name == "linux-source-6.12.tar.xz"
     with pytest.raises(Unavailable, match=r"Linux 7\.2 .*no Debian archive"):
-        find(Choice(version=(7, 2)), _silent)
+        find(SourceChoice(version=(7, 2)), _silent)
 
 
 @pytest.mark.usefixtures("folders")

@@ -1,0 +1,86 @@
+"""docs/sabotage.md: the cards of the sabotage catalogue, each with its measurements. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Any
+
+from analysis.loads import ledger
+
+_WIDTH = 118
+_HEAD = (
+    "| | verdict | script first | script last | image last | longest part of the script's wait |",
+    "|---|---|---|---|---|---|",
+)
+_LABELS = ("LOWAT unset", "with LOWAT")
+_INTRODUCTION = (
+    "This page lists the ways to spoil the effect of LOWAT. Each is a named scenario, such as `make experiment"
+    " SCENARIO=deep-queue`, and each has a card: what you see, which layer causes it, how to tell, and the knob that"
+    " cures it. The lab's tests assert what the cards say."
+)
+_MADE = (
+    "Each row is one run in the guest, made by `make sabotage`. Times are seconds from the request of the measured"
+    " load's page. This is the unspoiled Maps case, with LOWAT 131072:"
+)
+
+Arm = Mapping[str, Any]
+"""An arm of the summary."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spoiler:
+    """A scenario that spoils the effect. knobs: its words. see, layer, tell, cure: its card, the layer in words."""
+
+    name: str
+    title: str
+    knobs: str
+    see: str
+    layer: str
+    tell: str
+    cure: str | None
+
+
+def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm]]]) -> str:
+    """The document. plain: control and treatment of the unspoiled scenario.
+
+    spoiled: each with these two arms, and two more cured.
+    """
+    lines = ["# Ways to spoil it", "", _filled(_INTRODUCTION), "", _filled(_MADE), "", *_table(_LABELS, plain)]
+    for spoiler, arms in spoiled:
+        cured = [f"{spoiler.cure}, {label}" for label in _LABELS]
+        lines += ["", *words(spoiler), "", *_table([*_LABELS, *cured], arms)]
+    return "\n".join(lines) + "\n"
+
+
+def words(spoiler: Spoiler) -> list[str]:
+    """The lines about a scenario, without figures."""
+    told = {"See": spoiler.see, "Layer": f"{spoiler.layer}.", "Tell": spoiler.tell, "Cure": f"`{spoiler.cure}`"}
+    return [
+        f"## {spoiler.name}",
+        "",
+        _filled(f"{spoiler.title}: `{spoiler.knobs}`."),
+        "",
+        *(_filled(f"- **{name}**: {text}", hanging="  ") for name, text in told.items()),
+    ]
+
+
+def _table(labels: Sequence[str], arms: Sequence[Arm]) -> list[str]:
+    return [*_HEAD, *(_row(label, arm) for label, arm in zip(labels, arms, strict=False))]
+
+
+def _row(label: str, arm: Arm) -> str:
+    times = (arm["script"]["first_byte_ms"], arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
+    return " | ".join(
+        [f"| {label}", arm["verdict"], *(f"{time_ms / 1000:.2f}" for time_ms in times), f"{_longest(arm)} |"]
+    )
+
+
+def _longest(arm: Arm) -> str:
+    if arm["ledger"] is None:
+        return "-"
+    largest = arm["ledger"]["largest"]
+    return f"{ledger.WORDS[ledger.Layer(largest)]}, {arm['ledger']['parts_ms'][largest] / 1000:.2f}"
+
+
+def _filled(text: str, hanging: str = "") -> str:
+    return fill(text, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,99 @@
+"""Finds finished arms by their fingerprint, whichever experiment they belong to."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from experiments.demo.arm_view import FinishedArm
+from experiments.execution import fingerprint
+from experiments.execution.request import Request
+from experiments.results import digest
+from experiments.results.run_folder import read_json
+from experiments.run.fabrics import FABRICS
+from experiments.scenario.knobs import scenario_from
+
+_ARM_APART = ("arms", "repeat", "versions")
+
+
+class FinishedArms:
+    """The experiments in a results folder. Each is read once: a finished folder does not change."""
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+        self._read: dict[Path, Mapping[str, Any]] = {}
+        self._damaged: set[FinishedArm] = set()
+
+    def forget(self, shown: FinishedArm) -> None:
+        """Marks an arm that could not be read."""
+        self._damaged.add(shown)
+
+    def find(self, request: Request) -> FinishedArm | None:
+        """The newest finished arm with the fingerprint of this request, which is of one arm. Raises LabError."""
+        (arm,) = request.arms
+        scenario, capture = arm.scenario, request.manner.capture
+        versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
+        wanted = fingerprint.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
+        fit = []
+        for path, document in self._finished():
+            # A damaged document is no match; reading it for its own sake gives the reason.
+            with contextlib.suppress(OSError, KeyError, TypeError, AttributeError, ValueError):
+                name = _arm_like(document, wanted)
+                if name and _is_ok(path, document, name):
+                    fit.append((str(document["started_at"]), path.name, FinishedArm(folder=path, arm=name)))
+        there = [each for each in fit if each[-1] not in self._damaged]
+        return max(there, key=lambda each: each[:2])[-1] if there else None
+
+    def _finished(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+        present = set()
+        for path in fingerprint.finished(self._results):
+            present.add(path)
+            if path not in self._read:
+                self._read[path] = _read(path / "experiment.json")
+            if self._read[path]:
+                yield path, self._read[path]
+        for gone in self._read.keys() - present:
+            del self._read[gone]
+
+
+@cache
+def _versions(fabric: str, server: str, client: str, *, capture: bool) -> Mapping[str, str]:
+    """Versions of the programs, asked once: they do not change during a talk."""
+    tools = FABRICS[fabric].tools(scenario_from({"SERVER": server, "CLIENT": client}), capture=capture)
+    return fingerprint.versions_here({server: tools})
+
+
+@cache
+def _code() -> str:
+    return digest.code()
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    """The document; empty unless it is an experiment with a fingerprint."""
+    try:
+        document = read_json(file)
+        if isinstance(document, dict) and isinstance(document.get("fingerprint"), dict) and "started_at" in document:
+            return document
+    except (OSError, ValueError):
+        pass
+    return {}
+
+
+def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    """The name of its arm that equals the wanted one, whatever its name there."""
+    found = document["fingerprint"]
+    if any(found.get(key) != value for key, value in wanted.items() if key not in _ARM_APART):
+        return None
+    if not wanted["versions"].items() <= dict(found.get("versions", {})).items():
+        return None
+    (asked,) = wanted["arms"]
+    same = (each for each in found.get("arms", []) if {**each, "arm": None} == {**asked, "arm": None})
+    return next((str(each["arm"]) for each in same), None)
+
+
+def _is_ok(path: Path, document: Mapping[str, Any], arm: str) -> bool:
+    """True if the arm's single repetition is ok. Raises what reading a damaged folder raises."""
+    if [name.rpartition(".")[0] for name in document["runs"]].count(arm) != 1:
+        return False
+    return bool(read_json(path / f"{arm}.1" / "run.json")["status"] == "ok")

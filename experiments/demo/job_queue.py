@@ -1,0 +1,241 @@
+"""The job queue: takes requests for arms, which the command line carries out, as many at once as the machine bears.
+
+Rules:
+1. A request is a scenario, in the words of its knobs; anything else is refused before anything is started.
+2. A finished arm is shown at once. An arm that is being run, or waits, is one job, however many ask for it.
+3. A job is `priolab run` in a process of its own: its results are an experiment like any other. It dies with this
+   process, however that ends.
+4. A job is for its listeners. It is told to end when the last of them cancels. Otherwise it is cancelled 30 s after the
+   last listener disconnects, or after it was asked for if none came: a page that is reloaded may come back.
+5. A job that fails, for whatever reason, is over and gives the reason.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import signal
+import traceback
+from collections.abc import AsyncGenerator, Mapping
+from functools import partial
+from pathlib import Path
+
+from experiments.demo.arm_view import FinishedArm
+from experiments.demo.finished_arms import FinishedArms
+from experiments.demo.job import DemoJob, JobState, News
+from experiments.errors import LabError, ScenarioError
+from experiments.execution.invocation import request_from
+from experiments.execution.request import Request
+from experiments.host.processes import die_with_parent, module, program_environment
+from experiments.scenario.knobs import KNOBS, scenario_from
+
+_STOP_S = 100.0
+_SECOND_THOUGHTS_S = 0.25
+"""Delay before a start: nothing is started for a value that a slider only passes through."""
+_UNHEARD_S = 30.0
+_MOST_LINE_BYTES = 2**20
+_MOST_WAITING = 16
+_SAID_LINES = 5
+
+
+class Busy(LabError):
+    """Too many jobs are waiting already."""
+
+
+class JobQueue:
+    """The job queue of one event loop. run_words: execution options of every job (RESULTS, FABRIC)."""
+
+    def __init__(self, results: Path, run_words: Mapping[str, str], side_by_side: int) -> None:
+        self._results = results
+        self._run_words = {**run_words, "RESULTS": str(results), "CONTROL": "no"}
+        self._finished = FinishedArms(results)
+        self._places = asyncio.Semaphore(side_by_side)
+        self._jobs: dict[str, DemoJob] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._numbers = itertools.count(1)
+        self._is_closing = False
+
+    def forget(self, shown: FinishedArm) -> None:
+        """Forgets a folder that cannot be read: its arm is run anew when it is asked for."""
+        self._finished.forget(shown)
+
+    def find(self, knobs: Mapping[str, str]) -> FinishedArm | None:
+        """The finished arm of these knobs, with defaults for the rest, or None. Raises ScenarioError, Unavailable."""
+        return self._finished.find(self._request(knobs))
+
+    def _request(self, knobs: Mapping[str, str]) -> Request:
+        # A list with commas is not one arm, so all is checked as one scenario first.
+        complete = _complete(knobs)
+        scenario_from(complete)
+        return request_from({**complete, **self._run_words})
+
+    def ask(self, knobs: Mapping[str, str]) -> FinishedArm | DemoJob:
+        """Returns the finished arm of these knobs, defaults for the rest, or the job that makes it.
+
+        Raises ScenarioError, Unavailable if it cannot be run here, Busy.
+        """
+        request = self._request(knobs)
+        if found := self._finished.find(request):
+            return found
+        words = tuple(f"{name}={value}" for name, value in {**_complete(knobs), **self._run_words}.items())
+        for job in self._jobs.values():
+            if not job.is_over and job.words == words:
+                return job
+        if self._is_closing:
+            raise Busy("the demo is ending")
+        if sum(not job.is_over for job in self._jobs.values()) >= _MOST_WAITING:
+            raise Busy(f"{_MOST_WAITING} arms are running or waiting; wait until some have ended, or cancel them")
+        job = DemoJob(id=f"{next(self._numbers)}", request=request, words=words)
+        self._jobs[job.id] = job
+        task = asyncio.create_task(self._carry_out(job))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self._watch(job)
+        return job
+
+    def job(self, number: str) -> DemoJob:
+        """The job of that number. Raises ScenarioError if there is none."""
+        if number not in self._jobs:
+            raise ScenarioError("job", number[:20], "the number of a job of this demo")
+        return self._jobs[number]
+
+    async def news(self, job: DemoJob) -> AsyncGenerator[News, None]:
+        """Yields the job's progress, now and at each change, until it is over."""
+        job.listeners += 1
+        try:
+            while True:
+                changed = job.changed
+                yield job.news
+                if job.is_over:
+                    return
+                await changed.wait()
+        finally:
+            job.listeners -= 1
+            self._watch(job)
+
+    def _watch(self, job: DemoJob) -> None:
+        """Ends the job if there is no listener after a while."""
+
+        def look() -> None:
+            if not job.listeners:
+                self._end(job)
+
+        if not job.is_over and not job.listeners:
+            asyncio.get_running_loop().call_later(_UNHEARD_S, look)
+
+    def cancel(self, job: DemoJob) -> None:
+        """Cancels for one listener; the job ends if there is no other. Does nothing to a job that is over."""
+        if job.listeners <= 1:
+            self._end(job)
+
+    def _end(self, job: DemoJob) -> None:
+        """Ends a job. A running command undoes itself, which takes a moment."""
+        if job.is_over:
+            return
+        process = job.process
+        job.say(JobState.CANCELLED, "cancelled")
+        if process is not None:
+            _tell_to_end(process)
+
+    async def close(self) -> None:
+        """Ends all jobs, and waits until they have undone their work; no further job begins."""
+        self._is_closing = True
+        for job in self._jobs.values():
+            self._end(job)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_STOP_S)
+
+    async def _carry_out(self, job: DemoJob) -> None:
+        await asyncio.sleep(_SECOND_THOUGHTS_S)
+        async with self._places:
+            if job.is_over:
+                return
+            job.say(JobState.RUNNING, "starting")
+            try:
+                code, said, out = await self._run(job)
+            except OSError as error:
+                job.say(JobState.FAILED, f"it could not be started: {error.strerror}")
+                return
+            except Exception as error:  # a bug in the demo: the traceback goes to the terminal, the job is over
+                traceback.print_exc()
+                job.say(JobState.FAILED, f"the demo: {type(error).__name__}: {error}")
+                return
+            self._conclude(job, code, said, out)
+
+    async def _run(self, job: DemoJob) -> tuple[int, list[str], str]:
+        """Returns exit code, last lines of standard error, and standard output. Raises OSError if it cannot start."""
+        process = await asyncio.create_subprocess_exec(
+            *(*module("experiments"), "run", "--print-folder", *job.words),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=program_environment(),
+            start_new_session=True,
+            preexec_fn=partial(die_with_parent, signal.SIGTERM),
+            limit=_MOST_LINE_BYTES,
+        )
+        job.process = process
+        if job.is_over:  # it was cancelled in the meantime
+            _tell_to_end(process)
+        try:
+            said, out = await asyncio.gather(_follow(process, job), _read_all(process))
+            return await process.wait(), said, out
+        finally:
+            if process.returncode is None:
+                _tell_to_end(process)
+                await _see_to_its_end(process)
+
+    def _conclude(self, job: DemoJob, code: int, said: list[str], out: str) -> None:
+        if job.is_over:
+            return
+        folder = Path(out.strip())
+        if out.strip() and folder.parent == self._results and folder.is_dir():
+            job.shown = FinishedArm(folder=folder, arm=job.request.arms[0].name)
+            job.say(JobState.DONE, "done")
+            return
+        if code < 0:
+            job.say(JobState.FAILED, f"the lab was killed ({_name_of(-code)})")
+            return
+        reason = said[-1].removeprefix("priolab: ") if said else "it printed no reason"
+        job.say(JobState.FAILED, f"{reason}" if code else "it printed no folder")
+
+
+def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
+    """The knobs with defaults, values stripped; unknown names stay, for the scenario to refuse."""
+    return {name: knob.default for name, knob in KNOBS.items()} | {name: text.strip() for name, text in knobs.items()}
+
+
+def _name_of(number: int) -> str:
+    return signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
+
+
+def _tell_to_end(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+
+
+async def _see_to_its_end(process: asyncio.subprocess.Process) -> None:
+    try:
+        await asyncio.wait_for(process.wait(), _STOP_S)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+
+
+async def _follow(process: asyncio.subprocess.Process, job: DemoJob) -> list[str]:
+    """Passes on the job's progress; returns its last lines."""
+    assert process.stderr is not None
+    said: list[str] = []
+    async for raw in process.stderr:
+        line = raw.decode(errors="replace").strip()
+        if not line:
+            continue
+        said = [*said, line][-_SAID_LINES:]
+        _, colon, step = line.partition(": ")
+        if colon and not job.is_over and line[0].isdigit():
+            job.say(JobState.RUNNING, step)
+    return said
+
+
+async def _read_all(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    return (await process.stdout.read()).decode(errors="replace")

@@ -1,0 +1,36 @@
+"""The demo's listening socket: on 127.0.0.1, at the usual port, another that is free, or the one asked for."""
+
+import socket
+
+from experiments.errors import ScenarioError, StepFailed
+
+HOST = "127.0.0.1"
+USUAL_PORT = 8399
+_LARGEST_PORT = 65535
+
+
+def listening(asked: str | None) -> socket.socket:
+    """Listens on the port asked for. Raises ScenarioError for no port, StepFailed for a port that is taken."""
+    if asked is None:
+        try:
+            return _bound(USUAL_PORT)
+        except OSError:  # taken
+            return _bound(0)
+    if not asked.isascii() or not asked.isdigit() or int(asked) > _LARGEST_PORT:
+        raise ScenarioError("--port", asked, f"0 to {_LARGEST_PORT}")
+    try:
+        return _bound(int(asked))
+    except OSError as error:
+        raise StepFailed("the demo", f"port {asked} of {HOST}: {error.strerror}; --port names another") from error
+
+
+def _bound(port: int) -> socket.socket:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()  # so that the address can be used as soon as it is shown
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,299 @@
+"""Pages: files of the catalogue, and the user's own files.
+
+A file has a `title` and tables `[[resource]]`, in the order of the requests. docs/pages.md says what their keys mean.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from client.priorities import http2_weight
+from common.formats.files import MOST_TOML_BYTES, content, parsed
+from common.formats.page import Chunk, Page, Resource
+from experiments.errors import ScenarioError
+from netem import units, words
+
+_CATALOGUE = Path(__file__).parent / "pages"
+SIZE_MOST = 64 * 1024 * 1024
+_RESOURCES_MOST = 100
+_PIECES_MOST = 10_000
+_BYTES_MOST = 2**30
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
+_PATH = re.compile(r"/[A-Za-z0-9._~/-]{0,99}", re.ASCII)
+_TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=utf-8)?", re.ASCII)
+_HTML, _SCRIPT, _JPEG = "text/html", "text/javascript", "image/jpeg"
+_SUFFIXES = {_JPEG: ".jpg", _SCRIPT: ".js", "text/css": ".css"}
+_TAGGED = (_JPEG, _SCRIPT, "text/css")
+_LEAST = {_JPEG: 2048, _SCRIPT: 256, "text/css": 16}
+_HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES = 400, 36, 660  # of the HTML that backend/page.mjs writes, at most
+_REQUIRED = object()
+
+
+class _Wrong(ValueError):
+    """A value that is not allowed; the text says what is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Key:
+    """A key of a table. parse raises ValueError; default: None where the key may be missing without one."""
+
+    parse: Callable[[Any], Any]
+    allowed: str
+    default: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The knobs that a page file may name in place of a value."""
+
+    size_bytes: int
+    script_delay_ns: int
+
+
+def _text(pattern: re.Pattern[str]) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise ValueError
+        return value
+
+    return parse
+
+
+def _type(value: Any) -> str:
+    found = _text(_TYPE)(value)
+    if found.startswith("image/") and found != _JPEG:
+        raise ValueError
+    return found
+
+
+def _whole(least: int, most: int) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError
+        return value
+
+    return parse
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        value = int(value) if value.isascii() and value.isdigit() else units.parse_size_bytes(value)
+    return _whole(1, SIZE_MOST)(value)
+
+
+def _time(value: Any) -> int:
+    if not isinstance(value, str):
+        raise ValueError
+    return words.parse_delay_ns(value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+_TIMES = "a time such as 200ms, from 0ms to 60s"
+_CHUNK_KEYS: Mapping[str, _Key] = {
+    "at": _Key(parse=_time, allowed=_TIMES, default=_REQUIRED),
+    "bytes": _Key(parse=_size, allowed="1 byte to 64M", default=_REQUIRED),
+    "every": _Key(parse=_time, allowed=_TIMES, default=0),
+    "count": _Key(parse=_whole(1, _PIECES_MOST), allowed=f"1 to {_PIECES_MOST}", default=1),
+}
+_NAMES = "1 to 40 of a-z, 0-9 and -"
+_KEYS: Mapping[str, _Key] = {
+    "name": _Key(parse=_text(_NAME), allowed=_NAMES, default=_REQUIRED),
+    "type": _Key(parse=_type, allowed="a content type such as text/css; of pictures, image/jpeg", default=_REQUIRED),
+    "path": _Key(parse=_text(_PATH), allowed="a path such as /image.jpg"),
+    "size": _Key(parse=_size, allowed="1 byte to 64M, or SIZE"),
+    "delay": _Key(parse=_time, allowed=f"{_TIMES}, or JS_DELAY", default=0),
+    "important": _Key(parse=_flag, allowed="true, false", default=False),
+    "urgency": _Key(parse=_whole(0, 7), allowed="0 to 7", default=3),
+    "incremental": _Key(parse=_flag, allowed="true, false", default=False),
+    "weight": _Key(parse=_whole(1, 256), allowed="1 to 256"),
+    "depends_on": _Key(parse=_text(_NAME), allowed="the name of another resource"),
+    "after": _Key(parse=_text(_NAME), allowed="the name of a resource that stands before it"),
+    "chunks": _Key(parse=lambda value: value, allowed="a list of tables {at, bytes, every, count}"),
+}
+
+
+@cache
+def catalogue() -> Mapping[str, Path]:
+    """Returns the files of the catalogue by the pages' names."""
+    return MappingProxyType({path.stem: path for path in sorted(_CATALOGUE.glob("*.toml"))})
+
+
+def page_titles() -> Mapping[str, str]:
+    """Returns the titles of the catalogue's pages by their names."""
+    parameters = Parameters(size_bytes=SIZE_MOST, script_delay_ns=0)
+    return {name: read_page(path, parameters).title for name, path in catalogue().items()}
+
+
+def page_of(text: str, parameters: Parameters) -> Page:
+    """Returns the page of that name, or in that file. Raises ScenarioError."""
+    if text.endswith(".toml"):
+        return read_page(Path(text), parameters)
+    if text not in catalogue():
+        raise ScenarioError("PAGE", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
+    return read_page(catalogue()[text], parameters)
+
+
+def read_page(path: Path, parameters: Parameters) -> Page:
+    """Returns the page in a file. Raises ScenarioError: file, key, and what is allowed."""
+    where = f"PAGE={path}"
+    try:
+        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
+    except (OSError, ValueError) as error:
+        raise ScenarioError("PAGE", str(path), f"a readable TOML file ({error})") from error
+    _check_keys(where, document, ("title", "resource"))
+    tables = document.get("resource")
+    if not isinstance(tables, list) or not 2 <= len(tables) <= _RESOURCES_MOST:
+        given = f"{len(tables)} tables" if isinstance(tables, list) else repr(tables)
+        raise ScenarioError(f"{where}: resource", given, f"2 to {_RESOURCES_MOST} tables [[resource]]")
+    used: list[str] = []
+    resources: list[Resource] = []
+    for number, table in enumerate(tables, start=1):
+        resources.append(_resource(f"{where}: resource {number}", table, parameters, used))
+    page = Page(
+        name=path.stem,
+        title=str(document.get("title", path.stem)),
+        parameters=tuple(dict.fromkeys(used)),
+        resources=tuple(resources),
+    )
+    _check_page(where, page)
+    return page
+
+
+def _resource(where: str, table: Any, parameters: Parameters, used: list[str]) -> Resource:
+    if not isinstance(table, dict):
+        raise ScenarioError(where, repr(table), f"a table of {', '.join(_KEYS)}")
+    if "name" in table:
+        where = f"{where} ({table['name']})"
+    named = {
+        key: (knob, value)
+        for key, knob, value in (
+            ("size", "SIZE", parameters.size_bytes),
+            ("delay", "JS_DELAY", parameters.script_delay_ns),
+        )
+        if table.get(key) == knob
+    }
+    used += [knob for knob, _ in named.values()]
+    read = _read(where, {key: value for key, value in table.items() if key not in named}, _KEYS)
+    read |= {key: value for key, (_, value) in named.items()}
+    chunks = tuple(_chunks(where, read.pop("chunks")))
+    kind = read.pop("type")
+    size_bytes = _size_bytes(where, read.pop("size"), kind, chunks)
+    if chunks and read["delay"]:
+        raise ScenarioError(f"{where}: delay", str(table["delay"]), "none beside chunks, which have times of their own")
+    name, urgency = read["name"], read["urgency"]
+    return Resource(
+        name=name,
+        path=read["path"] or ("/" if kind.startswith(_HTML) else f"/{name}{_SUFFIXES.get(_plain(kind), '')}"),
+        content_type=kind,
+        size_bytes=size_bytes,
+        delay_ns=read["delay"],
+        important=read["important"],
+        urgency=urgency,
+        incremental=read["incremental"],
+        weight=read["weight"] or http2_weight(urgency),
+        depends_on=read["depends_on"],
+        after=read["after"],
+        chunks=chunks,
+    )
+
+
+def _plain(kind: str) -> str:
+    return kind.partition(";")[0]
+
+
+def _chunks(where: str, value: Any) -> list[Chunk]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
+        raise ScenarioError(f"{where}: chunks", repr(value), _KEYS["chunks"].allowed)
+    made = []
+    for number, table in enumerate(value, start=1):
+        read = _read(f"{where}: chunk {number}", table, _CHUNK_KEYS)
+        made.append(Chunk(at_ns=read["at"], size_bytes=read["bytes"], every_ns=read["every"], count=read["count"]))
+    if sum(chunk.count for chunk in made) > _PIECES_MOST:
+        raise ScenarioError(
+            f"{where}: chunks", f"{sum(chunk.count for chunk in made)} pieces", f"{_PIECES_MOST} at most"
+        )
+    for before, after in pairwise(made):
+        if after.at_ns < before.last_ns:
+            raise ScenarioError(f"{where}: chunks", units.format_time(after.at_ns), "times that do not run backwards")
+    return made
+
+
+def _size_bytes(where: str, size: int | None, kind: str, chunks: Sequence[Chunk]) -> int:
+    total = sum(chunk.total_bytes for chunk in chunks)
+    if chunks and size not in (None, total):
+        raise ScenarioError(f"{where}: size", str(size), f"{total}, the bytes of its chunks, or none")
+    size = total if chunks else size
+    least = _LEAST.get(_plain(kind), 1)
+    if size is None or not least <= size <= SIZE_MOST:
+        raise ScenarioError(f"{where}: size", str(size), f"{least} bytes to 64M for {_plain(kind)}")
+    return size
+
+
+def _read(where: str, table: Mapping[str, Any], keys: Mapping[str, _Key]) -> dict[str, Any]:
+    """Returns the value of each key. Raises ScenarioError."""
+    _check_keys(where, table, keys)
+    found = {}
+    for name, key in keys.items():
+        if name not in table:
+            if key.default is _REQUIRED:
+                raise ScenarioError(f"{where}: {name}", "nothing", key.allowed)
+            found[name] = key.default
+            continue
+        try:
+            found[name] = key.parse(table[name])
+        except (ValueError, TypeError, AttributeError):
+            raise ScenarioError(f"{where}: {name}", str(table[name]), key.allowed) from None
+    return found
+
+
+def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
+    if unknown := sorted(set(table) - set(known)):
+        raise ScenarioError(where, ", ".join(unknown), f"the keys {', '.join(known)}")
+
+
+def _html_bytes(page: Page) -> int:
+    """Returns the size that the HTML needs at most: a tag, or a line of a script that fetches, for each resource."""
+    waiting = [resource for resource in page.resources if resource.after is not None]
+    tags = sum(_TAG_BYTES + 2 * len(each.path) + len(each.name) + len(each.after or "") for each in waiting)
+    fetches = any(not each.content_type.startswith(_TAGGED) for each in waiting) or len(page.documents) > 1
+    return _HTML_BYTES + tags + (_FETCHING_BYTES if fetches else 0)
+
+
+def _check_page(where: str, page: Page) -> None:
+    """Raises ScenarioError for resources that do not go together."""
+    seen: dict[str, Resource] = {}
+    names = [resource.name for resource in page.resources]
+    for resource in page.resources:
+        here = f"{where}: {resource.name}"
+        if resource.name in seen:
+            raise ScenarioError(f"{here}: name", resource.name, "a name that no other resource has")
+        if resource.path == "/ready" or resource.path in {other.path for other in seen.values()}:
+            raise ScenarioError(f"{here}: path", resource.path, "a path that nothing else has")
+        if resource.after is not None and resource.after not in seen:
+            raise ScenarioError(f"{here}: after", resource.after, _KEYS["after"].allowed)
+        if resource.depends_on is not None and resource.depends_on not in set(names) - {resource.name}:
+            raise ScenarioError(f"{here}: depends_on", resource.depends_on, _KEYS["depends_on"].allowed)
+        seen[resource.name] = resource
+        least = _html_bytes(page)
+        if resource.content_type.startswith(_HTML) and resource.size_bytes < least:
+            raise ScenarioError(f"{here}: size", str(resource.size_bytes), f"at least {least} bytes, for its tags")
+    if not page.important:
+        raise ScenarioError(f"{where}: important", "none", "true for one resource at least")
+    if not page.others:
+        raise ScenarioError(f"{where}: important", "all", "false for one resource at least that no other waits for")
+    total = sum(resource.size_bytes for resource in page.resources)
+    if total > _BYTES_MOST:
+        raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"{_BYTES_MOST} at most")

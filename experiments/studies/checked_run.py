@@ -1,0 +1,22 @@
+"""Runs an experiment for a study, whose conclusions rest on every one of its runs."""
+
+from analysis.records.runs import Experiment, load_experiment
+from experiments.commands.console import Report
+from experiments.errors import InvalidRun
+from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.request import Request
+
+
+def run_checked(request: Request, report: Report) -> Experiment:
+    """Runs the experiment, unless a finished one will do. Raises LabError, also if a run is not ok."""
+    with report.progress(request) as progress:
+        return run_checked_with(request, progress)
+
+
+def run_checked_with(request: Request, progress: Progress) -> Experiment:
+    """The same, with the caller's own progress."""
+    experiment = load_experiment(run_experiment(request, progress))
+    for run in experiment.runs:
+        if run.status != "ok":
+            raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.document["reason"])
+    return experiment

@@ -1,0 +1,92 @@
+"""A sweep as a file: `title`, a table `grid` of lists, and the tables `knobs` and `run` of single values.
+
+The named sweeps are such files, in this package's catalogue.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from common.formats.files import MOST_TOML_BYTES, content, parsed
+from experiments.errors import GridError, ScenarioError
+from experiments.execution.invocation import unknown_knob
+from experiments.host.setup_request import RUN_WORDS
+from experiments.scenario.knobs import KNOBS
+
+_CATALOGUE = Path(__file__).parent / "catalogue"
+_TABLES: Mapping[str, tuple[str, ...]] = {"grid": tuple(KNOBS), "knobs": tuple(KNOBS), "run": RUN_WORDS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepFile:
+    """The content of a file, every value as text. values: of the scenario's knobs; run: of the execution options."""
+
+    name: str
+    title: str
+    values: Mapping[str, tuple[str, ...]]
+    run: Mapping[str, str]
+
+
+@cache
+def catalogue() -> Mapping[str, SweepFile]:
+    """The named sweeps."""
+    return MappingProxyType({path.stem: read(path) for path in sorted(_CATALOGUE.glob("*.toml"))})
+
+
+def named(text: str) -> SweepFile:
+    """Returns the sweep of that name, or in that file. Raises ScenarioError."""
+    if text.endswith(".toml"):
+        return read(Path(text))
+    if text not in catalogue():
+        raise ScenarioError("SWEEP", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
+    return catalogue()[text]
+
+
+def read(path: Path) -> SweepFile:
+    """Reads the file; checks keys and types, values not yet. Raises ScenarioError."""
+    try:
+        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
+    except (OSError, ValueError) as error:
+        raise ScenarioError("SWEEP", str(path), f"a readable TOML file ({error})") from error
+    if unknown := set(document) - {"title", *_TABLES}:
+        raise ScenarioError(f"SWEEP={path}", ", ".join(sorted(unknown)), f"the keys title, {', '.join(_TABLES)}")
+    lists = {name: _words(f"{path}: {name}", value) for name, value in _table(path, document, "grid")}
+    single = {name: (_word(f"{path}: {name}", value),) for name, value in _table(path, document, "knobs")}
+    if both := sorted(set(lists) & set(single)):
+        raise GridError(f"{path}: {', '.join(both)} is both under [grid] and under [knobs]")
+    return SweepFile(
+        name=path.stem,
+        title=str(document.get("title", path.stem)),
+        values=lists | single,
+        run={name: _word(f"{path}: {name}", value) for name, value in _table(path, document, "run")},
+    )
+
+
+def _table(path: Path, document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+    """The entries of one of the document's tables, their names checked."""
+    table = document.get(key, {})
+    if not isinstance(table, dict):
+        raise ScenarioError(f"{path}: {key}", repr(table), f"a table, [{key}]")
+    for name, value in table.items():
+        if name not in _TABLES[key]:
+            places = [f"[{other}]" for other, names in _TABLES.items() if name in names]
+            if not places:
+                raise GridError(f"{path}: {unknown_knob(name, [*KNOBS, *RUN_WORDS])}")
+            raise GridError(f"{path}: {name} belongs under {' or '.join(places)}, not under [{key}]")
+        yield name, value
+
+
+def _words(where: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ScenarioError(where, repr(value), "a list of values; a single one belongs under [knobs]")
+    return tuple(_word(where, each) for each in value)
+
+
+def _word(where: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ScenarioError(where, repr(value), "text or a number")
+    return str(value).strip()

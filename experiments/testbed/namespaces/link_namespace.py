@@ -1,0 +1,126 @@
+"""The link's place as a network namespace that routes: shapes the link and keeps the queue's journal."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from experiments.errors import StepFailed
+from experiments.host.processes import Process, module, wait_until
+from experiments.testbed.namespaces.namespace import Namespace
+from experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT
+from experiments.testbed.places import ActiveLink, Look, no_look
+from netem import counters
+from netem.control import tell_begin
+from netem.ferry.process import Order
+from netem.link import Link
+from netem.queue_journal import Qdiscs, QueueJournal
+from netem.shaper import TRIAL, Shaper, commands, devices, lack_of_netem, stages, sysctls
+from netem.stepped import kernel_changes
+
+_FERRY = "the link (ferry)"
+_FERRY_READY_S = 10.0
+_Given = TypeVar("_Given")
+_Got = TypeVar("_Got")
+
+
+class LinkNamespace:
+    """The link's place: a namespace that routes between two wires."""
+
+    def __init__(self, place: Namespace, usual: Shaper | None, ask: Path) -> None:
+        """usual: the default shaper; None finds out what the kernel has. ask: ferry's socket."""
+        self._place = place
+        self._usual = usual
+        self._ask = ask
+
+    @contextmanager
+    def shaping(
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+    ) -> Iterator[ActiveLink]:
+        """Shapes the link. Raises StepFailed.
+
+        A ferry is a process in the namespace, and keeps its queue's journal itself.
+        """
+        lack = None
+        if shaper is None and self._usual is None and link.shaped:
+            lack = self._lack_of_netem()
+        shaper = shaper or self._usual or (Shaper.FERRY if lack else Shaper.NETEM)
+        made = commands(shaper, link, TO_CLIENT, TO_FRONT)
+        self._place.run_all(made)
+        for name, value in sysctls(shaper, link).items():
+            self._place.write_sysctl(name, value)
+        journal = folder / "queue.jsonl"
+        check_alive: Callable[[], None] = _nothing_to_check
+        pid = None
+        look: Look = no_look
+        begin: Callable[[int], object]
+        with ExitStack() as stack:
+            if shaper is Shaper.FERRY:
+                order = Order(link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self._ask)
+                begin = _as_step(partial(tell_begin, order.begin))
+                ferry = stack.enter_context(self._start_ferry(order, folder))
+                check_alive, pid = ferry.check_alive, ferry.pid
+            else:
+                with self._place.entered():
+                    queues = stack.enter_context(
+                        QueueJournal(stages(link, TO_CLIENT, TO_FRONT), [Qdiscs()], journal, interval_ns)
+                    )
+                    changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
+                look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
+            yield ActiveLink(
+                shaper=shaper,
+                instead_of_netem=lack,
+                pid=pid,
+                commands=made,
+                check_alive=check_alive,
+                counters=lambda: counters.read(
+                    shaper, devices=devices(link, TO_CLIENT, TO_FRONT), ferry=self._ask, run=self._place.run
+                ),
+                carried=partial(self._place.received, TO_FRONT),
+                look=look,
+                begin=begin,
+            )
+
+    @contextmanager
+    def _start_ferry(self, order: Order, folder: Path) -> Iterator[Process]:
+        file = folder / "ferry.json"
+        file.write_text(order.to_json())
+        command = (*module("netem.ferry"), str(file))
+        with self._place.start(_FERRY, command, folder / "output.log") as ferry:
+            wait_until(order.socket.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
+            yield ferry
+
+    def _lack_of_netem(self) -> str | None:
+        try:
+            for command in TRIAL:
+                self._place.run(command)
+        except StepFailed as error:
+            return lack_of_netem(error.reason)
+        return None
+
+
+def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
+    """Wraps a function so that its errors become StepFailed."""
+
+    def acted(given: _Given) -> _Got:
+        try:
+            return act(given)
+        except (OSError, RuntimeError) as error:
+            raise StepFailed("the steps of the link's rate", str(error)) from error
+
+    return acted
+
+
+def _soonest(*looks: Look) -> Look:
+    """Combines several looks into one."""
+
+    def look(now_ns: int) -> int | None:
+        times_ns = [each(now_ns) for each in looks]
+        return min((at_ns for at_ns in times_ns if at_ns is not None), default=None)
+
+    return look
+
+
+def _nothing_to_check() -> None:
+    """Does nothing: the kernel's own shaper does not die."""

@@ -1,0 +1,92 @@
+"""What a suite's commands came to: read from results and logs, and told in one table. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+INVERTED_LATER_THAN_S = 5.5
+KEPT_BEFORE_S = 3.2
+_SUSPICIOUS = re.compile(r"warn|deprecat|\berror", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"update-alternatives: warning: (skip creation|forcing reinstallation)"
+    r"|dpkg-preconfigure: unable|debconf: |perl: warning: "
+    r"|\d+ (passed|skipped|deselected).* in "  # pytest's own last line
+)
+_PYTEST = re.compile(r"(?:(\d+) failed)?(?:, )?(?:(\d+) passed)?(?:, )?(?:(\d+) skipped)?.* in [\d.]+s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandResult:
+    """One command of one user. trouble: why it is not good, if it is not; warnings: lines that somebody should read."""
+
+    suite: str
+    user: str
+    what: str
+    minutes: float
+    result: str
+    trouble: Sequence[str]
+    warnings: Sequence[str]
+
+
+def suspicious(log: str) -> list[str]:
+    """Lines that warn, each once."""
+    lines = [line.strip() for line in log.splitlines() if _SUSPICIOUS.search(line) and not _HARMLESS.search(line)]
+    return list(dict.fromkeys(lines))
+
+
+def of_experiment(code: int, summary: Mapping[str, Any] | None) -> tuple[str, list[str]]:
+    """The result in words, and what is wrong with it. summary: as `priolab show --json` prints it."""
+    if summary is None:
+        return "-", [f"exit code {code}, and there is no result"]
+    arms = {arm["name"]: arm for arm in summary["arms"]}
+    trouble = [] if code == 0 else [f"exit code {code}"]
+    told = []
+    for name, verdict, (least_s, most_s) in (
+        ("control", "inverted", (INVERTED_LATER_THAN_S, inf)),
+        ("lowat-131072", "kept", (0.0, KEPT_BEFORE_S)),
+    ):
+        arm = arms.get(name)
+        if arm is None or arm["status"] != "ok":
+            trouble.append(f"{name}: {arm['reason'] if arm else 'not there'}")
+            continue
+        at_s = arm["script"]["first_byte_ms"] / 1000
+        told.append(f"{name} {at_s:.2f} s {arm['verdict']}")
+        if arm["verdict"] != verdict or not least_s < at_s < most_s:
+            trouble.append(told[-1])
+    return ", ".join(told) or "-", trouble
+
+
+def of_tests(code: int, log: str) -> tuple[str, list[str]]:
+    """pytest's last line, and what is wrong with it."""
+    last = next((line.strip("= ") for line in reversed(log.splitlines()) if _PYTEST.search(line)), "")
+    trouble = [] if code == 0 and " passed" in last else [f"exit code {code}: {last or 'no tests'}"]
+    failed = [line for line in log.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return last or "-", trouble + failed
+
+
+def table(results: Sequence[CommandResult]) -> str:
+    """One line for each, what is wrong and what is worth reading below it."""
+    head = ("suite", "user", "what", "minutes", "warnings", "good", "result")
+    rows = [
+        (
+            each.suite,
+            each.user,
+            each.what,
+            f"{each.minutes:.1f}",
+            str(len(each.warnings)),
+            "no" if each.trouble else "yes",
+            each.result,
+        )
+        for each in results
+    ]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
+    ]
+    for each in results:
+        who = f"{each.suite}, {each.user}, {each.what}"
+        lines += [f"{who}: {line}" for line in each.trouble]
+        lines += [f"{who}: warning: {line}" for line in each.warnings]
+    return "\n".join(lines)

@@ -1,0 +1,96 @@
+"""The study of LOWAT=auto: what its document says, and its picture shows, of a sweep and connections by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from analysis.figures.following import Followed, draw
+from analysis.reports.following import Seen
+from analysis.sweeps.auto_document import Study, text
+from analysis.sweeps.bootstrap import Estimate
+from analysis.sweeps.folder import load_sweep
+from analysis.sweeps.measures import Measure
+from analysis.sweeps.moment_means import MomentMeans
+from analysis.sweeps.promise import Kept
+from analysis.sweeps.summary import summarize
+from tests.unit.analysis.reports.test_following import FAST_BIT_S, SLOW_BIT_S, right_bytes, seen
+from tests.unit.sweeps import knobs, write_run, write_sweep
+
+_IN_TIME = [(0, right_bytes(FAST_BIT_S)), (1390, right_bytes(SLOW_BIT_S)), (3030, right_bytes(FAST_BIT_S))]
+_FIRST_BYTES_MS = {"none": 6700.0, "16384": 1000.0}
+
+
+def study(folder: Path, *, auto_ms: float = 1100, lucky: bool = True, kept_ms: float = 1000, late_ms: int = 0) -> Study:
+    """lucky: whether the best value was, if auto is not near; late_ms: by how much too late auto follows the rise."""
+    first_bytes = _FIRST_BYTES_MS | {"auto": auto_ms}
+    # What the runs themselves keep of LOWAT does not matter here.
+    arms = [{"arm": value, "knobs": knobs(LOWAT=value)} for value in first_bytes]
+    write_sweep(folder, arms)
+    for value, at_ms in first_bytes.items():
+        write_run(folder, value, 1, knobs(LOWAT="4096"), at_ms)
+    summary = summarize(load_sweep(folder))
+    later_ms = (1000.0, 1500.0 if lucky else 1000.0)
+    means = MomentMeans(
+        moments_ms=(200, 300),
+        first_bytes_ms={"16384": later_ms, "auto": (auto_ms, auto_ms)},
+        may_be_best=("16384",),
+        record_ms=0.0,
+    )
+    (network,) = (each["network"] for each in summary["networks"])
+    kept = Kept(measure=Measure.FIRST_BYTE, found=Estimate.of([kept_ms]), low=990, high=1010)
+    late = [*_IN_TIME[:2], (3030 + late_ms, right_bytes(FAST_BIT_S))]
+    followed: dict[str, Seen] = {"LOWAT=auto, in the kernel": seen(late), "LOWAT=131072": seen([(0, 131_072)])}
+    return Study(
+        summary=summary,
+        at_moments={network: means},
+        kept={network: [kept]},
+        followed=followed,
+    )
+
+
+def test_it_says_what_was_found(tmp_path: Path) -> None:
+    """Every cell, every promise, every step; and that all of it holds."""
+    found = study(tmp_path / "sweep")
+    assert found.holds
+    told = text(found, {"RATE": "100mbit"})
+    assert "**Near in 1 of 1 networks, goodput kept in 1**" in told
+    assert "**1 of 1 brought what was promised**" in told
+    assert "| LOWAT=auto, in the kernel | 10 Mbit/s | 400 ms | 390 ms | never | yes |" in told
+    assert "| LOWAT=131072 | 10 Mbit/s | 400 ms | never | never | no |" in told
+    assert max(len(line) for line in told.splitlines() if not line.startswith("|")) <= 120
+
+
+def test_a_miss_is_named_with_its_reason(tmp_path: Path) -> None:
+    """Chance, if the best value is no better at other moments; if it is, auto is not near, and nothing holds."""
+    by_chance = study(tmp_path / "one", auto_ms=1300)
+    assert by_chance.holds
+    told = " ".join(text(by_chance, {}).split())
+    assert "not near LOWAT=16384 with the script at 200 ms. That value is sooner than auto at 1 of 2 moments" in told
+    assert "**Near in 1 of 1 networks**; the largest ratio is 1.04." in told
+    late = study(tmp_path / "two", auto_ms=1300, lucky=False)
+    assert not late.holds
+    assert "**Near in 0 of 1 networks**; the largest ratio is 1.30." in text(late, {})
+
+
+@pytest.mark.parametrize("trouble", [{"kept_ms": 1020}, {"late_ms": 20}])
+def test_a_broken_promise_is_not_passed_over(tmp_path: Path, trouble: dict[str, int]) -> None:
+    """What is put back and comes later, a step that is followed too late."""
+    found = study(tmp_path / "sweep", **trouble)  # type: ignore[arg-type]
+    assert not found.holds
+    told = text(found, {})
+    assert ("outside of what was promised" in told) is ("kept_ms" in trouble)
+
+
+def test_the_picture_shows_both_steps() -> None:
+    """A shade from each to the end of its second round trip, and what LOWAT lets stand, in the panel of each arm."""
+    arms = [
+        Followed(name="auto", seen=seen(_IN_TIME), began_ns=0),
+        Followed(name="unset", seen=seen([(0, None)]), began_ns=0),
+    ]
+    document = draw(arms, ["by hand"]).to_dict()
+    _, steered, unset = document["vconcat"]
+    shades = document["datasets"][steered["layer"][0]["data"]["name"]]
+    assert [(row["start"], row["end"]) for row in shades] == [(1.0, 1.4), (3.0, 3.04)]
+    lines = [[layer for layer in panel["layer"] if layer["mark"]["type"] == "line"] for panel in (steered, unset)]
+    assert list(map(len, lines)) == [1, 0]
+    assert "390 ms of 400 ms" in " ".join(steered["title"]["subtitle"])
