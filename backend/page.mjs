@@ -6,6 +6,8 @@
  */
 
 import fs from "node:fs";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe } from "./clock.mjs";
 import { imageOfSize } from "./image.mjs";
 
@@ -85,7 +87,7 @@ function* pieces(whole, chunks) {
 
 /** The page in a file, whose name counts from this folder. */
 export function pageIn(file) {
-  return JSON.parse(fs.readFileSync(new URL(file, import.meta.url)));
+  return JSON.parse(fs.readFileSync(resolve(dirname(fileURLToPath(import.meta.url)), file)));
 }
 
 /** Resources by path; of each its body, its type, its delay in milliseconds, and its pieces if it comes in pieces. */

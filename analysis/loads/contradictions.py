@@ -44,6 +44,9 @@ _FIRST_PACKETS = 4
 
 _TRAIN_PACKETS = 8
 
+_ROOT = "/"
+"""The lab requests it, too, before the loads, to see whether the front answers."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
@@ -98,12 +101,17 @@ def contradictions(
 def outside(evidence: Evidence) -> Iterator[Contradiction]:
     """Requests that the origin noted down when no page was being loaded. Without them a load cannot be judged."""
     times_ns = [event.t_ns for event in evidence.events if event.kind in ("load-started", "load-finished")]
-    names = {each.path: each.name for each in evidence.page.resources}
-    for request in evidence.requests:
-        if times_ns and request.path in names and not times_ns[0] <= request.received_ns <= times_ns[-1]:
-            seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first began"
-            what = f"the origin's time of a request of the {names[request.path]}"
-            yield Contradiction(what=what, asked="within the loads", seen=seen)
+    loads = sum(event.kind == "load-started" for event in evidence.events)
+    for resource in evidence.page.resources:
+        for request in _served(resource, evidence)[-loads:]:
+            if times_ns and not times_ns[0] <= request.received_ns <= times_ns[-1]:
+                seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first began"
+                what = f"the origin's time of a request of the {resource.name}"
+                yield Contradiction(what=what, asked="within the loads", seen=seen)
+
+
+def _served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
+    return [request for request in evidence.requests if request.path == resource.path]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +176,7 @@ def _backwards(what: str, step_ns: int) -> Contradiction:
 def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
     """The last requests of each path are those of the loads: before them somebody saw whether the front answers."""
     for resource in evidence.page.resources:
-        served = [request for request in evidence.requests if request.path == resource.path][-len(loads) :]
+        served = _served(resource, evidence)[-len(loads) :]
         for load, request in zip(loads, served, strict=False):
             times = load.resources[resource.name]
             yield _Asked(
@@ -189,9 +197,9 @@ def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
 
 def _requests(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[Contradiction]:
     for resource in evidence.page.resources:
-        if resource.path == "/":
-            continue  # who looks whether the front answers may ask for it
-        served = sum(request.path == resource.path for request in evidence.requests)
+        if resource.path == _ROOT:
+            continue
+        served = len(_served(resource, evidence))
         if served != len(loads):
             what = f"requests of the {resource.name} at the origin"
             yield Contradiction(what=what, asked=str(len(loads)), seen=str(served))

@@ -237,8 +237,9 @@ def request_from(words: Mapping[str, str]) -> Request:
     knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}
     arms = tuple(arms_for(knobs, control=run["CONTROL"]))
     fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])
+    named_by_page = "PAGE" in words and "SCENARIO" not in words
     return Request(
-        name=entry.name,
+        name=arms[0].scenario.page.name if named_by_page else entry.name,
         arms=arms,
         repeat=run["REPEAT"],
         manner=Manner(

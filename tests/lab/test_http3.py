@@ -36,7 +36,7 @@ def test_the_script_begins_at_once(run: Runs) -> None:
     ("words", "told"),
     [
         (("LOWAT=auto",), "LOWAT=auto is not allowed; allowed: none or bytes with SERVER=caddy-h3"),
-        (("SCENARIO=probe",), "PLAN=probe is not allowed; allowed: maps with SERVER=caddy-h3"),
+        (("SCENARIO=probe",), "PLAN=probe is not allowed; allowed: loads with SERVER=caddy-h3"),
         (("DIALECT=chrome",), "DIALECT=chrome is not allowed; allowed: plain or header with SERVER=caddy-h3"),
     ],
 )

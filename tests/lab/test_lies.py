@@ -61,6 +61,11 @@ def _origin(does: str, seen: str) -> Lie:
     return Lie(program="node", where='[ "${HOST#198.18.}" != "$HOST" ]', does=does, seen=seen)
 
 
+def _served(was: str, becomes: str, seen: str) -> Lie:
+    """The origin serves another page."""
+    return _origin(f"""sed 's/{was}/{becomes}/' "$PAGE" >"$ACCESS_LOG.page"; export PAGE="$ACCESS_LOG.page\"""", seen)
+
+
 def _skewed(clock: str, seen: str) -> Lie:
     """The origin's clock is another."""
     script = (
@@ -107,17 +112,17 @@ LIES = {
     "another queue": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 100 rate 1024000bit", "the link after the loads, queue in packets: asked"
     ),
-    "a smaller page": _origin(
-        "unset IMAGE; export SIZE=60000", "payload of the image in load 1: asked for 307200 bytes"
-    ),
-    "no delay": _origin("export JS_DELAY_MS=0", "how long the origin held the script in load 1 back: asked for 200.0"),
-    "a longer delay": _origin("export JS_DELAY_MS=400", "how long the origin held the script in load 1 back: asked"),
+    "a smaller page": _served("307200", "60000", "payload of the image in load 1: asked for 307200 bytes"),
+    "no delay": _served("200000000", "0", "how long the origin held the script in load 1 back: asked for 200.0"),
+    "a longer delay": _served("200000000", "400000000", "how long the origin held the script in load 1 back: asked"),
     "the origin's clock ahead": _skewed(
         "now + 300000000n", "from the origin's answer, the page in load 1, to the client"
     ),
-    "the origin's clock behind": _skewed("now - 300000000n", "from the client's request of the page in load 1 to the"),
+    "the origin's clock behind": _skewed(
+        "now - 300000000n", "the origin's time of a request of the page: asked for within the loads"
+    ),
     "the origin's clock at half speed": _skewed(
-        "began + (now - began) / 2n", "the origin's time of a request of the script: asked for within the loads"
+        "began + (now - began) / 2n", "the origin's time of a request of the page: asked for within the loads"
     ),
 }
 
@@ -148,7 +153,7 @@ def test_a_lie_makes_the_run_invalid(name: str, lab: Lab, tmp_path: Path, monkey
 
 
 CLOCKS = {
-    "ahead": ("now + 300_000_000", "from the client's request of the page in load 1 to the origin: asked for at least"),
+    "ahead": ("now + 300_000_000", "the origin's time of a request of the page: asked for within the loads"),
     "behind": ("now - 300_000_000", "from the origin's answer, the page in load 1, to the client: asked for at least"),
     "half speed": ("began + (now - began) // 2", "from the origin's answer, the page in load 1, to the client: asked"),
 }

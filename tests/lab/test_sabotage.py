@@ -122,7 +122,7 @@ def test_small_window(found: SabotageResults) -> None:
     for arm in (control, treatment):
         assert part(arm, Layer.PENDING, Layer.COMMITTED) > 0.7
         assert part(arm, Layer.UNSENT) < 0.02
-        assert told(arm, "WINDOW=65535 is smaller than the image")
+        assert told(arm, "WINDOW=65535 is smaller than a resource")
     assert verdicts(found, "small-window", CURED_CONTROL, CURED) == ["inverted", "kept"]
 
 
@@ -155,7 +155,7 @@ def test_wrong_dialect(found: SabotageResults) -> None:
     treatment = found.of("wrong-dialect", TREATMENT)
     assert verdicts(found, "wrong-dialect", CONTROL, TREATMENT) == ["inverted", "inverted"]
     assert longest(treatment) is Layer.COMMITTED
-    assert told(treatment, "DIALECT=header: the front itself put the image before the script")
+    assert told(treatment, "DIALECT=header: the front itself put the image first")
     matrix = json.loads((ROOT / "docs" / "matrix.json").read_text())
     assert matrix["servers"][treatment["scenario"]["server"]]["dialects"]["header"]["reading"] == "ignored"
     assert verdicts(found, "wrong-dialect", CURED) == ["kept"]
@@ -170,7 +170,7 @@ def test_big_records(found: SabotageResults) -> None:
     on_the_link_ms = scenario["record_bytes"] * 8 / scenario["rate_bit_s"] * 1000
     assert treatment["ledger"]["parts_ms"][Layer.RECORD] == pytest.approx(on_the_link_ms, rel=0.1)
     assert treatment["observed"]["record_bytes"] == 16_384
-    assert told(treatment, "The script's first byte waited")
+    assert told(treatment, "The first byte of the script waited")
     assert cured["observed"]["record_bytes"] == 1400
     assert first_ms(treatment) - first_ms(cured) > 800
     assert cured["ledger"]["parts_ms"][Layer.RECORD] < 150
@@ -206,7 +206,7 @@ def test_late_backend(found: SabotageResults) -> None:
     assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
     for arm in (control, treatment):
         assert arm["loads"][-1]["script_available_ms"] > arm["image"]["last_byte_ms"]
-        assert told(arm, "JS_DELAY=8000ms: the image was gone")
+        assert told(arm, "The origin holds the script back for 8000 ms: the others were gone")
     assert verdicts(found, "late-backend", CURED_CONTROL, CURED) == ["inverted", "kept"]
 
 

@@ -62,7 +62,7 @@ def test_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[str], size_byte
     """There must be something left to choose when the window is opened."""
     with running_front("nginx", tmp_path, size_bytes=size_bytes) as (settings, _):
         assert main([*_command(settings, "/image.jpg"), "--dialect", "chrome"]) == 1
-        assert f"/image.jpg has {size_bytes} bytes; a probe needs 262144 at least" in capsys.readouterr().err
+        assert f"/image.jpg has {size_bytes} bytes; a probe needs at least 262144" in capsys.readouterr().err
 
 
 def test_what_the_server_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
