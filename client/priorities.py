@@ -36,7 +36,7 @@ class Priorities(StrEnum):
     def ranks(self, page: Page) -> Mapping[str, "Rank"]:
         """Returns the rank of each resource, in the page's order; none if no order is asked.
 
-        To swap, the resource that is most urgent gets the rank of the one that is least, and so on. Documents keep
+        To swap, the resources that are most urgent get the rank of those that are least, and so on. Documents keep
         theirs.
         """
         if self is Priorities.NONE:
@@ -60,9 +60,18 @@ class Priorities(StrEnum):
 
 
 def _swapped(contents: Sequence[Resource]) -> dict[str, Resource]:
-    """Returns for each resource the one whose rank it gets."""
-    urgent = sorted(contents, key=lambda resource: (-resource.weight, resource.urgency))
-    return {one.name: other for one, other in zip(urgent, reversed(urgent), strict=True)}
+    """Returns for each resource the one whose rank it gets: the first of those that have it, in the page's order."""
+    owners: dict[tuple[int, int], Resource] = {}
+    for resource in contents:
+        owners.setdefault(_order(resource), resource)
+    ranks = sorted(owners)
+    opposites = dict(zip(ranks, reversed(ranks), strict=True))
+    return {resource.name: owners[opposites[_order(resource)]] for resource in contents}
+
+
+def _order(resource: Resource) -> tuple[int, int]:
+    """Returns what is smaller for a resource that is more urgent."""
+    return -resource.weight, resource.urgency
 
 
 class Role(Enum):

@@ -65,16 +65,20 @@ _MOST_LANES = 6
 def lanes_of(page: Page) -> list[Lane]:
     """The lanes of a page, from the lowest to the highest: the others, and the important ones above them.
 
-    Each resource has its own, where these are not too many; then the others share one.
+    Each resource has its own, where these are not too many; then the others share one, and many important ones, too.
     """
     others, important = page.others, page.important
     if len(others) + len(important) <= _MOST_LANES:
         return [*_own(others, OTHERS), *_own(important, IMPORTANT)]
-    shared = Lane(name=f"{len(others)} others", colour=OTHERS[0], resources=tuple(each.name for each in others))
-    if len(important) < _MOST_LANES:
-        return [shared, *_own(important, IMPORTANT)]
-    names = tuple(each.name for each in important)
-    return [shared, Lane(name=f"{len(important)} important", colour=IMPORTANT[0], resources=names)]
+    return [
+        *([_shared(others, "others", OTHERS)] if len(others) > 1 else _own(others, OTHERS)),
+        *([_shared(important, "important", IMPORTANT)] if len(important) >= _MOST_LANES else _own(important, IMPORTANT)),
+    ]
+
+
+def _shared(resources: Sequence[Resource], words: str, colours: Sequence[str]) -> Lane:
+    names = tuple(each.name for each in resources)
+    return Lane(name=f"{len(resources)} {words}", colour=colours[0], resources=names)
 
 
 def _own(resources: Sequence[Resource], colours: Sequence[str]) -> list[Lane]:

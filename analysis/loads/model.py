@@ -87,7 +87,8 @@ def first_byte_ms(scenario: Mapping[str, Any], page: Page, writes: Writes) -> fl
         return soonest_ms
     line = _Line.of(scenario, page)
     record_s = line.transmission_s(writes.record_bytes)
-    asked_s = up_s + len(page.before(focal)) * (up_s + delay_s) + line.transmission_s(document_bytes)
+    held_s = sum(each.last_ns for each in page.before(focal)) / 10**9
+    asked_s = up_s + len(page.before(focal)) * (up_s + delay_s) + held_s + line.transmission_s(document_bytes)
     ahead = _ahead_bytes(scenario, page, focal, writes, line)
     crossed_s = asked_s + delay_s + line.delivery_s(ahead + writes.record_bytes)
     latest_s: float = max(crossed_s, asked_s + line.mended_s)
@@ -101,7 +102,7 @@ def _check_covered(scenario: Mapping[str, Any], page: Page, focal: Resource, wri
         ("JITTER", not scenario["jitter_ns"]),
         ("a WINDOW smaller than the others", scenario["window_bytes"] >= sum(each.size_bytes for each in page.others)),
         ("a page with others that are late, or in chunks", not any(each.last_ns for each in page.others)),
-        ("a page with others that wait for something else", all(each.after == focal.after for each in page.others)),
+        ("a page whose resources wait for different ones", all(each.after == focal.after for each in page.contents)),
         ("FIRST", scenario["first"] is None),
         ("a DIALECT that is not plain", scenario["dialect"] == "plain"),
         ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),

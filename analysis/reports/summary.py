@@ -10,6 +10,7 @@ from analysis.loads.verdict import Verdict
 from analysis.records import shape
 from analysis.records.runs import Experiment, Run, load_document, load_run
 from analysis.reports.advice import advice
+from common.formats.page import MAPS
 
 SUMMARY_FORMAT = 1
 """Of the document, not of the folders it is made of."""
@@ -74,7 +75,7 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "observed": dict(chosen.observed),
         "verdict": verdict,
         "verdict_reason": reason,
-        **_figures([measured(run) for run in good]),
+        **_figures([measured(run) for run in good], chosen.scenario["page"]),
         **{name: chosen.document[name] for name in ("oracle", "prediction", "probe", "ledger", "ledger_reason")},
         "wall_s": round(median(run.document["wall_s"] for run in runs), 3),
         "loads": list(chosen.document["loads"]),
@@ -86,7 +87,7 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
             {
                 "status": run.status,
                 "verdict": run.document["verdict"],
-                **_figures([measured(run)] if run.status == "ok" else []),
+                **_figures([measured(run)] if run.status == "ok" else [], run.scenario["page"]),
                 "wall_s": run.document["wall_s"],
             }
             for run in runs
@@ -105,13 +106,14 @@ def _verdict(good: Sequence[Run]) -> tuple[str | None, str | None]:
     return Verdict.UNDECIDED, f"the repetitions disagree: {counts}"
 
 
-_WHOLE = ("other_bytes_before", "other_bytes_during", "image_bytes_before_script", "image_bytes_during_script")
+_WHOLE = ("other_bytes_before", "other_bytes_during")
 _TIMES = ("available_ms", "first_byte_ms", "important_last_byte_ms", "others_first_byte_ms", "others_last_byte_ms")
 _OF_MAPS = ("script", "image")
+_WHOLE_OF_MAPS = ("image_bytes_before_script", "image_bytes_during_script")
 
 
-def _figures(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The medians of measured loads, null where there is none; keys of PAGE=maps where its loads have them."""
+def _figures(loads: Sequence[Mapping[str, Any]], page: str) -> dict[str, Any]:
+    """The medians of measured loads, null where there is none; the keys of PAGE=maps for that page alone."""
 
     def middle(values: Iterable[float], digits: int | None) -> float | None:
         """The median, as finely as one value is measured: a mean of two has no more to say."""
@@ -121,6 +123,7 @@ def _figures(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     def times(entries: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Any]:
         return {name: middle((entry[name] for entry in entries), 6) for name in names}
 
+    maps = page == MAPS
     first = loads[0] if loads else {}
     resources = {
         name: {
@@ -134,6 +137,6 @@ def _figures(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "focal": first.get("focal"),
         "resources": resources,
         **times(loads, _TIMES),
-        **{key: middle((load[key] for load in loads), None) for key in _WHOLE if not loads or key in first},
-        **{name: times([load[name] for load in loads], _EDGES) for name in _OF_MAPS if not loads or name in first},
+        **{key: middle((load[key] for load in loads), None) for key in (*_WHOLE, *(_WHOLE_OF_MAPS if maps else ()))},
+        **{name: times([load[name] for load in loads], _EDGES) for name in (_OF_MAPS if maps else ())},
     }

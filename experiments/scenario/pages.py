@@ -14,18 +14,20 @@ from types import MappingProxyType
 from typing import Any
 
 from client.priorities import http2_weight
-from common.formats.files import MOST_TOML_BYTES, content, parsed
+from common.formats.files import MOST_TOML_BYTES, content, parsed, printable
 from common.formats.page import Chunk, Page, Resource
 from experiments.errors import ScenarioError
 from netem import units, words
 
-_CATALOGUE = Path(__file__).parent / "pages"
+_CATALOGUE = Path(__file__).resolve().parent / "pages"
 SIZE_MOST = 64 * 1024 * 1024
 _RESOURCES_MOST = 100
 _PIECES_MOST = 10_000
 _BYTES_MOST = 2**30
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
-_PATH = re.compile(r"/[A-Za-z0-9._~/-]{0,99}", re.ASCII)
+_PATH = re.compile(r"(?!.*/\.{0,2}/|.*/\.{1,2}$)/[A-Za-z0-9._~/-]{0,99}", re.ASCII)  # as a browser leaves it
+_TITLE_MOST = 200
+_SHOWN_MOST = 60
 _TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=utf-8)?", re.ASCII)
 _HTML, _SCRIPT, _JPEG = "text/html", "text/javascript", "image/jpeg"
 _SUFFIXES = {_JPEG: ".jpg", _SCRIPT: ".js", "text/css": ".css"}
@@ -33,10 +35,6 @@ _TAGGED = (_JPEG, _SCRIPT, "text/css")
 _LEAST = {_JPEG: 2048, _SCRIPT: 256, "text/css": 16}
 _HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES = 400, 36, 660  # of the HTML that backend/page.mjs writes, at most
 _REQUIRED = object()
-
-
-class _Wrong(ValueError):
-    """A value that is not allowed; the text says what is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +108,7 @@ _NAMES = "1 to 40 of a-z, 0-9 and -"
 _KEYS: Mapping[str, _Key] = {
     "name": _Key(parse=_text(_NAME), allowed=_NAMES, default=_REQUIRED),
     "type": _Key(parse=_type, allowed="a content type such as text/css; of pictures, image/jpeg", default=_REQUIRED),
-    "path": _Key(parse=_text(_PATH), allowed="a path such as /image.jpg"),
+    "path": _Key(parse=_text(_PATH), allowed="a path such as /image.jpg, without empty parts, . and .."),
     "size": _Key(parse=_size, allowed="1 byte to 64M, or SIZE"),
     "delay": _Key(parse=_time, allowed=f"{_TIMES}, or JS_DELAY", default=0),
     "important": _Key(parse=_flag, allowed="true, false", default=False),
@@ -146,23 +144,23 @@ def page_of(text: str, parameters: Parameters) -> Page:
 
 def read_page(path: Path, parameters: Parameters) -> Page:
     """Returns the page in a file. Raises ScenarioError: file, key, and what is allowed."""
-    where = f"PAGE={path}"
+    where = f"PAGE={printable(str(path))}"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError) as error:
-        raise ScenarioError("PAGE", str(path), f"a readable TOML file ({error})") from error
+        raise ScenarioError("PAGE", printable(str(path)), f"a readable TOML file ({error})") from error
     _check_keys(where, document, ("title", "resource"))
     tables = document.get("resource")
     if not isinstance(tables, list) or not 2 <= len(tables) <= _RESOURCES_MOST:
-        given = f"{len(tables)} tables" if isinstance(tables, list) else repr(tables)
+        given = f"{len(tables)} tables" if isinstance(tables, list) else "nothing" if tables is None else _shown(tables)
         raise ScenarioError(f"{where}: resource", given, f"2 to {_RESOURCES_MOST} tables [[resource]]")
     used: list[str] = []
     resources: list[Resource] = []
     for number, table in enumerate(tables, start=1):
         resources.append(_resource(f"{where}: resource {number}", table, parameters, used))
     page = Page(
-        name=path.stem,
-        title=str(document.get("title", path.stem)),
+        name=_name(path),
+        title=_title(where, document["title"]) if "title" in document else printable(path.stem),
         parameters=tuple(dict.fromkeys(used)),
         resources=tuple(resources),
     )
@@ -170,11 +168,29 @@ def read_page(path: Path, parameters: Parameters) -> Page:
     return page
 
 
+def _name(path: Path) -> str:
+    """Returns the name of the page in a file: with .toml, if a page of the catalogue has it and this is another."""
+    known = catalogue().get(path.stem)
+    return printable(path.stem if known is None or known == path.resolve() else path.name)
+
+
+def _title(where: str, title: Any) -> str:
+    if not isinstance(title, str) or not title.isprintable() or not 1 <= len(title) <= _TITLE_MOST:
+        raise ScenarioError(f"{where}: title", _shown(title), f"a line of 1 to {_TITLE_MOST} letters")
+    return title
+
+
+def _shown(value: Any) -> str:
+    """Returns a value as an error shows it: on one line, and not too long."""
+    text = printable(str(value))
+    return text if len(text) <= _SHOWN_MOST else f"{text[:_SHOWN_MOST]}..."
+
+
 def _resource(where: str, table: Any, parameters: Parameters, used: list[str]) -> Resource:
     if not isinstance(table, dict):
-        raise ScenarioError(where, repr(table), f"a table of {', '.join(_KEYS)}")
+        raise ScenarioError(where, _shown(table), f"a table of {', '.join(_KEYS)}")
     if "name" in table:
-        where = f"{where} ({table['name']})"
+        where = f"{where} ({_shown(table['name'])})"
     named = {
         key: (knob, value)
         for key, knob, value in (
@@ -216,7 +232,7 @@ def _chunks(where: str, value: Any) -> list[Chunk]:
     if value is None:
         return []
     if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
-        raise ScenarioError(f"{where}: chunks", repr(value), _KEYS["chunks"].allowed)
+        raise ScenarioError(f"{where}: chunks", _shown(value), _KEYS["chunks"].allowed)
     made = []
     for number, table in enumerate(value, start=1):
         read = _read(f"{where}: chunk {number}", table, _CHUNK_KEYS)
@@ -236,9 +252,10 @@ def _size_bytes(where: str, size: int | None, kind: str, chunks: Sequence[Chunk]
     if chunks and size not in (None, total):
         raise ScenarioError(f"{where}: size", str(size), f"{total}, the bytes of its chunks, or none")
     size = total if chunks else size
-    least = _LEAST.get(_plain(kind), 1)
+    least = next((least for start, least in _LEAST.items() if kind.startswith(start)), 1)
     if size is None or not least <= size <= SIZE_MOST:
-        raise ScenarioError(f"{where}: size", str(size), f"{least} bytes to 64M for {_plain(kind)}")
+        given = "nothing" if size is None else str(size)
+        raise ScenarioError(f"{where}: size", given, f"{least} to 64M bytes for {_plain(kind)}")
     return size
 
 
@@ -255,21 +272,21 @@ def _read(where: str, table: Mapping[str, Any], keys: Mapping[str, _Key]) -> dic
         try:
             found[name] = key.parse(table[name])
         except (ValueError, TypeError, AttributeError):
-            raise ScenarioError(f"{where}: {name}", str(table[name]), key.allowed) from None
+            raise ScenarioError(f"{where}: {name}", _shown(table[name]), key.allowed) from None
     return found
 
 
 def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
     if unknown := sorted(set(table) - set(known)):
-        raise ScenarioError(where, ", ".join(unknown), f"the keys {', '.join(known)}")
+        raise ScenarioError(where, _shown(", ".join(unknown)), f"the keys {', '.join(known)}")
 
 
-def _html_bytes(page: Page) -> int:
-    """Returns the size that the HTML needs at most: a tag, or a line of a script that fetches, for each resource."""
+def _html_bytes(page: Page, html: Resource) -> int:
+    """Returns the size that HTML needs at most: a tag, or a line of a script that fetches, for each resource."""
     waiting = [resource for resource in page.resources if resource.after is not None]
     tags = sum(_TAG_BYTES + 2 * len(each.path) + len(each.name) + len(each.after or "") for each in waiting)
-    fetches = any(not each.content_type.startswith(_TAGGED) for each in waiting) or len(page.documents) > 1
-    return _HTML_BYTES + tags + (_FETCHING_BYTES if fetches else 0)
+    fetches = any(each.after != html.name or not each.content_type.startswith(_TAGGED) for each in waiting)
+    return _HTML_BYTES + tags + (_FETCHING_BYTES + len(html.name) if fetches else 0)
 
 
 def _check_page(where: str, page: Page) -> None:
@@ -287,9 +304,11 @@ def _check_page(where: str, page: Page) -> None:
         if resource.depends_on is not None and resource.depends_on not in set(names) - {resource.name}:
             raise ScenarioError(f"{here}: depends_on", resource.depends_on, _KEYS["depends_on"].allowed)
         seen[resource.name] = resource
-        least = _html_bytes(page)
+        least = _html_bytes(page, resource)
         if resource.content_type.startswith(_HTML) and resource.size_bytes < least:
             raise ScenarioError(f"{here}: size", str(resource.size_bytes), f"at least {least} bytes, for its tags")
+    for resource in page.resources:
+        _check_tree(f"{where}: {resource.name}", page, resource)
     if not page.important:
         raise ScenarioError(f"{where}: important", "none", "true for one resource at least")
     if not page.others:
@@ -297,3 +316,14 @@ def _check_page(where: str, page: Page) -> None:
     total = sum(resource.size_bytes for resource in page.resources)
     if total > _BYTES_MOST:
         raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"{_BYTES_MOST} at most")
+
+
+def _check_tree(here: str, page: Page, resource: Resource) -> None:
+    """Raises ScenarioError for a resource that depends on itself, by way of others."""
+    parent, passed = resource.depends_on, set[str]()
+    while parent is not None and parent not in passed:
+        if parent == resource.name:
+            allowed = "the name of a resource that does not depend on this one"
+            raise ScenarioError(f"{here}: depends_on", str(resource.depends_on), allowed)
+        passed.add(parent)
+        parent = page[parent].depends_on
