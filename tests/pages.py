@@ -1,13 +1,15 @@
-"""The page `maps` and plans for it, as tests use them."""
+"""The page `maps`, plans for it, and pages made by hand, as tests use them."""
 
 import json
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from client.plan import page_plan
-from common.formats.page import MAPS, Page
+from client.priorities import http2_weight
+from common.formats.page import MAPS, Page, Resource
 from common.formats.plan import Plan
 from experiments.scenario.pages import Parameters, page_of
 
@@ -20,6 +22,17 @@ MS = 10**6
 def maps_page(size_bytes: int = 700 * 1024, delay_ms: int = 200) -> Page:
     """The page with image and script of that size, and the script held back for so long."""
     return page_of(MAPS, Parameters(size_bytes=size_bytes, script_delay_ns=delay_ms * MS))
+
+
+def part(name: str, **changes: Any) -> Resource:
+    """A resource of 1000 bytes with the weight of its urgency, but for these fields."""
+    usual = {"path": f"/{name}", "content_type": "text/plain", "size_bytes": 1000}
+    return Resource(name=name, **usual | {"weight": http2_weight(changes.get("urgency", 3))} | changes)
+
+
+def page_of_parts(*resources: Resource) -> Page:
+    """A page of these resources, in order."""
+    return Page(name="mine", title="Mine", resources=resources)
 
 
 def page_file(folder: Path, page: Page) -> Path:

@@ -72,7 +72,11 @@ def lanes_of(page: Page) -> list[Lane]:
         return [*_own(others, OTHERS), *_own(important, IMPORTANT)]
     return [
         *([_shared(others, "others", OTHERS)] if len(others) > 1 else _own(others, OTHERS)),
-        *([_shared(important, "important", IMPORTANT)] if len(important) >= _MOST_LANES else _own(important, IMPORTANT)),
+        *(
+            [_shared(important, "important", IMPORTANT)]
+            if len(important) >= _MOST_LANES
+            else _own(important, IMPORTANT)
+        ),
     ]
 
 

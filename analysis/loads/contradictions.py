@@ -116,11 +116,14 @@ def _served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """A request of a load at both ends. sent_ns, first_ns: when the client sent it, and had data of the answer."""
+    """A request of a load at both ends. sent_ns, first_ns: when the client sent it, and had data of the answer.
+
+    is_alone: whether it is a document, and nothing else was loaded before all of it was here.
+    """
 
     name: str
     resource: Resource
-    is_document: bool
+    is_alone: bool
     sent_ns: int
     first_ns: int
     request: OriginRequest
@@ -182,11 +185,17 @@ def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
             yield _Asked(
                 name=f"{resource.name} in load {load.number}",
                 resource=resource,
-                is_document=resource in evidence.page.documents,
+                is_alone=resource in evidence.page.documents and _is_alone(load, times),
                 sent_ns=times.requested_ns,
                 first_ns=_had_ns(load, times),
                 request=request,
             )
+
+
+def _is_alone(load: PageLoad, times: ResourceTimes) -> bool:
+    others = (each for each in load.resources.values() if each is not times)
+    here_ns = _had_ns(load, times)
+    return all(each.requested_ns >= here_ns or each.last_byte_ns <= times.requested_ns for each in others)
 
 
 def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
@@ -216,19 +225,20 @@ def _causes(asked: Iterable[_Asked], scenario: Mapping[str, Any], allowance: All
 def _delays(
     asked: Iterable[_Asked], layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """What a request takes, and the page on an empty link that drops nothing: its delays, and its time at the rate."""
+    """What a request takes, and a document alone on an empty link that drops nothing: delays, and time at the rate."""
     if scenario["loss"] or not layers.queue:
         return
     rate = Rate.of(scenario)
     up_ns, down_ns = scenario["delay_up_ns"], scenario["delay_ns"]
     for each in asked:
         ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, 0)]
-        if each.is_document and each.request.available_ns is not None:
+        if each.is_alone and each.request.available_ns is not None:
             packets = _FIRST_PACKETS + each.resource.size_bytes // SEGMENT_BYTES
             packets_ns = packets * PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s if rate else 0
             before, after = layers.held(each.request.available_ns), layers.held(each.first_ns)
             if not _holds_something(before) and _dropped(before) == _dropped(after):
-                ways.append((each.to_client, down_ns, scenario["jitter_ns"] + packets_ns))
+                pieces_ns = each.resource.last_ns - each.resource.first_ns
+                ways.append((each.to_client, down_ns, scenario["jitter_ns"] + packets_ns + pieces_ns))
         for (what, took_ns), asked_ns, besides_ns in ways:
             if took_ns is not None and took_ns > asked_ns + besides_ns + allowance.too_late_ns:
                 yield Contradiction(what=what, asked=_ms(asked_ns), seen=_ms(took_ns))

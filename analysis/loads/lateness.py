@@ -64,17 +64,21 @@ def _late(load: PageLoad, times: ResourceTimes, late_ns: int) -> Late:
 
 
 def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
-    """The resource, and when the first of its TLS records began to arrive; None where there are no records."""
+    """The resource, and when the first of its TLS records began to arrive.
+
+    None where there are no records, and where something came before it that it did not wait for.
+    """
     contents = {each.name for each in load.page.contents}
-    began = [
+    began = sorted(
         (event.record_ns, event.resource)
         for event in evidence.events
-        if (event.load, event.kind) == (load.number, "data") and event.resource in contents and event.record_ns
-    ]
-    if not began:
-        return None
-    came_ns, name = min(began)
-    return name, came_ns
+        if (event.load, event.kind) == (load.number, "data") and event.resource and event.record_ns
+    )
+    for index, (came_ns, name) in enumerate(began):
+        if name in contents:
+            before = {each.name for each in load.page.before(load.page[name])}
+            return (name, came_ns) if {other for _, other in began[:index]} <= before else None
+    return None
 
 
 def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Mapping[str, Any]) -> int | None:

@@ -123,8 +123,8 @@ def _figures(loads: Sequence[Mapping[str, Any]], page: str) -> dict[str, Any]:
     def times(entries: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Any]:
         return {name: middle((entry[name] for entry in entries), 6) for name in names}
 
-    maps = page == MAPS
     first = loads[0] if loads else {}
+    is_maps = page == MAPS and all(key in load for load in loads for key in (*_OF_MAPS, *_WHOLE_OF_MAPS))
     resources = {
         name: {
             "important": entry["important"],
@@ -137,6 +137,6 @@ def _figures(loads: Sequence[Mapping[str, Any]], page: str) -> dict[str, Any]:
         "focal": first.get("focal"),
         "resources": resources,
         **times(loads, _TIMES),
-        **{key: middle((load[key] for load in loads), None) for key in (*_WHOLE, *(_WHOLE_OF_MAPS if maps else ()))},
-        **{name: times([load[name] for load in loads], _EDGES) for name in (_OF_MAPS if maps else ())},
+        **{key: middle((load[key] for load in loads), None) for key in (*_WHOLE, *(_WHOLE_OF_MAPS if is_maps else ()))},
+        **{name: times([load[name] for load in loads], _EDGES) for name in (_OF_MAPS if is_maps else ())},
     }

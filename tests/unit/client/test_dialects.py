@@ -5,7 +5,7 @@ import pytest
 from client.dialects import PLAIN, TREES, Dialect, Part, Ranks, Saying, levels, parse, saying
 from client.priorities import Priorities
 from common.formats.plan import Change, Position, Signals
-from tests.pages import IMAGE, PAGE, SCRIPT, maps_page
+from tests.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]
 ALL = [
@@ -181,3 +181,123 @@ def test_one_tree() -> None:
     """Each tree is the tree of the dialect that has it, and others have none."""
     assert [Dialect((part,)).tree for part in TREES] == list(TREES)
     assert parse("header+update").tree is None
+
+
+_MANY = page_of_parts(
+    part("html", urgency=0),
+    part("photo", after="html", urgency=5, incremental=True),
+    part("style", after="html", urgency=1, important=True),
+    part("font", after="style", urgency=2, important=True, incremental=True),
+    part("video", after="html", urgency=5, depends_on="style", weight=3),
+    part("late", after="html", urgency=3),
+)
+_NAMES = [each.name for each in _MANY.resources]
+
+
+def said_of_many(text: str, priorities: Priorities = Priorities.SPDY) -> Saying:
+    return saying(parse(text), priorities.ranks(_MANY), priorities.opposite.ranks(_MANY), _NAMES)
+
+
+def test_plain_of_many() -> None:
+    """Each has its weight, and the dependency that the page gives it; swapped, there are no dependencies."""
+    assert {name: each.position for name, each in said_of_many("plain").requests.items()} == {
+        "html": Position(weight=256),
+        "photo": Position(weight=74),
+        "style": Position(weight=220),
+        "font": Position(weight=183),
+        "video": Position(weight=3, depends_on="style"),
+        "late": Position(weight=147),
+    }
+    swapped = said_of_many("plain", Priorities.SWAP).requests
+    assert {name: each.position.weight for name, each in swapped.items() if each.position} == {
+        "html": 256,
+        "photo": 183,
+        "style": 3,
+        "font": 74,
+        "video": 220,
+        "late": 147,
+    }
+    assert not any(each.position and each.position.depends_on for each in swapped.values())
+
+
+def test_header_of_many() -> None:
+    """Beside no tree of Chrome's the default is written, too; beside Chrome's it is left out."""
+    assert {name: each.field for name, each in said_of_many("header").requests.items()} == {
+        "html": "u=0",
+        "photo": "u=5, i",
+        "style": "u=1",
+        "font": "u=2, i",
+        "video": "u=5",
+        "late": "u=3",
+    }
+    assert {name: each.field for name, each in said_of_many("chrome+header").requests.items()} == {
+        "html": "u=0",
+        "photo": "u=5, i",
+        "style": "u=1",
+        "font": "u=2, i",
+        "video": "u=7",  # the level of its weight
+        "late": "",
+    }
+
+
+def test_chrome_of_many() -> None:
+    """Each goes behind the last of its level or of a higher one; a document is complete by then."""
+    assert {
+        name: (each.position.depends_on, each.position.exclusive)
+        for name, each in said_of_many("chrome").requests.items()
+        if each.position
+    } == {
+        "html": (None, True),
+        "photo": (None, True),
+        "style": (None, True),
+        "font": ("style", True),
+        "video": ("photo", True),
+        "late": ("font", True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "document", "first", "second"),
+    [
+        (
+            "firefox",
+            Position(weight=42, depends_on="urgent-start"),
+            Position(weight=32, depends_on="leader"),
+            Position(weight=22, depends_on="follower"),
+        ),
+        ("safari", Position(weight=256), Position(weight=24), Position(weight=8)),
+    ],
+)
+@pytest.mark.parametrize("priorities", [Priorities.SPDY, Priorities.SWAP])
+def test_trees_by_the_part_in_the_page(
+    text: str, document: Position, first: Position, second: Position, priorities: Priorities
+) -> None:
+    """Firefox and Safari place a resource by what it is, however many there are."""
+    favoured = priorities.favoured(_MANY)
+    for name, each in said_of_many(text, priorities).requests.items():
+        assert each.position == (document if name == "html" else first if name in favoured else second)
+
+
+@pytest.mark.parametrize("text", ["plain+reprioritize", "update", "header+update"])
+def test_changes_of_many(text: str) -> None:
+    """The favoured ones come first, in the page's order; a document is never changed."""
+    changes = said_of_many(text).changes
+    assert [each.resource for each in changes] == ["style", "font", "photo", "video", "late"]
+    plain = said_of_many("plain" if text.startswith("plain") else "header").requests
+    assert [(each.position, each.field) for each in changes] == [
+        (plain[each.resource].position, plain[each.resource].field) for each in changes
+    ]
+
+
+def test_levels_of_many() -> None:
+    """SPDY has only them."""
+    ranks = Priorities.SPDY.ranks(_MANY)
+    assert [levels(PLAIN, ranks, ranks, _NAMES).requests[name].level for name in _NAMES] == [0, 5, 1, 2, 7, 3]
+    silent = levels(PLAIN, {}, {}, _NAMES).requests
+    assert [silent[name].level for name in _NAMES] == [None] * 6
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_silence_of_many(text: str) -> None:
+    """Where no order is asked, every resource is requested without a word."""
+    assert dict(said_of_many(text, Priorities.NONE).requests) == {name: Signals() for name in _NAMES}

@@ -23,7 +23,9 @@ from common.formats.plan import (
     Steps,
     read_plan,
 )
-from tests.pages import maps_plan
+from experiments.scenario.pages import Parameters, page_of
+from tests.pages import maps_plan, page_of_parts, part
+from tests.unit.client.test_loads import plan_of
 
 _maps = partial(
     maps_plan,
@@ -148,3 +150,77 @@ def test_the_script_can_be_requested_first() -> None:
 def test_the_measured_load_comes_after_the_reloads() -> None:
     """Two reloads make three loads."""
     assert MAPS.loads == 3
+
+
+_DEEP = page_of_parts(
+    part("html", urgency=0),
+    part("a", after="html", urgency=5),
+    part("data", after="html", urgency=1),
+    part("b", after="html", urgency=4, important=True),
+    part("c", after="data", urgency=6),
+    part("d", after="data", urgency=2, important=True),
+    part("e", urgency=7),
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "due"),
+    [
+        (None, {None: ["html", "e"], "html": ["a", "data", "b"], "data": ["c", "d"]}),
+        ("b", {None: ["html", "e"], "html": ["b", "a", "data"], "data": ["c", "d"]}),
+        ("d", {None: ["html", "e"], "html": ["a", "data", "b"], "data": ["d", "c"]}),
+        ("e", {None: ["e", "html"], "html": ["a", "data", "b"], "data": ["c", "d"]}),
+        ("a", {None: ["html", "e"], "html": ["a", "data", "b"], "data": ["c", "d"]}),
+    ],
+)
+def test_first_comes_before_those_that_wait_for_the_same(first: str | None, due: dict[str | None, list[str]]) -> None:
+    """It does not come before what it waits for, and its priority stays what it was."""
+    plan = plan_of(_DEEP, first=first)
+    assert {after: [each.name for each in plan.due(after)] for after in due} == due
+    assert {each.name: each.signals for each in plan.requests} == {
+        each.name: each.signals for each in plan_of(_DEEP).requests
+    }
+
+
+def test_first_with_no_brother() -> None:
+    """A resource that alone waits for another is requested when it was."""
+    page = page_of_parts(part("html"), part("a", after="html"), part("b", important=True))
+    plan = plan_of(page, first="a")
+    assert [each.name for each in plan.due(None)] == ["html", "b"]
+    assert [each.name for each in plan.due("html")] == ["a"]
+
+
+@pytest.mark.parametrize("priorities", Priorities)
+def test_a_plan_of_many(priorities: Priorities) -> None:
+    """Each resource is requested once, in order; the plan knows who is favoured, and is read back the same."""
+    news = page_of("news", Parameters(size_bytes=2048, script_delay_ns=0))
+    plan = plan_of(news, priorities=priorities)
+    assert [(each.name, each.path, each.after) for each in plan.requests] == [
+        (each.name, each.path, each.after) for each in news.resources
+    ]
+    assert plan.favoured == priorities.favoured(news)
+    assert Plan.from_json(plan.to_json()) == plan
+    weights = {each.name: each.signals.position and each.signals.position.weight for each in plan.requests}
+    images, rest = {weights[f"image-{n:02}"] for n in range(1, 21)}, {weights["style"], weights["app"]}
+    assert (images, rest) == {
+        Priorities.SPDY: ({74}, {220}),
+        Priorities.SWAP: ({220}, {74}),
+        Priorities.NONE: ({None}, {None}),
+    }[priorities]
+    assert plan.request("nobody") is None
+
+
+@pytest.mark.parametrize(
+    ("protocol", "signals"),
+    [
+        (Protocol.HTTP2, Signals(position=Position(weight=74))),
+        (Protocol.SPDY, Signals(level=5)),
+        (Protocol.HTTP3, Signals(field="u=5, i")),
+    ],
+)
+def test_a_priority_in_the_words_of_each_protocol(protocol: Protocol, signals: Signals) -> None:
+    """An image of the news page, over each of them."""
+    plan = plan_of(page_of("news", Parameters(size_bytes=2048, script_delay_ns=0)), protocol=protocol)
+    request = plan.request("image-07")
+    assert request is not None
+    assert request.signals == signals

@@ -2,8 +2,10 @@
 
 import pytest
 
-from client.priorities import Priorities, http2_weight
-from tests.pages import IMAGE, PAGE, SCRIPT, maps_page
+from client.priorities import Priorities, Rank, Role, http2_weight
+from common.formats.page import Page
+from experiments.scenario.pages import Parameters, page_of
+from tests.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 
 def test_weights_of_all_levels() -> None:
@@ -35,3 +37,68 @@ def test_who_comes_first(priorities: Priorities, favoured: tuple[str, ...], leve
 def test_opposites() -> None:
     """The contrary of no order is no order."""
     assert [each.opposite for each in Priorities] == [Priorities.SWAP, Priorities.SPDY, Priorities.NONE]
+
+
+def _catalogued(name: str) -> Page:
+    return page_of(name, Parameters(size_bytes=2048, script_delay_ns=0))
+
+
+def test_several_are_favoured() -> None:
+    """Those that the page calls important, or all the others; documents never."""
+    news = _catalogued("news")
+    images = tuple(f"image-{number:02}" for number in range(1, 21))
+    assert [each.favoured(news) for each in Priorities] == [("style", "app"), images, ()]
+
+
+def test_each_resource_has_its_own_rank() -> None:
+    """Urgency, increments, weight and dependency are the page's."""
+    page = page_of_parts(
+        part("html", urgency=0),
+        part("b", after="html", urgency=6, incremental=True, weight=9, depends_on="a"),
+        part("a", after="html", urgency=1, important=True),
+    )
+    assert dict(Priorities.SPDY.ranks(page)) == {
+        "html": Rank(role=Role.DOCUMENT, urgency=0, incremental=False, weight=256),
+        "b": Rank(role=Role.SECOND, urgency=6, incremental=True, weight=9, depends_on="a"),
+        "a": Rank(role=Role.FIRST, urgency=1, incremental=False, weight=220),
+    }
+
+
+def test_swapped_ranks_of_six() -> None:
+    """The most urgent gets the rank of the least urgent, and so on."""
+    ranks = Priorities.SWAP.ranks(_catalogued("six"))
+    assert {name: rank.urgency for name, rank in ranks.items()} == {f"u{n}": 5 - n for n in range(6)}
+    assert {name: rank.weight for name, rank in ranks.items()} == {f"u{n}": http2_weight(5 - n) for n in range(6)}
+    assert {rank.role for name, rank in ranks.items() if name != "u0"} == {Role.FIRST}
+    assert ranks["u0"].role is Role.SECOND
+
+
+def test_swapped_ranks_of_many_that_are_alike() -> None:
+    """All twenty images come before style sheet and script, and not two of them."""
+    news = _catalogued("news")
+    ranks = Priorities.SWAP.ranks(news)
+    assert {(rank.urgency, rank.weight) for name, rank in ranks.items() if name.startswith("image")} == {(1, 220)}
+    assert {(ranks[name].urgency, ranks[name].weight) for name in ("style", "app")} == {(5, 74)}
+    assert ranks["page"] == Priorities.SPDY.ranks(news)["page"]
+
+
+def test_swapped_ranks_depend_on_nothing() -> None:
+    """A dependency says the page's order, so it cannot say the contrary."""
+    page = page_of_parts(part("a", depends_on="b"), part("b", important=True, urgency=0))
+    assert {rank.depends_on for rank in Priorities.SWAP.ranks(page).values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("weight", "level"), [(256, 0), (239, 0), (238, 0), (237, 1), (183, 2), (110, 4), (20, 6), (18, 7), (1, 7)]
+)
+def test_the_level_of_a_weight(weight: int, level: int) -> None:
+    """SPDY has eight; the one whose weight is nearest is taken."""
+    assert Rank(role=Role.FIRST, urgency=3, incremental=False, weight=weight).level == level
+
+
+@pytest.mark.parametrize(
+    ("urgency", "incremental", "field"), [(0, False, "u=0"), (3, True, "u=3, i"), (7, False, "u=7")]
+)
+def test_the_header_field(urgency: int, field: str, *, incremental: bool) -> None:
+    """RFC 9218's words."""
+    assert Rank(role=Role.FIRST, urgency=urgency, incremental=incremental, weight=1).field == field

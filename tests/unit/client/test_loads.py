@@ -1,0 +1,156 @@
+"""Which request is due when: resources that wait for others, in chains, and in several loads."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.dialects import PLAIN
+from client.loads import LoadFailed, Loads
+from client.plan import page_plan
+from client.priorities import Priorities
+from common.formats.events import Event, Kind
+from common.formats.page import Page
+from common.formats.plan import Plan, Request
+from tests.pages import page_of_parts, part
+
+_DEEP = page_of_parts(
+    part("html"),
+    part("style", after="html"),
+    part("script", after="html", important=True),
+    part("data", after="script"),
+    part("tile", after="data"),
+    part("icon", after="script"),
+    part("stream"),
+)
+
+
+def plan_of(page: Page, **changes: Any) -> Plan:
+    usual: dict[str, Any] = {
+        "address": "198.18.1.2",
+        "port": 443,
+        "server_name": "mine.test",
+        "priorities": Priorities.SPDY,
+        "dialect": PLAIN,
+        "reloads": 0,
+        "window_bytes": 2**24,
+        "load_deadline_ns": 1,
+    }
+    return page_plan(page, **usual | changes)
+
+
+class Client:
+    """Loads, and a stream for each request that is due. asked: names in order; streams: of the open ones."""
+
+    def __init__(self, page: Page, **changes: Any) -> None:
+        self.loads = Loads(plan_of(page, **changes))
+        self.asked: list[str] = []
+        self.streams: dict[str, int] = {}
+        self.finished = 0
+        self._next = 1
+
+    def begin(self) -> None:
+        self._ask(self.loads.begin(0)[1])
+
+    def end(self, name: str) -> None:
+        events, due = self.loads.ended(self.streams.pop(name), 0)
+        self._ask(due)
+        self.finished += _finished(events)
+
+    def _ask(self, due: Sequence[Request]) -> None:
+        for request in due:
+            self.loads.asked(self._next, request, 0, None)
+            self.asked.append(request.name)
+            self.streams[request.name] = self._next
+            self._next += 2
+
+
+def _finished(events: Iterable[Event]) -> int:
+    return sum(event.kind is Kind.LOAD_FINISHED for event in events)
+
+
+def test_a_chain_of_requests() -> None:
+    """Each is made when what it waits for is complete, and not before."""
+    client = Client(_DEEP)
+    client.begin()
+    assert client.asked == ["html", "stream"]
+    client.end("html")
+    assert client.asked[2:] == ["style", "script"]
+    client.end("style")
+    assert client.asked[4:] == []
+    client.end("script")
+    assert client.asked[4:] == ["data", "icon"]
+    client.end("icon")
+    client.end("stream")
+    assert (client.asked[6:], client.loads.loading) == ([], True)
+    client.end("data")
+    assert (client.asked[6:], client.finished) == (["tile"], 0)
+    client.end("tile")
+    assert (client.finished, client.loads.loading, client.loads.unfinished) == (1, False, [])
+
+
+def test_every_load_makes_its_own_requests() -> None:
+    """A second load begins as the first did, on other streams."""
+    client = Client(_DEEP, reloads=1)
+    for _ in range(2):
+        client.begin()
+        while client.streams:
+            client.end(next(iter(client.streams)))
+    assert (client.finished, len(client.asked)) == (2, 2 * len(_DEEP.resources))
+    assert client.asked[: len(_DEEP.resources)] == client.asked[len(_DEEP.resources) :]
+
+
+def test_who_is_waited_for() -> None:
+    """A probe opens the windows of what others wait for, also of an important one."""
+    client = Client(_DEEP)
+    client.begin()
+    client.end("html")
+    assert client.loads.awaited == [client.streams["script"]]
+    assert client.loads.resources == [client.streams[name] for name in ("stream", "style")]
+    assert client.loads.is_resource(client.streams["style"])
+    assert not client.loads.is_resource(client.streams["script"])
+    assert client.loads.unfinished == ["stream", "style", "script"]
+
+
+def test_a_front_that_goes_while_something_waits() -> None:
+    """GOAWAY is a failure where a request is still due, and none where all have been made."""
+    client = Client(_DEEP)
+    client.begin()
+    client.loads.going("NO_ERROR")
+    client.end("stream")
+    with pytest.raises(LoadFailed, match="the front said GOAWAY"):
+        client.end("html")
+    two = Client(page_of_parts(part("a"), part("b", important=True)))
+    two.begin()
+    two.loads.going("NO_ERROR")
+    two.end("a")
+    two.end("b")
+    assert two.finished == 1
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> Page:
+    """Any tree of resources; each waits for one before it, or for nothing."""
+    names = [f"r{number}" for number in range(draw(st.integers(1, 12)))]
+    after = [draw(st.none() | st.sampled_from(names[:index])) if index else None for index in range(len(names))]
+    return page_of_parts(*(part(name, after=of) for name, of in zip(names, after, strict=True)))
+
+
+@given(pages(), st.randoms(use_true_random=False))
+def test_any_page_is_loaded(page: Page, chance: Any) -> None:
+    """Each resource is asked for once, after what it waits for; the load ends with the last."""
+    client = Client(page)
+    client.begin()
+    ended: list[str] = []
+    while client.streams:
+        assert client.finished == 0
+        name = chance.choice(sorted(client.streams))
+        client.end(name)
+        ended.append(name)
+        awaited = {each.after for each in page.resources if each.name in client.asked} - {None}
+        assert awaited <= set(ended)
+        assert {each.name for each in page.resources if each.after in (None, *ended)} == set(client.asked)
+    assert client.finished == 1
+    assert sorted(client.asked) == sorted(each.name for each in page.resources)
