@@ -175,3 +175,25 @@ def test_pieces_come_in_their_time(tmp_path: Path) -> None:
     entry = json.loads(log.read_text().splitlines()[0])
     assert entry["available_ns"] - entry["received_ns"] >= 100 * MS
     assert entry["handed_over_ns"] - entry["received_ns"] >= 300 * MS
+
+
+def test_each_piece_comes_in_its_own_time(tmp_path: Path) -> None:
+    """None sooner than it is due, and none held back for the next."""
+    chunks = (Chunk(at_ns=50 * MS, size_bytes=4, every_ns=150 * MS, count=3), Chunk(at_ns=500 * MS, size_bytes=9))
+    stream = Resource(name="s", path="/s", content_type="text/event-stream", size_bytes=21, weight=1, chunks=chunks)
+    other = Resource(name="o", path="/o", content_type="text/plain", size_bytes=3, weight=1, important=True)
+    page = Page(name="mine", title="", resources=(stream, other))
+    came_ms: list[float] = []
+    with running_origin(tmp_path / "log", PAGE=str(page_file(tmp_path, page))) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        began = time.monotonic()
+        connection.request("GET", "/s")
+        response = connection.getresponse()
+        for size in (4, 4, 4, 9):
+            assert len(response.read(size)) == size
+            came_ms.append((time.monotonic() - began) * 1000)
+        assert response.read() == b""
+        connection.close()
+    due_ms = [50, 200, 350, 500]
+    assert all(came >= due for came, due in zip(came_ms, due_ms, strict=True))
+    assert came_ms[0] < due_ms[-1]

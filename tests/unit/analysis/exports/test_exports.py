@@ -12,12 +12,16 @@ from analysis.exports.recording import Album, Recording
 from analysis.exports.streams import Chunk, streams
 from analysis.loads.metrics import page_loads
 from analysis.records.runs import Layers
+from client.dialects import parse
 from common.formats.events import Event, Kind
+from common.formats.page import Chunk as PageChunk
 from common.formats.plan import Plan, Position, Protocol, Request, Signals
 from common.formats.reading import FolderError
 from common.formats.samples import QueueSample, SocketSample
+from tests.pages import page_of_parts, part
 from tests.unit import builders
 from tests.unit.builders import MS, socket_sample
+from tests.unit.client.test_loads import plan_of
 
 _STREAMS = {"page": 1, "image": 3, "script": 5}
 
@@ -294,3 +298,143 @@ def test_a_scenario_of_other_types() -> None:
     document = dict(made.document) | {"scenario": dict(made.scenario) | {"rate_bit_s": "fast"}}
     with pytest.raises(FolderError, match=r"^control\.1/run\.json: scenario: rate_bit_s is 'fast'$"):
         tables.tables(album(replace(made, document=document)))
+
+
+_PAGE = page_of_parts(
+    part("html", content_type="text/html; charset=utf-8", path="/", urgency=0),
+    part("photo", content_type="image/jpeg", after="html", urgency=5),
+    part("style", content_type="text/css", after="html", urgency=1, important=True),
+    part("font", content_type="font/woff2", after="style", urgency=2, depends_on="photo"),
+    part(
+        "stream",
+        content_type="text/event-stream",
+        after="html",
+        urgency=1,
+        important=True,
+        chunks=(PageChunk(at_ns=0, size_bytes=500, every_ns=MS, count=2),),
+    ),
+)
+_CAME: dict[str, list[tuple[int, int]]] = {
+    "html": [(40, 1000)],
+    "photo": [(100, 600), (400, 400)],
+    "style": [(150, 1000)],
+    "font": [(300, 1000)],
+    "stream": [(200, 500), (260, 500)],
+}
+
+
+def of_many(dialect: str = "plain") -> Recording:
+    """A load of a page with five resources, which began at 0."""
+    events = [Event(t_ns=0, kind=Kind.LOAD_STARTED, load=1)]
+    asked_ms = {"html": 0, "photo": 45, "style": 46, "font": 155, "stream": 47}
+    for number, (name, pieces) in enumerate(_CAME.items()):
+        about: dict[str, Any] = {"load": 1, "stream_id": 2 * number + 1, "resource": name}
+        headers_ns = (pieces[0][0] - 1) * MS
+        events += [
+            Event(t_ns=asked_ms[name] * MS, kind=Kind.REQUEST_SENT, **about),
+            Event(t_ns=headers_ns, kind=Kind.HEADERS, detail="200", **about),
+            *(Event(t_ns=t_ms * MS, kind=Kind.DATA, size_bytes=size, **about) for t_ms, size in pieces),
+            Event(t_ns=pieces[-1][0] * MS, kind=Kind.ENDED, **about),
+        ]
+    events.append(Event(t_ns=400 * MS, kind=Kind.LOAD_FINISHED, load=1))
+    events.sort(key=lambda event: event.t_ns)
+    plan = plan_of(_PAGE, dialect=parse(dialect))
+    evidence = replace(builders.evidence([events], [], page=_PAGE, favoured=plan.favoured), events=tuple(events))
+    document = builders.run(knobs={"PAGE": "news"}).document
+    return Recording(
+        name="control.1",
+        arm="control",
+        document=dict(document) | {"verdict": "kept", "verdict_reason": "why"},
+        plan=plan,
+        events=evidence.events,
+        requests=evidence.requests,
+        loads=tuple(page_loads(evidence)),
+        streams=streams(evidence.events, plan, evidence.source),
+        layers=Layers(sockets=(), queue=(), arrivals=()),
+    )
+
+
+def test_the_table_of_resources() -> None:
+    """A row for each resource of each load; gaps for those that come in chunks."""
+    made = {table.name: table for table in tables.tables(album(recording(0), of_many()))}
+    rows = made["resources"].rows
+    assert [(row["run"], row["load"], row["measured"], row["resource"]) for row in rows] == [
+        *(("control.1", 1, False, name) for name in ("page", "image", "script")),
+        *(("control.1", 2, True, name) for name in ("page", "image", "script")),
+        *(("control.1", 1, True, name) for name in _CAME),
+    ]
+    assert all(set(row) == set(made["resources"].columns) for row in rows)
+    stream, photo = rows[-1], rows[-4]
+    assert (stream["important"], stream["size_bytes"], stream["first_byte_ms"], stream["last_byte_ms"]) == (
+        True,
+        1000,
+        200,
+        260,
+    )
+    assert (stream["gap_p50_ms"], stream["gap_p99_ms"], stream["gap_longest_ms"]) == (60, 60, 60)
+    assert (photo["important"], photo["gap_p50_ms"], photo["gap_longest_ms"]) == (False, None, None)
+    lines = tables.as_csv(made["resources"]).decode().splitlines()
+    assert lines[0].startswith("arm,run,load,measured,resource,important,size_bytes,available_ms")
+    assert lines[-1].startswith("control,control.1,1,true,stream,true,1000,")
+    assert lines[-1].endswith(",200.0,260.0,60.0,60.0,60.0")
+    assert lines[-4].endswith(",100.0,400.0,,,")
+
+
+def test_the_table_of_loads_of_many() -> None:
+    """The focal resource and both groups; what the page does not name is missing."""
+    row = {table.name: table for table in tables.tables(album(of_many()))}["loads"].rows[0]
+    assert (row["page"], row["size_bytes"], row["script_delay_ns"]) == ("news", None, None)
+    assert (row["focal"], row["first_byte_ms"], row["important_last_byte_ms"]) == ("stream", 200, 260)
+    assert (row["others_first_byte_ms"], row["others_last_byte_ms"], row["other_bytes_before"]) == (100, 400, 600)
+    assert (row["other_bytes_during"], row["verdict"]) == (0, "kept")
+
+
+def test_har_of_many() -> None:
+    """Each entry has the kind of its content, its weight and the stream it depends on."""
+    document = har.document(album(), of_many())["log"]
+    told = {
+        entry["request"]["url"].rpartition("/")[2]: (
+            entry["_resourceType"],
+            entry["response"]["content"]["mimeType"],
+            entry["_http2_stream_weight"],
+            entry["_http2_stream_dependency"],
+            entry.get("_priority"),
+        )
+        for entry in document["entries"]
+    }
+    assert told == {
+        "": ("document", "text/html", 256, 0, "VeryHigh"),
+        "photo": ("image", "image/jpeg", 74, 0, None),
+        "style": ("stylesheet", "text/css", 220, 0, "High"),
+        "font": ("fetch", "font/woff2", 183, 3, "Medium"),
+        "stream": ("fetch", "text/event-stream", 220, 0, "High"),
+    }
+    assert document["pages"][0]["pageTimings"] == {"onContentLoad": -1, "onLoad": 400.0, "_focalAvailable": 47.000001}
+    by_header = har.document(album(), of_many("header"))["log"]["entries"]
+    assert [entry["request"]["headers"] for entry in by_header] == [
+        [{"name": "priority", "value": f"u={urgency}"}] for urgency in (0, 5, 1, 1, 2)
+    ]
+
+
+def test_qlog_of_many() -> None:
+    """Each stream counts its own bytes, and the focal resource's availability has its name."""
+    client, server, *_ = qlog.document(album(of_many()))["traces"]
+    moved = [event["data"] for event in client["events"] if event["name"] == "priolab:stream_data_moved"]
+    assert [(each["stream_id"], each["offset"], each["raw"]["length"]) for each in moved] == [
+        (1, 0, 1000),
+        (3, 0, 600),
+        (5, 0, 1000),
+        (9, 0, 500),
+        (9, 500, 500),
+        (7, 0, 1000),
+        (3, 600, 400),
+    ]
+    markers = [event["data"]["type"] for event in server["events"] if event["name"] == "simulation:marker"]
+    assert markers == ["stream-available"]
+    paths = [
+        field["value"]
+        for event in client["events"]
+        for field in event["data"].get("frame", {}).get("headers", ())
+        if field["name"] == ":path"
+    ]
+    assert paths == ["/", "/photo", "/style", "/stream", "/font"]

@@ -4,9 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.figures.lanes import Step, lanes
+from analysis.figures.lanes import Step, lanes, lanes_of
+from analysis.figures.palette import IMPORTANT, OTHERS
 from analysis.records.rate import Rate
-from tests.unit.builders import Pieces, page_load
+from experiments.scenario.pages import Parameters, page_of
+from tests.pages import page_of_parts, part
+from tests.unit.builders import Pieces, load_of, page_load
 
 STEP_S = 0.1
 RATE_BIT_S = 1_514_000  # 180,000 bytes of payload per second, 18,000 in a step
@@ -87,3 +90,61 @@ def test_every_lane_can_be_drawn(image: Pieces, script: Pieces, rate_bit_s: int 
         assert all(step.start_s < step.end_s for step in steps)
         assert all(0 <= step.height <= 1 for step in steps)
         assert steps[0].height > 0
+
+
+def _catalogued(name: str) -> list[tuple[str, int, str]]:
+    """Of each lane of a page its name, how many resources it has, and its colour."""
+    page = page_of(name, Parameters(size_bytes=2048, script_delay_ns=0))
+    return [(lane.name, len(lane.resources), lane.colour) for lane in lanes_of(page)]
+
+
+def test_the_lanes_of_two() -> None:
+    """The other one is below, the important one above; the HTML has no lane."""
+    assert _catalogued("maps") == [("image", 1, OTHERS[0]), ("script", 1, IMPORTANT[0])]
+
+
+def test_the_lanes_of_six() -> None:
+    """Each has its own, in the page's order, with the important one highest."""
+    assert _catalogued("six") == [*((f"u{5 - n}", 1, OTHERS[n]) for n in range(5)), ("u0", 1, IMPORTANT[0])]
+
+
+def test_the_lanes_of_many() -> None:
+    """Twenty images share one, and each important resource has its own."""
+    assert _catalogued("news") == [("20 others", 20, OTHERS[0]), ("style", 1, IMPORTANT[0]), ("app", 1, IMPORTANT[1])]
+
+
+@pytest.mark.parametrize(
+    ("others", "important", "names"),
+    [
+        (1, 6, ["o0", "6 important"]),
+        (1, 5, ["o0", "i0", "i1", "i2", "i3", "i4"]),
+        (2, 5, ["2 others", "i0", "i1", "i2", "i3", "i4"]),
+        (7, 6, ["7 others", "6 important"]),
+        (6, 1, ["6 others", "i0"]),
+    ],
+)
+def test_no_more_than_six_lanes(others: int, important: int, names: list[str]) -> None:
+    """Those that are too many share one; every resource but a document is in one of them."""
+    page = page_of_parts(
+        part("html"),
+        *(part(f"o{n}", after="html") for n in range(others)),
+        *(part(f"i{n}", after="html", important=True) for n in range(important)),
+    )
+    shown = lanes_of(page)
+    assert [lane.name for lane in shown] == names
+    assert sorted(name for lane in shown for name in lane.resources) == sorted(each.name for each in page.contents)
+
+
+def test_a_shared_lane_has_the_bytes_of_all() -> None:
+    """Two resources of a shared lane that came together are as thick as both."""
+    page = page_of_parts(*(part(f"o{n}") for n in range(6)), part("i", important=True))
+    payload: dict[str, Pieces] = {"o0": [(900, 10), (2000, 9000)], "o1": [(2000, 4500)]}
+    payload |= {f"o{n}": [(1000, 10)] for n in range(2, 6)} | {"i": [(1000, 10), (2000, 4500)]}
+    load = load_of(page, payload, dict.fromkeys(payload, 0))
+    found = lanes(load, a_rate(RATE_BIT_S), STEP_S)
+    assert list(found) == ["6 others", "i"]
+    assert (found["6 others"][-1].height, found["i"][-1].height) == (0.75, 0.25)
+    (shared, own) = lanes_of(page)
+    assert sum(piece.size_bytes for piece in shared.pieces(load)) == 13_550
+    assert [piece.t_ns for piece in shared.pieces(load)] == sorted(piece.t_ns for piece in shared.pieces(load))
+    assert sum(piece.size_bytes for piece in own.pieces(load)) == 4510

@@ -6,7 +6,9 @@ import pytest
 
 from analysis.records.runs import Run
 from analysis.reports.summary import measured, summarize, typical
-from tests.unit.builders import experiment, load_document, run
+from common.formats.page import Chunk
+from tests.pages import page_of_parts, part
+from tests.unit.builders import experiment, load_document, load_of, run
 
 
 def timed(first_byte_ms: float, **more: str) -> Run:
@@ -119,3 +121,57 @@ def test_summary_is_json() -> None:
     """Scripts read the summary as JSON, and lose nothing by it."""
     summary = summarize(experiment(timed(1.0), timed(2.0, verdict="inverted")))
     assert json.loads(json.dumps(summary)) == summary
+
+
+_OF_MAPS = {"script", "image", "image_bytes_before_script", "image_bytes_during_script"}
+
+
+def _streamed(gap_ms: int, **more: str) -> Run:
+    """A run of a page with a stream of three pieces, two of them so far apart."""
+    chunks = (Chunk(at_ns=0, size_bytes=10, every_ns=10**6, count=3),)
+    stream = part("stream", after="html", important=True, size_bytes=30, chunks=chunks)
+    page = page_of_parts(part("html"), part("a", after="html"), part("b", after="html"), stream)
+    payload = {"html": [(1, 1000)], "a": [(30, 1000)], "b": [(40, 1000)]}
+    load = load_of(
+        page,
+        payload | {"stream": [(20, 10), (22, 10), (22 + gap_ms, 10)]},
+        dict.fromkeys(("html", "a", "b", "stream"), 1),
+    )
+    return run(knobs={"PAGE": "news"}, loads=[json.loads(json.dumps(load.as_document()))], **more)  # type: ignore[arg-type]
+
+
+def test_a_page_of_another_name() -> None:
+    """Each resource has its times, and one in chunks its gaps; no key names image or script."""
+    (arm,) = summarize(experiment(_streamed(10), _streamed(30), _streamed(20)))["arms"]
+    assert not _OF_MAPS & set(arm)
+    assert arm["focal"] == "stream"
+    assert list(arm["resources"]) == ["html", "a", "b", "stream"]
+    assert arm["resources"]["a"] == {
+        "important": False,
+        "size_bytes": 1000,
+        "available_ms": 1,
+        "headers_ms": 0,
+        "first_byte_ms": 30,
+        "last_byte_ms": 30,
+    }
+    stream = arm["resources"]["stream"]
+    assert (stream["gap_p50_ms"], stream["gap_p99_ms"], stream["gap_longest_ms"]) == (11, 19.82, 20)
+    assert (arm["other_bytes_before"], arm["other_bytes_during"], arm["others_last_byte_ms"]) == (0, 2000, 40)
+    assert not any(_OF_MAPS & set(each) for each in arm["repetitions"])
+
+
+def test_a_page_of_another_name_without_a_good_run() -> None:
+    """It has no keys of maps either, in an arm or in a repetition."""
+    (arm,) = summarize(experiment(_streamed(10), _streamed(10, status="failed")))["arms"]
+    assert not any(_OF_MAPS & set(each) for each in (arm, *arm["repetitions"]))
+    assert [each["first_byte_ms"] for each in arm["repetitions"]] == [20, None]
+    (arm,) = summarize(experiment(_streamed(10, status="invalid")))["arms"]
+    assert not _OF_MAPS & set(arm)
+    assert (arm["focal"], arm["resources"], arm["first_byte_ms"]) == (None, {}, None)
+
+
+def test_maps_has_its_own_keys() -> None:
+    """Whether its runs are ok or not."""
+    for made in (timed(800.0), run(status="failed")):
+        (arm,) = summarize(experiment(made))["arms"]
+        assert set(arm) >= _OF_MAPS

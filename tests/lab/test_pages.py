@@ -1,0 +1,167 @@
+"""Pages of other shapes than the Maps case, in the guest: of the catalogue, and the user's own."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.loads.metrics import measured_load
+from analysis.records.runs import load_run
+from experiments.scenario.pages import Parameters, page_of
+from tests.conftest import Lab
+from tests.lab.conftest import Runs
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_FEW = ("RELOADS=0", "SAMPLE=100ms")
+_PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=0)
+_ROOT = Path(__file__).parents[2]
+
+_MINE = """
+title = "A page of mine"
+
+[[resource]]
+name = "page"
+type = "text/html"
+size = "4k"
+
+[[resource]]
+name = "photo"
+type = "image/jpeg"
+size = "SIZE"
+after = "page"
+urgency = 5
+
+[[resource]]
+name = "data"
+type = "application/json"
+size = "3k"
+after = "page"
+urgency = 1
+
+[[resource]]
+name = "tile"
+type = "image/jpeg"
+size = "20k"
+delay = "JS_DELAY"
+after = "data"
+urgency = 1
+important = true
+"""
+
+
+def _arms(run: Runs, *words: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The control and the treatment."""
+    done = run("LOWAT=16384", *words, *_FEW)
+    assert done.code == 0, done.trouble
+    return done.arm("control"), done.arm("lowat-16384")
+
+
+@pytest.mark.parametrize("name", ["news", "tokens"])
+def test_every_resource_has_its_bytes(run: Runs, name: str) -> None:
+    """No more and no fewer, in the summary and in what is kept of the run."""
+    page = page_of(name, _PARAMETERS)
+    sizes = {each.name: each.size_bytes for each in page.resources}
+    for arm in _arms(run, f"PAGE={name}"):
+        assert {name: each["size_bytes"] for name, each in arm["resources"].items()} == sizes
+        assert (arm["scenario"]["page"], len(arm["scenario"]["resources"])) == (name, len(sizes))
+        assert not {"script", "image", "image_bytes_before_script"} & set(arm)
+        assert all(each["first_byte_ms"] <= each["last_byte_ms"] for each in arm["resources"].values())
+
+
+def test_news(run: Runs) -> None:
+    """Without LOWAT the images come first, nearly all of them; with it style sheet and script."""
+    control, treatment = _arms(run, "PAGE=news")
+    assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
+    assert control["focal"] == treatment["focal"] == "app"
+    assert treatment["important_last_byte_ms"] < control["first_byte_ms"] / 2
+    assert treatment["other_bytes_before"] < control["other_bytes_before"] / 4
+
+
+def test_tokens(run: Runs) -> None:
+    """Without LOWAT the tokens stand still behind the download; with it they come as steadily as they were written."""
+    control, treatment = _arms(run, "PAGE=tokens")
+    assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
+    late, steady = (arm["resources"]["tokens"] for arm in (control, treatment))
+    assert steady["first_byte_ms"] < late["first_byte_ms"] / 2
+    for arm in (control, treatment):
+        tokens = arm["resources"]["tokens"]
+        assert 0 <= tokens["gap_p50_ms"] <= tokens["gap_p99_ms"] <= tokens["gap_longest_ms"]
+        assert "gap_p50_ms" not in arm["resources"]["bulk"]
+    assert steady["gap_longest_ms"] < 500
+    assert late["first_byte_ms"] > 5000
+
+
+def test_gaps_are_those_of_the_pieces(run: Runs) -> None:
+    """Counted again, from the events of the run: of 400 pieces of 40 bytes each."""
+    _arms(run, "PAGE=tokens")
+    done = run("LOWAT=16384", "PAGE=tokens", *_FEW)
+    assert done.folder is not None
+    tokens = measured_load(load_run(done.folder / "lowat-16384.1").evidence()).resources["tokens"]
+    came_ns, total, wanted = [], 0, 40
+    for piece in tokens.pieces:
+        total += piece.size_bytes
+        while total >= wanted:
+            came_ns.append(piece.t_ns)
+            wanted += 40
+    gaps_ns = sorted(later - earlier for earlier, later in pairwise(came_ns))
+    assert len(gaps_ns) == 399
+    told = done.arm("lowat-16384")["resources"]["tokens"]
+    assert told["gap_longest_ms"] == pytest.approx(gaps_ns[-1] / 10**6)
+    assert told["gap_p50_ms"] == pytest.approx(gaps_ns[199] / 10**6)
+
+
+def _priolab(lab: Lab, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command, called in another folder."""
+    environment = lab.environment | {"PYTHONPATH": str(_ROOT)}
+    command = [*lab.command("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", *_FEW), *words]
+    assert command[0] == sys.executable
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def test_ones_own_page_of_another_folder(lab: Lab, tmp_path: Path) -> None:
+    """PAGE counts from where the user is; what waits for the data is requested when all of it is here."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "mine.toml").write_text(_MINE)
+    done = lab.latest(_priolab(lab, folder, "PAGE=mine.toml", "SIZE=1M", "JS_DELAY=50ms"))
+    assert done.code == 0, done.trouble
+    arm = done.arm("lowat-16384")
+    sizes = {name: each["size_bytes"] for name, each in arm["resources"].items()}
+    assert sizes == {"page": 4096, "photo": 2**20, "data": 3072, "tile": 20_480}
+    assert (arm["verdict"], arm["focal"], arm["scenario"]["page"]) == ("kept", "tile", "mine")
+    assert arm["resources"]["tile"]["available_ms"] >= arm["resources"]["data"]["last_byte_ms"] + 50
+    assert done.folder is not None
+    load = measured_load(load_run(done.folder / "lowat-16384.1").evidence())
+    assert load.resources["tile"].requested_ns >= load.resources["data"].last_byte_ns
+    assert load.resources["photo"].requested_ns >= load.resources["page"].last_byte_ns
+
+
+@pytest.mark.parametrize(
+    ("given", "instead", "told"),
+    [
+        ('after = "data"', 'after = "tile"', "tile: after=tile is not allowed; allowed: the name of a resource that"),
+        (
+            "important = true",
+            'important = "yes"',
+            "resource 4 (tile): important=yes is not allowed; allowed: true, fal",
+        ),
+        ("[[resource]]", "[[resource", " is not allowed; allowed: a readable TOML file ("),
+    ],
+)
+def test_a_wrong_page_is_told_in_a_line(lab: Lab, tmp_path: Path, given: str, instead: str, told: str) -> None:
+    """Nothing is run, and the exit code is that of wrong input."""
+    (tmp_path / "mine.toml").write_text(_MINE.replace(given, instead))
+    done = _priolab(lab, tmp_path, "PAGE=mine.toml")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "PAGE=mine.toml" in line
+    assert told in line
+    assert not lab.results.exists() or not list(lab.results.iterdir())

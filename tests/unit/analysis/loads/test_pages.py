@@ -1,0 +1,527 @@
+"""Loads of pages with many resources: verdict, bound, prediction, ledger, gaps, and what the records keep."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.loads.contradictions import Allowance, contradictions
+from analysis.loads.findings import findings
+from analysis.loads.lateness import FIRST, IMPORTANT, lateness
+from analysis.loads.metrics import PageLoad, page_loads
+from analysis.loads.model import NoPrediction, Writes, first_byte_ms
+from analysis.loads.oracle import bound, inversion, latest_important
+from analysis.loads.verdict import Judgement, Verdict, judge
+from analysis.records.runs import Evidence, Layers
+from common.formats.events import Arrival, Event, Kind
+from common.formats.page import Chunk, Page
+from common.formats.samples import OriginRequest, QueueSample
+from experiments.scenario.knobs import scenario_from
+from experiments.scenario.pages import Parameters, page_of
+from experiments.scenario.scenario import as_document
+from proxy.server import catalogue
+from tests.pages import page_of_parts, part
+from tests.unit.builders import MS, Pieces, load_of, maps, page_load, socket_sample
+
+IMPORTANT_ONES = ("style", "app")
+OTHERS = ("photo", "movie", "icon")
+PAGE = page_of_parts(
+    part("html"),
+    part("photo", after="html", urgency=5),
+    part("movie", after="html", urgency=5),
+    part("icon", after="html", urgency=5),
+    part("style", after="html", urgency=1, important=True),
+    part("app", after="html", urgency=1, important=True),
+)
+AVAILABLE_MS = {"html": 1, "photo": 50, "movie": 60, "icon": 70, "style": 100, "app": 200}
+
+
+def made(others: Mapping[str, Pieces], important: Mapping[str, Pieces]) -> PageLoad:
+    """A load of the page."""
+    return load_of(PAGE, {"html": [(40, 1000)], **others, **important}, AVAILABLE_MS)
+
+
+SOON = {"style": [(400, 1000)], "app": [(500, 500), (900, 500)]}
+
+
+def verdict(load: PageLoad, favoured: Sequence[str], one_way_ms: int = 0) -> Judgement:
+    return judge(load, favoured, one_way_ms * MS)
+
+
+# --- the verdict -----------------------------------------------------------------------------------------------------
+
+
+def test_kept() -> None:
+    """The last of the important ones came before the last of the others, and app's first byte before half of them."""
+    others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 500), (2900, 500)], "icon": [(3000, 1000)]}
+    told = verdict(made(others, SOON), IMPORTANT_ONES)
+    assert told.verdict == Verdict.KEPT
+    assert told.reason == (
+        "50% of the other resources arrived before the app's first byte;"
+        " the important resources were complete 2.1 s sooner"
+    )
+
+
+def test_one_that_is_late_undoes_it() -> None:
+    """All important ones have to be complete, and not only the focal one."""
+    others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(2900, 1000)], "icon": [(3000, 1000)]}
+    late: dict[str, Pieces] = {"style": [(100, 10), (3001, 990)], "app": SOON["app"]}
+    told = verdict(made(others, late), IMPORTANT_ONES)
+    assert told.verdict == Verdict.UNDECIDED
+    assert told.reason.startswith("33% of the other resources arrived before the app's first byte; after that they")
+
+
+def test_inverted() -> None:
+    """Nine tenths of all others before the focal one, and the last byte was important."""
+    others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 1000)], "icon": [(480, 700), (600, 300)]}
+    told = verdict(made(others, SOON), IMPORTANT_ONES)
+    assert told.verdict == Verdict.INVERTED
+    assert told.reason == (
+        "90% of the other resources arrived before the app's first byte,"
+        " though the important resources were asked for first"
+    )
+
+
+def test_nothing_to_prioritize() -> None:
+    """The others were complete before the last important one existed, or had all but left."""
+    early: dict[str, Pieces] = {"photo": [(90, 1000)], "movie": [(110, 1000)], "icon": [(200, 1000)]}
+    told = verdict(made(early, SOON), IMPORTANT_ONES)
+    assert (told.verdict, told.reason) == (
+        Verdict.NOTHING,
+        "the other resources were complete 0 ms before the app existed",
+    )
+    leaving: dict[str, Pieces] = {"photo": [(90, 1000)], "movie": [(110, 1000)], "icon": [(300, 850), (400, 150)]}
+    told = verdict(made(leaving, SOON), IMPORTANT_ONES, one_way_ms=100)
+    assert (told.verdict, told.reason) == (
+        Verdict.NOTHING,
+        "95% of the other resources had left before the app existed",
+    )
+    assert verdict(made(leaving, SOON), IMPORTANT_ONES, one_way_ms=99).verdict == Verdict.INVERTED
+
+
+def test_no_order() -> None:
+    """Nothing is kept that was not asked for."""
+    others: dict[str, Pieces] = {name: [(3000, 1000)] for name in OTHERS}
+    assert verdict(made(others, SOON), ()).reason == "no order was asked for"
+
+
+def test_swapped() -> None:
+    """The others are asked for first: the last of them that the origin had is the one that counts."""
+    others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(350, 1000)], "icon": [(380, 1000)]}
+    late: dict[str, Pieces] = {"style": [(379, 1000)], "app": [(2380, 1000)]}
+    told = verdict(made(others, late), OTHERS)
+    assert told.verdict == Verdict.KEPT
+    assert told.reason == (
+        "50% of the important resources arrived before the icon's first byte;"
+        " the other resources were complete 2.0 s sooner"
+    )
+    back: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(350, 1000)], "icon": [(2400, 1000)]}
+    assert verdict(made(back, late), OTHERS).verdict == Verdict.INVERTED
+
+
+_ANY = st.lists(st.tuples(st.integers(200, 999), st.integers(1, 99)), min_size=1).map(sorted)
+
+
+@given(payload=st.fixed_dictionaries(dict.fromkeys((*OTHERS, *IMPORTANT_ONES), _ANY)))
+def test_never_kept_both_ways(payload: dict[str, Pieces]) -> None:
+    """No load keeps both an order and its opposite."""
+    load = made({name: payload[name] for name in OTHERS}, {name: payload[name] for name in IMPORTANT_ONES})
+    told = [verdict(load, IMPORTANT_ONES), verdict(load, OTHERS)]
+    assert [each.verdict for each in told].count(Verdict.KEPT) <= 1
+
+
+# --- times, bytes, gaps ----------------------------------------------------------------------------------------------
+
+
+def test_the_focal_resource() -> None:
+    """It is the important one that the origin had last; bytes of all others are counted before and during it."""
+    others: dict[str, Pieces] = {"photo": [(300, 600), (600, 400)], "movie": [(500, 1000)], "icon": [(900, 1000)]}
+    load = made(others, SOON)
+    assert (load.focal.name, load.other_bytes_before, load.other_bytes_during) == ("app", 600, 2400)
+    assert (load.important.size_bytes, load.others.size_bytes) == (2000, 3000)
+    assert (load.important.first_byte_ns, load.others.last_byte_ns) == (400 * MS, 900 * MS)
+
+
+def test_the_document_of_a_load() -> None:
+    """Each resource by its name, the two groups together, and no key that names image or script."""
+    others: dict[str, Pieces] = {"photo": [(300, 600), (600, 400)], "movie": [(500, 1000)], "icon": [(950, 1000)]}
+    document = made(others, SOON).as_document()
+    assert list(document.pop("resources")) == [each.name for each in PAGE.resources]
+    assert document == {
+        "load": 1,
+        "focal": "app",
+        "available_ms": 200,
+        "first_byte_ms": 500,
+        "important_last_byte_ms": 900,
+        "others_first_byte_ms": 300,
+        "others_last_byte_ms": 950,
+        "other_bytes_before": 600,
+        "other_bytes_during": 1400,
+    }
+    of_maps = page_load([(100, 10), (900, 20)], [(500, 30)]).as_document()
+    assert set(of_maps) - {*document, "resources"} == {
+        "script_available_ms",
+        "script",
+        "image",
+        "image_bytes_before_script",
+        "image_bytes_during_script",
+    }
+
+
+def stream_load(chunks: Sequence[Chunk], pieces: Pieces, name: str = "mine") -> PageLoad:
+    size_bytes = sum(chunk.total_bytes for chunk in chunks)
+    tokens = part("tokens", important=True, size_bytes=size_bytes, chunks=tuple(chunks))
+    page = replace(page_of_parts(part("bulk"), tokens), name=name)
+    return load_of(page, {"bulk": [(100, 1000)], "tokens": pieces}, {"bulk": 0, "tokens": 0})
+
+
+def test_gaps_by_hand() -> None:
+    """A piece has come when its last byte has; pieces that come together have no gap."""
+    four = [Chunk(at_ns=0, size_bytes=10, every_ns=MS, count=3), Chunk(at_ns=9 * MS, size_bytes=20)]
+    # The pieces end at 10, 20, 30 and 50 bytes: the second has come at 140 ms, with the third.
+    load = stream_load(four, [(100, 10), (120, 5), (140, 15), (141, 19), (200, 1)])
+    gaps = load.resources["tokens"].gaps
+    assert gaps is not None
+    # 40, 0 and 60 ms: the 99th percentile lies between the two longest, 98 % of the way.
+    assert (gaps.p50_ns, gaps.p99_ns, gaps.longest_ns) == (40 * MS, pytest.approx(59.6 * MS), 60 * MS)
+    told = load.as_document()["resources"]
+    assert (told["tokens"]["gap_p50_ms"], told["tokens"]["gap_longest_ms"]) == (40, 60)
+    assert told["tokens"]["gap_p99_ms"] == pytest.approx(59.6)
+    assert not [key for key in told["bulk"] if key.startswith("gap")]
+
+
+def test_gaps_of_a_hundred_and_one_pieces() -> None:
+    """One gap of a hundred that is long is the longest, and hardly the 99th percentile."""
+    at_ms = [10 * index for index in range(100)] + [1990]
+    load = stream_load([Chunk(at_ns=0, size_bytes=4, every_ns=10 * MS, count=101)], [(t_ms, 4) for t_ms in at_ms])
+    gaps = load.resources["tokens"].gaps
+    assert gaps is not None
+    assert (gaps.p50_ns, gaps.longest_ns) == (10 * MS, 1000 * MS)
+    assert gaps.p99_ns == pytest.approx((10 + 0.01 * 990) * MS)
+
+
+def test_gaps_of_few_pieces() -> None:
+    """Two pieces have one gap; one has none, nor has a response that is not complete."""
+    two = stream_load([Chunk(at_ns=0, size_bytes=4, every_ns=MS, count=2)], [(10, 4), (17, 4)]).resources["tokens"].gaps
+    assert two is not None
+    assert (two.p50_ns, two.p99_ns, two.longest_ns) == (7 * MS, 7 * MS, 7 * MS)
+    assert stream_load([Chunk(at_ns=0, size_bytes=4)], [(10, 4)]).resources["tokens"].gaps is None
+    short = stream_load([Chunk(at_ns=0, size_bytes=4, every_ns=MS, count=2)], [(10, 7)])
+    assert short.resources["tokens"].gaps is None
+
+
+# --- the bound -------------------------------------------------------------------------------------------------------
+
+LINK: dict[str, Any] = {
+    "rate_bit_s": 1_024_000,
+    "delay_ns": 300 * MS,
+    "delay_up_ns": 50 * MS,
+    "jitter_ns": 0,
+    "rate_steps": None,
+}
+BYTE_NS = 7812.5
+ROUND_NS = 350 * MS
+
+
+def test_the_bound_of_a_chain() -> None:
+    """Each of three documents takes a round trip, its delay and its time on the link."""
+    page = page_of_parts(
+        part("html", delay_ns=10 * MS),
+        part("script", after="html", delay_ns=20 * MS),
+        part("data", after="script", size_bytes=3000),
+        part("tile", after="data", important=True, delay_ns=40 * MS),
+        part("photo", after="html"),
+    )
+    limit = bound(page, page["tile"], LINK)
+    small_ns, large_ns = round((1000 + 31 + 66) * BYTE_NS), round((3000 + 31 + 3 * 66) * BYTE_NS)
+    assert limit.first_byte_ns == pytest.approx(
+        4 * ROUND_NS + 70 * MS + 2 * small_ns + large_ns + round((1 + 31 + 66) * BYTE_NS), abs=10
+    )
+    assert limit.other_bytes == 1000  # all of the photo, which was there a second before
+    assert latest_important(page) is page["tile"]
+
+
+def test_the_bound_of_what_waits_for_nothing() -> None:
+    """A round trip and its own packet; the others have no time to go before it but what they had alone."""
+    page = page_of_parts(
+        part("a", size_bytes=10**6, delay_ns=100 * MS),
+        part("b", size_bytes=10**6),
+        part("c", important=True, delay_ns=300 * MS),
+    )
+    limit = bound(page, page["c"], LINK)
+    assert limit.first_byte_ns == ROUND_NS + 300 * MS + round(98 * BYTE_NS)
+    assert limit.other_bytes == 38_400 * 1448 // 1514
+    # An important one that is there before all others allows none of them.
+    sooner = page_of_parts(part("a", delay_ns=MS), part("c", important=True))
+    assert bound(sooner, sooner["c"], LINK).other_bytes == 0
+
+
+def test_a_document_in_chunks_is_complete_with_its_last() -> None:
+    """What waits for it cannot be requested sooner."""
+    chunks = (Chunk(at_ns=0, size_bytes=500, every_ns=700 * MS, count=2),)
+    page = page_of_parts(part("html", chunks=chunks), part("a", after="html"), part("b", after="html", important=True))
+    assert bound(page, page["b"], LINK).first_byte_ns == 2 * ROUND_NS + 700 * MS + round(98 * BYTE_NS)
+
+
+def test_which_is_the_latest() -> None:
+    """The delays of what it waits for count, and of a response in chunks the first."""
+    slow = part("slow", important=True, chunks=(Chunk(at_ns=10 * MS, size_bytes=1, every_ns=900 * MS, count=1000),))
+    page = page_of_parts(
+        part("html", delay_ns=100 * MS), slow, part("soon", after="html", important=True), part("other")
+    )
+    assert latest_important(page).name == "soon"
+
+
+def test_what_was_lost_against_it() -> None:
+    """The focal resource is late by the difference; of all others, what went before it and need not have."""
+    others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 1000)], "icon": [(3000, 1000)]}
+    load = made(others, SOON)
+    lost = inversion(load, replace(bound(PAGE, PAGE["app"], LINK), first_byte_ns=400 * MS, other_bytes=600))
+    assert (lost.late_ns, lost.other_bytes) == (100 * MS, 1400)
+
+
+# --- the prediction --------------------------------------------------------------------------------------------------
+
+NGINX = Writes.from_document(catalogue()["nginx"].traits)
+
+
+def predicted_ms(page: Page, **knobs: str) -> float:
+    scenario = scenario_from({"LOWAT": "none", **knobs})
+    return first_byte_ms(as_document(replace(scenario, page=page)), page, NGINX)
+
+
+def test_a_prediction_of_many() -> None:
+    """All others go before an important one if nothing holds them back, however many they are."""
+    one, *rest = (part("html", size_bytes=558), part("i1", after="html", urgency=5, size_bytes=716_800))
+    script = part("script", after="html", important=True, delay_ns=200 * MS, size_bytes=716_800)
+    halves = [part(f"i{n}", after="html", urgency=5, size_bytes=358_400) for n in (1, 2)]
+    alone, divided = page_of_parts(one, *rest, script), page_of_parts(one, *halves, script)
+    assert predicted_ms(divided) == predicted_ms(alone) == pytest.approx(predicted_ms(maps()))
+    assert predicted_ms(divided, LOWAT="16384") < predicted_ms(divided)
+
+
+def test_important_ones_that_are_there_before_count_as_well() -> None:
+    """What is asked for first, and is there first, goes before the focal one."""
+    html, photo = part("html"), part("photo", after="html", size_bytes=716_800)
+    app = part("app", after="html", important=True, delay_ns=200 * MS)
+    style = part("style", after="html", important=True, size_bytes=128_000)
+    without, with_style = page_of_parts(html, photo, app), page_of_parts(html, photo, style, app)
+    assert predicted_ms(with_style) - predicted_ms(without) == pytest.approx(1000, rel=0.06)
+
+
+def test_a_document_that_is_late_delays_all() -> None:
+    """By as much as the origin holds it back."""
+    rest = [part("photo", after="html", size_bytes=716_800), part("app", after="html", important=True)]
+    late = page_of_parts(part("html", delay_ns=1500 * MS), *rest)
+    assert predicted_ms(late) - predicted_ms(page_of_parts(part("html"), *rest)) == pytest.approx(1500)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (
+            [part("html"), part("a", after="html", delay_ns=MS), part("b", after="html", important=True)],
+            "a page with others that are late, or in chunks",
+        ),
+        (
+            [
+                part("html"),
+                part("a", after="html", chunks=(Chunk(at_ns=0, size_bytes=500, every_ns=MS, count=2),)),
+                part("b", after="html", important=True),
+            ],
+            "a page with others that are late, or in chunks",
+        ),
+        (
+            [part("html"), part("a"), part("b", after="html", important=True)],
+            "a page whose resources wait for different ones",
+        ),
+        (
+            [part("a"), part("b", important=True), part("c", important=True, after="b", delay_ns=MS)],
+            "a page whose resources wait for different ones",
+        ),
+    ],
+)
+def test_pages_without_a_prediction(parts: Sequence[Any], words: str) -> None:
+    """Better no number than a wrong one."""
+    with pytest.raises(NoPrediction, match=f"^{words} is not covered$"):
+        predicted_ms(page_of_parts(*parts))
+
+
+@pytest.mark.parametrize(("name", "covered"), [("maps", True), ("news", True), ("tokens", True), ("six", False)])
+def test_predictions_of_the_catalogue(name: str, *, covered: bool) -> None:
+    """Those of six are larger together than the client's window."""
+    page = page_of(name, Parameters(size_bytes=716_800, script_delay_ns=200 * MS))
+    if covered:
+        assert predicted_ms(page) > 0
+    else:
+        with pytest.raises(NoPrediction, match="a WINDOW smaller than the others"):
+            predicted_ms(page)
+
+
+# --- what was written down -------------------------------------------------------------------------------------------
+
+_SCENARIO = as_document(scenario_from({"LOWAT": "16384", "RELOADS": "0"})) | {"delay_up_ns": 0}
+ALLOWANCE = Allowance(rate=0.05, moment_ns=2 * MS, late_ns=40 * MS)
+DOWN_MS, LOADED_MS = 300, 1000
+
+
+def told_of(page: Page, came_ms: Mapping[str, Sequence[int]]) -> Evidence:
+    """The events of a load of that page. came_ms: when the pieces of each came, each of as many bytes."""
+
+    def event(t_ms: float, kind: str, name: str | None = None, **more: Any) -> Event:
+        return Event(t_ns=round((LOADED_MS + t_ms) * MS), kind=Kind(kind), load=1, resource=name, **more)
+
+    requests: list[OriginRequest] = []
+    events = [event(0, "load-started")]
+    position = 100
+    for each in page.resources:
+        asked_ms = came_ms[each.after][-1] if each.after else 0
+        received_ns = (LOADED_MS + asked_ms) * MS
+        available_ns = received_ns + each.first_ns
+        requests.append(OriginRequest(path=each.path, received_ns=received_ns, available_ns=available_ns))
+        events += [event(asked_ms, "request-sent", each.name), event(came_ms[each.name][0], "headers", each.name)]
+        size_bytes = each.size_bytes // len(came_ms[each.name])
+        for t_ms in came_ms[each.name]:
+            record_ns = (LOADED_MS + t_ms) * MS
+            events.append(event(t_ms, "data", each.name, size_bytes=size_bytes, record_ns=record_ns))
+    events.append(event(max(times[-1] for times in came_ms.values()), "load-finished"))
+    events.sort(key=lambda each: each.t_ns)
+    for index, each in enumerate(events):
+        if each.kind == "data":
+            position += each.size_bytes or 0
+            events[index] = replace(each, tcp_bytes=position)
+    requests.sort(key=lambda each: each.received_ns)
+    return Evidence(events=tuple(events), requests=tuple(requests), page=page, favoured=("b",))
+
+
+_IDLE = QueueSample(t_ns=0, direction="down", packets=0, bytes=0, delay_line_packets=0, delay_line_bytes=0, dropped=0)
+
+
+def contradicted(evidence: Evidence) -> list[str]:
+    layers = Layers(sockets=(), queue=(_IDLE,), arrivals=())
+    return [each.what for each in contradictions(evidence, layers, _SCENARIO | {"plan": "probe"}, ALLOWANCE)]
+
+
+_TWO = (part("a", after="html"), part("b", after="html", important=True, delay_ns=50 * MS))
+
+
+def test_a_load_of_many_without_a_lie() -> None:
+    """Three levels and four resources."""
+    page = page_of_parts(part("html"), *_TWO, part("c", after="b"))
+    assert contradicted(told_of(page, {"html": [310], "a": [620], "b": [670], "c": [1000]})) == []
+
+
+def test_a_late_document_is_told() -> None:
+    """It came alone on an empty link, half a second after it could have."""
+    page = page_of_parts(part("html"), *_TWO)
+    told = contradicted(told_of(page, {"html": [860], "a": [1200], "b": [1300]}))
+    assert told == ["from the origin's answer, the html in load 1, to the client"]
+
+
+def test_a_document_in_chunks_is_not_late() -> None:
+    """It is complete when its last piece is."""
+    chunks = (Chunk(at_ns=0, size_bytes=500, every_ns=500 * MS, count=2),)
+    page = page_of_parts(part("html", chunks=chunks), *_TWO)
+    assert contradicted(told_of(page, {"html": [310, 810], "a": [1200], "b": [1300]})) == []
+
+
+def test_a_document_that_shares_the_link_is_not_late() -> None:
+    """Something else was requested with it, and came before it was complete."""
+    page = page_of_parts(part("html"), part("bulk", size_bytes=90_000), *_TWO)
+    assert contradicted(told_of(page, {"html": [860], "bulk": [400, 850, 1100], "a": [1200], "b": [1300]})) == []
+
+
+def test_resources_that_the_origin_served_otherwise() -> None:
+    """Each of many has its own size, its own delay, and as many requests as there were loads."""
+    page = page_of_parts(part("html"), *_TWO, part("c", after="b"))
+    honest = told_of(page, {"html": [310], "a": [620], "b": [670], "c": [1000]})
+    larger = page_of_parts(*(replace(each, size_bytes=1000 + (each.name == "c")) for each in page.resources))
+    assert contradicted(replace(honest, page=larger)) == ["payload of the c in load 1"]
+    slower = page_of_parts(*(replace(each, delay_ns=900 * MS * (each.name == "c")) for each in page.resources))
+    told = contradicted(replace(honest, page=replace(slower, resources=(*page.resources[:3], slower.resources[3]))))
+    assert told == ["how long the origin held the c in load 1 back"]
+    assert contradicted(replace(honest, requests=(*honest.requests, honest.requests[-1]))) == [
+        "requests of the c at the origin"
+    ]
+
+
+def late(evidence: Evidence) -> dict[str, float]:
+    (load,) = page_loads(evidence)
+    layers = Layers(sockets=(), queue=(), arrivals=(Arrival(t_ns=LOADED_MS * MS, tcp_bytes=100),))
+    found = lateness(load, evidence, layers, _SCENARIO | {"rate_bit_s": None})
+    return {name: each.late_ns / MS for name, each in found.items()}
+
+
+def test_lateness_of_many() -> None:
+    """The first to come of all but documents, and the focal one."""
+    page = page_of_parts(part("html"), *_TWO)
+    evidence = told_of(page, {"html": [300], "a": [607], "b": [660]})
+    assert late(evidence) == {IMPORTANT: 0, FIRST: 7}
+    assert late(told_of(page, {"html": [300], "a": [700], "b": [655]})) == {IMPORTANT: 0, FIRST: 5}
+
+
+def test_lateness_behind_something_else() -> None:
+    """What came behind a document that it did not wait for is not late for want of a processor."""
+    page = page_of_parts(part("html"), part("a"), part("b", after="html", important=True))
+    assert late(told_of(page, {"html": [300], "a": [800], "b": [900]})) == {IMPORTANT: 0}
+    assert late(told_of(page, {"html": [400], "a": [303], "b": [900]})) == {IMPORTANT: 100, FIRST: 3}
+
+
+def test_lateness_of_a_long_chain() -> None:
+    """What waits for two documents may be late for many reasons: nothing is said."""
+    page = page_of_parts(part("html"), part("data", after="html"), part("b", after="data", important=True), part("a"))
+    assert late(told_of(page, {"html": [300], "data": [600], "b": [900], "a": [901]})) == {}
+
+
+def test_the_ledger_of_many() -> None:
+    """Its parts add up; the bytes of all others are in it, and none of the other important ones'."""
+    page = page_of_parts(
+        part("html"), part("p1", after="html"), part("p2", after="html"), *_TWO[1:], part("s", important=True)
+    )
+    evidence = told_of(page, {"html": [310], "p1": [1000], "p2": [1500], "b": [2000], "s": [700]})
+    ends = {event.resource: event.tcp_bytes or 0 for event in evidence.events if event.kind == "data"}
+
+    def looked(t_ms: int) -> Any:
+        sent = max(
+            (end for name, end in ends.items() if t_ms >= {"p1": 690, "p2": 1190, "b": 1690}.get(name or "", 0)),
+            default=100,
+        )
+        return socket_sample(t_ns=(LOADED_MS + t_ms) * MS, bytes_sent=sent, notsent_bytes=0, bytes_acked=100)
+
+    layers = Layers(
+        sockets=tuple(looked(t_ms) for t_ms in range(0, 2100, 10)),
+        queue=(_IDLE,),
+        arrivals=tuple(
+            Arrival(t_ns=event.t_ns, tcp_bytes=event.tcp_bytes or 0) for event in evidence.events if event.tcp_bytes
+        ),
+    )
+    found = findings(evidence, layers, _SCENARIO, catalogue()["nginx"].traits)
+    ledger = found["ledger"]
+    assert ledger["focal"] == "b"
+    assert sum(ledger["parts_ms"].values()) == pytest.approx(ledger["wait_ms"]) == pytest.approx(2000 - 360)
+    assert sum(ledger["other_bytes_at_available"].values()) == 2000
+    assert found["verdict"] == "inverted"
+    assert json.loads(json.dumps(found)) == found
+    of_maps = {"script", "image", "script_first_byte_ms", "image_bytes_at_available"}
+    assert not of_maps & {*ledger, *found["oracle"], *found["prediction"], *found["loads"][0]}
+
+
+def test_keys_that_only_maps_has() -> None:
+    """The same load under the name of maps has them; a page of another name has not, whatever its resources."""
+    pieces = {"page": [310], "image": [900, 1500], "script": [1700]}
+    page = maps(4000, 50)
+    evidence = replace(told_of(page, pieces), favoured=("script",))
+    layers = Layers(sockets=(), queue=(_IDLE,), arrivals=())
+    found = findings(evidence, layers, _SCENARIO, catalogue()["nginx"].traits)
+    other = findings(
+        replace(evidence, page=replace(page, name="maps.toml")), layers, _SCENARIO, {**catalogue()["nginx"].traits}
+    )
+    assert set(found["oracle"]) - set(other["oracle"]) == {"script_first_byte_ms"}
+    assert set(found["loads"][0]) - set(other["loads"][0]) >= {"script", "image"}
+    assert found["oracle"]["script_first_byte_ms"] == other["oracle"]["first_byte_ms"]
+    assert (found["verdict"], other["verdict"]) == ("inverted", "inverted")
+    assert asdict(page)["name"] == "maps"
