@@ -26,7 +26,7 @@ def maps_page(size_bytes: int = 700 * 1024, delay_ms: int = 200) -> Page:
 
 def part(name: str, **changes: Any) -> Resource:
     """A resource of 1000 bytes with the weight of its urgency, but for these fields."""
-    usual = {"path": f"/{name}", "content_type": "text/plain", "size_bytes": 1000}
+    usual: dict[str, Any] = {"path": f"/{name}", "content_type": "text/plain", "size_bytes": 1000}
     return Resource(name=name, **usual | {"weight": http2_weight(changes.get("urgency", 3))} | changes)
 
 

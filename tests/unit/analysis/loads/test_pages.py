@@ -187,7 +187,8 @@ def test_gaps_by_hand() -> None:
     gaps = load.resources["tokens"].gaps
     assert gaps is not None
     # 40, 0 and 60 ms: the 99th percentile lies between the two longest, 98 % of the way.
-    assert (gaps.p50_ns, gaps.p99_ns, gaps.longest_ns) == (40 * MS, pytest.approx(59.6 * MS), 60 * MS)
+    assert (gaps.p50_ns, gaps.longest_ns) == (40 * MS, 60 * MS)
+    assert gaps.p99_ns == pytest.approx(59.6 * MS)
     told = load.as_document()["resources"]
     assert (told["tokens"]["gap_p50_ms"], told["tokens"]["gap_longest_ms"]) == (40, 60)
     assert told["tokens"]["gap_p99_ms"] == pytest.approx(59.6)
@@ -389,12 +390,12 @@ def told_of(page: Page, came_ms: Mapping[str, Sequence[int]]) -> Evidence:
             record_ns = (LOADED_MS + t_ms) * MS
             events.append(event(t_ms, "data", each.name, size_bytes=size_bytes, record_ns=record_ns))
     events.append(event(max(times[-1] for times in came_ms.values()), "load-finished"))
-    events.sort(key=lambda each: each.t_ns)
-    for index, each in enumerate(events):
-        if each.kind == "data":
-            position += each.size_bytes or 0
-            events[index] = replace(each, tcp_bytes=position)
-    requests.sort(key=lambda each: each.received_ns)
+    events.sort(key=lambda seen: seen.t_ns)
+    for index, seen in enumerate(events):
+        if seen.kind == "data":
+            position += seen.size_bytes or 0
+            events[index] = replace(seen, tcp_bytes=position)
+    requests.sort(key=lambda request: request.received_ns)
     return Evidence(events=tuple(events), requests=tuple(requests), page=page, favoured=("b",))
 
 

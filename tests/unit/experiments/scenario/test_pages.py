@@ -399,9 +399,13 @@ def test_a_file_with_a_strange_name(tmp_path: Path) -> None:
 # --- any page --------------------------------------------------------------------------------------------------------
 
 _TYPES = ("text/html; charset=utf-8", "text/javascript", "text/css", "image/jpeg", "text/plain", "text/event-stream")
-_CHUNKS = st.lists(
+_CHUNKS: st.SearchStrategy[list[dict[str, str | int]]] = st.lists(
     st.builds(dict, bytes=st.integers(1, 90), every=st.just("3ms"), count=st.integers(1, 5)), min_size=1, max_size=3
 )
+
+
+def _one_of(names: list[str]) -> st.SearchStrategy[str]:
+    return st.sampled_from(names)
 
 
 @st.composite
@@ -424,10 +428,10 @@ def page_texts(draw: st.DrawFn) -> str:
         lines += [f"important = {str(important).lower()}", f"incremental = {str(draw(st.booleans())).lower()}"]
         lines.append(f"urgency = {draw(st.integers(0, 7))}")
         awaitable = names[: count - 2]
-        if awaitable and draw(st.booleans()):
-            lines.append(f'after = "{draw(st.sampled_from(awaitable))}"')
-        if names and draw(st.booleans()):
-            lines.append(f'depends_on = "{draw(st.sampled_from(names))}"')
+        if draw(st.booleans()) and awaitable:
+            lines.append(f'after = "{draw(_one_of(awaitable))}"')
+        if draw(st.booleans()) and names:
+            lines.append(f'depends_on = "{draw(_one_of(names))}"')
         if draw(st.booleans()):
             lines.append(f"weight = {draw(st.integers(1, 256))}")
         names.append(name)
