@@ -9,7 +9,7 @@ from client.dialects import PLAIN, Dialect
 from client.http2.engine import Http2Engine
 from client.priorities import Priorities
 from common.formats.events import Event
-from common.formats.plan import Steps
+from common.formats.plan import Plan, Steps
 from tests.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5
@@ -20,7 +20,8 @@ OK = [(":status", "200")]
 class Pair:
     """Both ends, joined by method calls; every exchange advances the time by one nanosecond.
 
-    events: what the engine told. at_server: what the server saw.
+    plan: what is requested, the Maps case if nothing else. events: what the engine told. at_server: what the server
+    saw.
     """
 
     def __init__(
@@ -32,9 +33,11 @@ class Pair:
         reloads: int = 0,
         steps: Steps | None = None,
         authority: str | None = None,
+        plan: Plan | None = None,
     ) -> None:
         self.engine = Http2Engine(
-            maps_plan(
+            plan
+            or maps_plan(
                 address="198.18.1.2",
                 port=443,
                 server_name="maps.test",

@@ -12,7 +12,9 @@ from client.http2.engine import NO_RFC7540_PRIORITIES
 from client.priorities import Priorities
 from common.formats.events import Event, Kind
 from common.formats.plan import Steps
+from tests.pages import page_of_parts, part
 from tests.unit.client.pair import IMAGE, OK, PAGE, SCRIPT, Pair
+from tests.unit.client.test_loads import plan_of
 
 
 def seen(events: Iterable[Event]) -> list[tuple[Kind, str | None]]:
@@ -320,3 +322,64 @@ def test_page_loads_do_not_care_for_quiet(resources: Pair) -> None:
     """Without steps nothing is opened."""
     assert resources.engine.quiet(9) == []
     assert resources.engine.data_to_send() == b""
+
+
+_MANY = page_of_parts(
+    part("html", urgency=0),
+    part("photo", after="html", urgency=5, incremental=True),
+    part("style", after="html", urgency=1, important=True, depends_on="photo"),
+    part("data", after="style", urgency=2, depends_on="style"),
+    part("tile", after="data", urgency=4, depends_on="photo"),
+)
+
+
+def _asked(pair: Pair) -> list[tuple[str, int, int, int]]:
+    """Of each request its path, its stream, its weight and the stream it depends on."""
+    found = []
+    for event in pair.requests():
+        order = event.priority_updated
+        assert order is not None
+        path = dict(event.headers)[b":path"].decode()
+        found.append((path, event.stream_id or 0, order.weight or 0, order.depends_on or 0))
+    return found
+
+
+def test_a_chain_on_the_connection() -> None:
+    """Each request is made when what it waits for is complete; a stream that has ended is no parent any more."""
+    pair = Pair(plan=plan_of(_MANY))
+    pair.begin_load()
+    assert _asked(pair) == [("/html", 1, 256, 0)]
+    pair.answer(1)
+    assert _asked(pair)[1:] == [("/photo", 3, 74, 0), ("/style", 5, 220, 3)]
+    pair.server.send_headers(5, OK)
+    pair.server.send_data(5, b"half")
+    pair.down()
+    assert _asked(pair)[3:] == []
+    pair.server.send_data(5, b"and half", end_stream=True)
+    pair.down()
+    assert _asked(pair)[3:] == [("/data", 7, 183, 0)]
+    pair.answer(7)
+    assert _asked(pair)[4:] == [("/tile", 9, 110, 3)]
+    pair.answer(3)
+    assert pair.engine.unfinished == ["tile"]
+    pair.answer(9)
+    assert not pair.engine.loading
+    assert [event.kind for event in pair.events].count(Kind.LOAD_FINISHED) == 1
+    assert {event.resource: event.stream_id for event in pair.events if event.kind is Kind.ENDED} == {
+        "html": 1,
+        "photo": 3,
+        "style": 5,
+        "data": 7,
+        "tile": 9,
+    }
+
+
+def test_header_fields_of_many() -> None:
+    """Each request has its own urgency, and no place in a tree."""
+    pair = Pair(plan=plan_of(_MANY, dialect=parse("header")))
+    pair.begin_load()
+    for stream_id in (1, 5, 3, 7, 9):
+        pair.answer(stream_id)
+    fields = {dict(event.headers)[b":path"]: dict(event.headers)[b"priority"] for event in pair.requests()}
+    assert fields == {b"/html": b"u=0", b"/photo": b"u=5, i", b"/style": b"u=1", b"/data": b"u=2", b"/tile": b"u=4"}
+    assert not any(event.priority_updated for event in pair.requests())
