@@ -122,6 +122,11 @@ class Page:
         return tuple(each for each in self.resources if each not in self.documents)
 
     @property
+    def total_bytes(self) -> int:
+        """The bytes of all resources."""
+        return sum(each.size_bytes for each in self.resources)
+
+    @property
     def contents_bytes(self) -> int:
         """The bytes of all but the documents."""
         return sum(each.size_bytes for each in self.contents)

@@ -169,7 +169,7 @@ def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
     fabric: Fabric = manner.fabric
     limit_s = _WALL_LIMIT_S
     if fabric.virtual_clock:
-        limit_s += (scenario.reloads + 1) * scenario.page.contents_bytes / _SLOWEST_BYTES_PER_S
+        limit_s += (scenario.reloads + 1) * scenario.page.total_bytes / _SLOWEST_BYTES_PER_S
     if not fabric.virtual_clock or scenario.client is ClientKind.CHROMIUM:
         limit_s += (scenario.reloads + 1) * _deadline_ns(scenario, manner) / 10**9
     return limit_s
@@ -178,7 +178,7 @@ def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
 def load_deadline_ns(scenario: Scenario) -> int:
     """The default deadline of a page load, in link time: longer than any load that still makes progress."""
     rates_bit_s = scenario.link.rates_bit_s
-    moved_ns = scenario.page.contents_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
+    moved_ns = scenario.page.total_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
     losses = 1 + 20 * scenario.link.loss
     waits_ns = 200 * scenario.link.round_trip_ns + scenario.page.longest_ns
     return round(60 * 10**9 + 5 * losses * moved_ns + waits_ns)

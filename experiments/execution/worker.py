@@ -75,14 +75,14 @@ class Parcel:
 
 def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     """Returns one scenario of each kind that may decide whether a machine is fit."""
-    largest = max(scenario.page.contents_bytes for scenario in scenarios)
+    largest = max(scenario.page.total_bytes for scenario in scenarios)
     found = {
         (
             each.server,
             each.client,
             each.congestion_control,
             each.lowat == LOWAT_AUTO,
-            each.page.contents_bytes == largest,
+            each.page.total_bytes == largest,
         ): each
         for each in scenarios
     }

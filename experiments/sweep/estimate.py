@@ -68,7 +68,7 @@ def _commands(runs: int, side_by_side: int, most: int) -> int:
 def link_s(scenario: Scenario) -> float:
     """Link time of all page loads of a run."""
     link, loads = scenario.link, scenario.reloads + 1
-    page_bytes = scenario.page.contents_bytes * _FRAMING
+    page_bytes = scenario.page.total_bytes * _FRAMING
     round_trip_s = link.round_trip_ns / 10**9
     moved_s = link.transmission_ns(round(page_bytes)) / 10**9
     if link.loss and scenario.congestion_control != "bbr":
@@ -98,7 +98,7 @@ def wall_s(scenario: Scenario, *, virtual_clock: bool) -> float:
         return _REAL_START_S + link_s(scenario)
     by_browser = scenario.client is ClientKind.CHROMIUM
     browser_s = _BROWSER_START_S + _BROWSER_PER_LINK_S * link_s(scenario) if by_browser else 0.0
-    return _START_S + browser_s + (scenario.reloads + 1) * scenario.page.contents_bytes / _BYTES_PER_S
+    return _START_S + browser_s + (scenario.reloads + 1) * scenario.page.total_bytes / _BYTES_PER_S
 
 
 def duration(seconds: float) -> str:

@@ -224,9 +224,9 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
 
 def _fabric(scenarios: Sequence[Scenario], request: SweepRequest) -> tuple[Fabric, str]:
     """The fabric that can run all scenarios. Probing takes a moment, so it sees one scenario of each kind."""
-    largest = max(scenario.page.contents_bytes for scenario in scenarios)
+    largest = max(scenario.page.total_bytes for scenario in scenarios)
     kinds = {
-        (each.congestion_control, each.link.shaped, each.page.contents_bytes == largest): each for each in scenarios
+        (each.congestion_control, each.link.shaped, each.page.total_bytes == largest): each for each in scenarios
     }
     return choose(request.run["FABRIC"], list(kinds.values()), request.run["SHAPER"])
 

@@ -176,8 +176,8 @@ def _lack_of(option: str, lack: str) -> str | None:
 
 def memory_mib(scenario: Scenario) -> int:
     """MiB of memory for a guest with that scenario; its processes would need no more outside."""
-    own_mib = _MEMORY_MIB + _COPIES * scenario.page.contents_bytes // 2 // _MIB
+    own_mib = _MEMORY_MIB + _COPIES * scenario.page.total_bytes // 2 // _MIB
     if scenario.client is not ClientKind.CHROMIUM:
         return own_mib
-    payload_bytes = (scenario.reloads + 1) * scenario.page.contents_bytes
+    payload_bytes = (scenario.reloads + 1) * scenario.page.total_bytes
     return own_mib + _BROWSER_MIB + ceil(_LOG_COPIES * payload_bytes / _MIB)
