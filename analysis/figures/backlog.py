@@ -2,7 +2,7 @@
 
 1. unsent: in the front's kernel, not yet sent once; TCP_NOTSENT_LOWAT limits these;
 2. in flight: sent, and not yet read by the client in order. A lost byte counts until it has arrived again;
-3. queue: the part of 2 that is in the bottleneck's queue.
+3. queue: the part of 2 that is in the bottleneck queue.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,6 +1,6 @@
 """The ledger over time: where the bytes of the others are, from the front at the top to the client at the bottom.
 
-What the front still holds as pending it can put behind the focal resource; all below is out of its hands.
+The front can still send pending bytes after the focal resource; the order of all others is fixed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,12 +41,14 @@ class _Where:
 _PLACES: Mapping[str, _Where] = MappingProxyType(
     {
         "received": _Where(colour=RECEIVED, size=lambda moment: moment.received_bytes),
-        "lost, or behind what was": _Where(colour=LAYERS[Layer.RECOVERY], size=lambda moment: moment.recovery_bytes),
-        "in the bottleneck's queue": _Where(colour=LAYERS[Layer.QUEUE], size=lambda moment: moment.queue_bytes),
-        "propagating": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
+        "lost, or behind a loss": _Where(colour=LAYERS[Layer.RECOVERY], size=lambda moment: moment.recovery_bytes),
+        "in the bottleneck queue": _Where(colour=LAYERS[Layer.QUEUE], size=lambda moment: moment.queue_bytes),
+        "in propagation": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
         "unsent in the kernel": _Where(colour=LAYERS[Layer.UNSENT], size=lambda moment: moment.unsent_bytes),
-        "put in line by the front": _Where(colour=LAYERS[Layer.COMMITTED], size=lambda moment: moment.committed_bytes),
-        "pending with the front": _Where(colour=LAYERS[Layer.PENDING], size=lambda moment: moment.pending_bytes),
+        "in the front's output queue": _Where(
+            colour=LAYERS[Layer.COMMITTED], size=lambda moment: moment.committed_bytes
+        ),
+        "pending in the front": _Where(colour=LAYERS[Layer.PENDING], size=lambda moment: moment.pending_bytes),
     }
 )
 

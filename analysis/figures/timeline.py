@@ -1,7 +1,7 @@
 """The timeline: the arms one above the other on one time axis, resources as lanes, thickness = rate.
 
 Below the lanes, if the arm's socket was sampled, is the socket's lane with the data between front and client, on scales
-common to all arms: bytes unsent in the kernel, and bytes in flight, including those in the bottleneck's queue.
+common to all arms: bytes unsent in the kernel, and bytes in flight, including those in the bottleneck queue.
 
 Text sits in rows of its own, so nothing can overlap: above each lane its first and last byte, above all lanes the
 instant the focal resource was available. The line of that instant pauses where it would strike through text. What

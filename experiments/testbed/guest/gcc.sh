@@ -1,15 +1,15 @@
 #!/bin/sh
-# gcc(1) for the guest kernel with precompiled headers: the headers that most files include are compiled once.
+# gcc(1) for the guest kernel: the headers that most of its files read are compiled once, for all of them.
 #
-# The kernel's Makefiles call it in the source's folder, in place of gcc. Without it the build takes twice the processor
-# time, because most of the time goes into headers. If a file does not compile with them, gcc compiles it as usual.
-# Files of User-Mode Linux that run on the host do not include these headers, nor do assembler files.
+# The kernel's Makefiles call it in the folder of the source, as they would call gcc. Most of a file's time goes into
+# headers, and without this the build takes twice the processor time. A file that does not compile this way is compiled
+# as ever. Files of the guest's own half that runs on the host do not read these headers, and neither do assembler's.
 #
-# The dependency file of each object names its source alone: nobody edits this tree.
+# Each file's dependencies are told as its source alone: nobody edits this tree.
 
 headers=.priolab-headers.h
 
-# Writes the definitions that differ by file into a header: given with -D, gcc would refuse the precompiled headers.
+# What follows -D for every file anew: gcc takes no compiled headers where these are defined on its command line.
 names() {
     for word; do
         case $word in
@@ -21,7 +21,7 @@ names() {
     done
 }
 
-# `with compiled "$@"` compiles a file with the precompiled headers; `with headers "$@"` compiles these headers.
+# gcc with the compiled headers: compiled "$@" compiles the file of these arguments, headers "$@" the headers for it.
 with() {
     what=$1 previous="" output="" source="" dependencies=""
     shift
@@ -56,7 +56,7 @@ with() {
 }
 
 case " $* " in
-*" -c "*" scripts/"*.c*) ;; # the kernel's build tools are compiled first, before all headers exist
+*" -c "*" scripts/"*.c*) ;; # the kernel's own tools come first, when the headers are not complete yet
 *" -include ./include/linux/compiler_types.h "*" -c "*.c*)
     if [ ! -e $headers.gch ] && mkdir $headers.tried 2>/dev/null; then
         with headers "$@" 2>/dev/null || true

@@ -150,7 +150,7 @@ def test_a_little_may_be_all() -> None:
         (cell(), Layer.SOCKET, "LOWAT gives 100% of it back"),
         (cell(control=ALL), Layer.NOWHERE, "without LOWAT as well"),
         (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT as without"),
-        (cell(lowat=SOME), Layer.FRONT, "begin early, but not have the part"),
+        (cell(lowat=SOME), Layer.FRONT, "begins early, but does not get the share"),
     ],
 )
 def test_layers(made: Cell, layer: Layer, told: str) -> None:
