@@ -47,11 +47,11 @@ _KINDS = (
     (f"^{_IN_GUEST}$", "a program in the guest"),
     (r"experiments\.run\.(process|guest)", "the arm"),
     (r"netem\.ferry", "the ferry"),
-    (r"netem\b", "the link's programs"),
+    (r"netem\b", "the shaper or the calibration"),
     (r"origin\.mjs", "the origin"),
     (r"^nginx|-m proxy|entry\.sh", "the front"),
     (r"-m client", "the client"),
-    (r"^unshare|^env |/sh |^sh |sleep", "a program that starts the run or holds a place"),
+    (r"^unshare|^env |/sh |^sh |sleep", "the wrapper of an arm or a place"),
     (r"docker", "docker and compose"),
     (r"experiments\.cli run", "the lab"),
 )

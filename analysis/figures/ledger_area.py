@@ -92,7 +92,7 @@ def _others(arm: Arm) -> str:
 
 
 def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
-    """Title and subtitle: what the focal resource could not overtake any more when it came to be."""
+    """Title and subtitle: the bytes ahead of the focal resource when it began to exist."""
     moment = ledger.at_available
     ahead = f"{arm.name}: {moment.ahead_bytes / 1024:,.0f} KiB of the {_others(arm)} ahead of the {ledger.focal}"
     parts = [
@@ -144,7 +144,7 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
 
 
 def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
-    """When the focal resource was there to be sent, and when it could be used."""
+    """The instants at which the focal resource existed and could be used."""
     axis = panel.axis
     available_s, first_s = (arm.load.ms(t_ns) / 1000 for t_ns in (ledger.available_ns, ledger.first_byte_ns))
     first = lettering.beside(

@@ -149,7 +149,7 @@ def test_a_little_may_be_all() -> None:
         (cell(45, 55), Layer.SERVER, "does the contrary"),
         (cell(), Layer.SOCKET, "LOWAT gives 100% of it back"),
         (cell(control=ALL), Layer.NOWHERE, "without LOWAT as well"),
-        (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT as without"),
+        (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT and without"),
         (cell(lowat=SOME), Layer.FRONT, "begins early, but does not get the share"),
     ],
 )
