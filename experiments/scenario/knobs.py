@@ -149,8 +149,8 @@ _KNOBS = (
         field="buffering",
         parse=_on_or_off,
         allowed="on, off",
-        meaning="on: the server takes whole answers from the origin, so that all of them can be pending; off: hardly"
-        f" more than it can send at once ({_named(lambda server: server.buffering)})",
+        meaning="on: the server reads whole responses from the origin, so that all their bytes can be reordered; off:"
+        f" hardly more than it can send at once ({_named(lambda server: server.buffering)})",
     ),
     Knob(
         name="RECORD",
@@ -158,7 +158,7 @@ _KNOBS = (
         field="record_bytes",
         parse=_or("stock", _size(RECORD_LEAST, RECORD_MOST)),
         allowed=f"{RECORD_LEAST} to {RECORD_MOST} bytes, or stock",
-        meaning=f"the largest TLS record of the front, which is of use when its last byte has come"
+        meaning=f"the largest TLS record of the front; a record is readable when its last byte has arrived"
         f" ({_named(lambda server: server.record)}); stock is the server's own, mostly 16384",
     ),
     Knob(
@@ -176,7 +176,7 @@ _KNOBS = (
         field="target_delay_ns",
         parse=_target_ns,
         allowed="a time from 1ms to 10s",
-        meaning="with LOWAT=auto, how long at most what is unsent in the kernel shall take to send",
+        meaning="with LOWAT=auto, the longest time that the unsent bytes in the kernel may take to send",
     ),
     Knob(
         name="SNDBUF",
@@ -223,7 +223,7 @@ _KNOBS = (
         parse=ShaperAt,
         allowed=_words(ShaperAt),
         meaning="where the bottleneck is: link, a place of its own that nothing can bypass; front, the front's own"
-        " egress, where the kernel keeps in the socket what elsewhere would be out of reach",
+        " egress, where the kernel holds bytes back in the socket that would wait in the link's queue elsewhere",
     ),
     Knob(
         name="CLIENT",
