@@ -1,5 +1,5 @@
-# The table of contents. Every target does its own set-up; looking around, and experiments in containers, need no more of
-# it than the Python environment.
+# The lab's commands. Each target installs what it needs; commands that only show something, and experiments in
+# containers, need only the Python environment.
 #
 #   make experiment LOWAT=131072      the demonstration: control and treatment, table, verdicts, picture
 #   make sweep LOWAT=none,16384 CC=cubic,bbr    every combination, as many side by side as the machine bears
@@ -7,9 +7,9 @@
 
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
-# What was written after `make TARGET`, for the lab to read (and to refuse, if it is misspelt).
-# BASE, SUITE, MIRROR and FULL are about images and suites, KERNEL about the guest's kernel, UPGRADE about packages, KILLS,
-# RUNS and MUTATIONS about how many; they are not knobs. make exports what is given.
+# Passes the variables of the command line to the lab, which refuses misspelt ones. Those below are not knobs; make
+# exports them: BASE, SUITE, MIRROR and FULL are for images and suites, KERNEL for the guest kernel, UPGRADE for packages,
+# and KILLS, RUNS and MUTATIONS are numbers of trials.
 no_knobs := PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
@@ -28,30 +28,30 @@ help: ## this list
 setup: ## install what is missing: system packages, Python environment, guest kernel
 	@experiments/host/setup.sh
 
-# What captures, a browser, every server, tests, checks and sweeps need besides.
+# Additional packages for captures, a browser, every server, tests, checks and sweeps.
 .PHONY: setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep setup-compared
 setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep:
 	@experiments/host/setup.sh $(@:setup-%=%)
 
-# What compares the two servers that the documents compare needs both.
+# For targets that compare the two servers of the documents.
 setup-compared:
 	@experiments/host/setup.sh SERVER=nginx,h2o
 
-environment: ## make the Python environment only; says what else is missing
+environment: ## make the Python environment only, and list what else is missing
 	@experiments/host/setup.sh environment
 
-kernel: setup ## build the guest kernel, once (minutes); it is kept in ~/.cache/priolab; KERNEL=6.12 or a tarball for another
+kernel: setup ## build the guest kernel once, into ~/.cache/priolab (some minutes; KERNEL=6.12 or a tarball: another version)
 
 experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-experiment) ## run an experiment: LOWAT unset, then as given
 	@$(PRIOLAB) run --from-make
 
-sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## run every combination of values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
+sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## run every combination of the values given: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
 	@$(PRIOLAB) sweep --from-make
 
-reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## measure and judge the article's pictures: results/reproduction (about a minute)
+reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## repeat the article's measurements and compare: results/reproduction (about a minute)
 	@$(PRIOLAB) reproduce --from-make
 
-notebook: ## open the notebooks in JupyterLab on this machine (installed when first used)
+notebook: ## open the notebooks in JupyterLab (installed at first use)
 	@experiments/host/setup.sh notebook
 	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -59,10 +59,10 @@ notebook: ## open the notebooks in JupyterLab on this machine (installed when fi
 setup-demo:
 	@experiments/host/setup.sh demo
 
-demo: setup-demo ## play experiments as films, on a page of this machine: for a talk, or to explore
+demo: setup-demo ## serve a page on this machine that runs experiments and plays them as films
 	@$(PRIOLAB) demo --from-make
 
-slides: setup-demo ## write the demo's story as one HTML file that needs no server, and as pictures: results/slides
+slides: setup-demo ## write the demo's story as one HTML file and as pictures, for talks without a server: results/slides
 	@$(PRIOLAB) slides --from-make
 
 show: environment ## show the newest results again
@@ -74,37 +74,37 @@ list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=
 doctor: environment ## show what this machine can do, and what is missing
 	@$(PRIOLAB) doctor
 
-test: setup-test ## unit, contract, server, link and lab tests; names the ten costliest at its end
+test: setup-test ## run all tests: unit, contract, server, link, lab; then list the ten slowest
 	@parallel=.pytest_cache/parallel.xml; punctual=.pytest_cache/punctual.xml; rm -f $$parallel $$punctual; status=0; \
 	.venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --junitxml=$$parallel -m "not punctual" || status=$$?; \
 	.venv/bin/pytest --junitxml=$$punctual -m punctual || status=$$?; \
 	.venv/bin/python -m tests.costliest $$parallel $$punctual; exit $$status
 
 .PHONY: test-unit test-fast
-test-unit: setup-lint ## unit tests: no sockets, no sleeps (half a minute)
+test-unit: setup-lint ## run the unit tests: no sockets, no sleeps (half a minute)
 	@.venv/bin/pytest --numprocesses=auto --dist=loadfile --quiet tests/unit
 
-test-fast: setup-test ## unit, contract and server tests (two minutes)
+test-fast: setup-test ## run unit, contract and server tests (two minutes)
 	@.venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --quiet tests/unit tests/contract tests/server
 
 .PHONY: test-suites
-test-suites: ## the README's commands in bare Debian 12, 13 and sid, as root and as a user (root; an hour; SUITE=trixie: one)
+test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root and as a user (needs root; an hour; SUITE=trixie: one)
 	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
 
 .PHONY: kills honest mutations
-kills: setup-test ## kill parts of a lab 500 times, and list what is left; writes the table of RELIABILITY.md (an hour; KILLS=60: fewer)
+kills: setup-test ## kill parts of running labs 500 times; writes its table of RELIABILITY.md (an hour; KILLS=60: fewer)
 	@.venv/bin/python -m tests.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
 
-honest: setup-test ## make 200 undisturbed runs: none may be invalid; writes its table of RELIABILITY.md (half an hour; RUNS=20: fewer)
+honest: setup-test ## make 200 undisturbed runs, of which none may be invalid; writes its table of RELIABILITY.md (half an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tests.honest $(or $(RUNS),200)
 
-mutations: setup-test ## 1,000 damaged folders and files, read by every command; writes its table of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
+mutations: setup-test ## give 1,000 damaged folders and files to every command; writes its table of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
 	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)
 
-fuzz: setup-lint ## send a million frames as misbehaving peers, from kept seeds (some minutes)
+fuzz: setup-lint ## fuzz the clients and servers with a million frames, from fixed seeds (some minutes)
 	@.venv/bin/python -m tests.fuzz
 
-lint: setup-lint ## ruff, mypy, the import contract, the types of the demo's page
+lint: setup-lint ## check the code: ruff, mypy, the import contract, the types of the demo's page
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
@@ -115,12 +115,12 @@ format: setup-lint ## rewrite the Python files in the house format
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 
-# The set-up fails while a list lacks a package, so it is run only where there is no uv yet.
+# The set-up fails if a list lacks a package, so it runs only if uv is not installed yet.
 .PHONY: constraints
 compile := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-config \
     --custom-compile-command "make constraints" $(if $(filter yes,$(UPGRADE)),--upgrade)
 constraints: export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
-constraints: ## pin what pyproject.toml asks for, by digests: constraints.txt, build-requirements.txt (UPGRADE=yes: newest versions)
+constraints: ## pin the packages of pyproject.toml by version and digest: constraints.txt, build-requirements.txt (UPGRADE=yes: newest)
 	@[ -x .venv/bin/uv ] || experiments/host/setup.sh lint
 	@$(compile) --group build --output-file build-requirements.txt
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
@@ -128,18 +128,18 @@ constraints: ## pin what pyproject.toml asks for, by digests: constraints.txt, b
 bench: setup-compared ## measure the lab's speed on this machine
 	@.venv/bin/python -m experiments.benches
 
-picture: setup-servers setup-test ## make the pictures of README.md, docs/http3.md and docs/chromium.md anew
+picture: setup-servers setup-test ## redraw the pictures of README.md, docs/http3.md and docs/chromium.md
 	@.venv/bin/python -m experiments.studies.picture
 	@.venv/bin/python -m experiments.studies.animation docs/demo.webp
 
-agreement: setup ## compare the fabrics that can be used here; writes docs/agreement.md (about 15 minutes)
+agreement: setup ## compare the fabrics available here; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 
-auto: setup-compared ## measure LOWAT=auto on every network and when the rate changes; writes docs/auto.md (about 25 minutes)
+auto: setup-compared ## measure LOWAT=auto on every network, and on links whose rate changes; writes docs/auto.md (about 25 minutes)
 	@$(PRIOLAB) auto docs/auto.md
 
 matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
-matrix: setup-servers ## measure which servers keep the order, in each dialect; writes docs/matrix.md, .html and .json; for some servers results/matrix.md
+matrix: setup-servers ## measure which servers keep the order, in each dialect; writes docs/matrix.md, .html and .json (with SERVER=...: results/matrix.md)
 	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
 
 knobs: environment ## write the table of all knobs, docs/knobs.md
@@ -148,13 +148,13 @@ knobs: environment ## write the table of all knobs, docs/knobs.md
 model: setup-compared ## compare the predictor with measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
 
-sabotage: setup ## measure every way to spoil the effect, and its cure; writes docs/sabotage.md (half a minute)
+sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/sabotage.md (half a minute)
 	@$(PRIOLAB) sabotage docs/sabotage.md
 
-scaling: setup-test ## measure what a million arms cost; writes its tables into docs/scaling.md (two minutes)
+scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/scaling.md (two minutes)
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
 
-base-image: ## make the image that containers are built on, where none can be pulled (root, Docker, debootstrap)
+base-image: ## make the base image of the containers, if none can be pulled (needs root, Docker, debootstrap)
 	@experiments/host/base-image.sh
 
 .PHONY: sbom

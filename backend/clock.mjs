@@ -1,10 +1,10 @@
 /**
- * How good the clock is that Node reads with process.hrtime.bigint(), by that clock itself.
+ * Measures resolution and read cost of Node's clock, process.hrtime.bigint(), by reading it.
  *
- *   node clock.mjs     prints it as JSON; the origin says it in its answer to /ready
+ *   node clock.mjs     prints both as JSON; the origin includes them in its answer to /ready
  *
- * Nothing waits for the clock to move: in a guest whose time stands still while anybody works that would be for ever.
- * common/clock_quality.py does the same for Python, and says why things are counted so.
+ * Nothing waits in a loop for the clock to move: in a guest time stands still while a program works.
+ * common/clock_quality.py does the same for Python, and explains the method.
  */
 
 import fs from "node:fs";
@@ -17,14 +17,14 @@ const COUNTABLE = 10;
 const NAPS = 3;
 const LONGEST_NAP_MS = 50;
 
-/** Differences of reads made one right after the other. */
+/** Differences between consecutive reads. */
 function steps() {
   const reads = new BigInt64Array(READS);
   for (let i = 0; i < READS; i++) reads[i] = process.hrtime.bigint();
   return Array.from(reads.subarray(1), (later, i) => Number(later - reads[i]));
 }
 
-/** The smallest step seen over naps that become longer and longer, or null. */
+/** The smallest step seen across sleeps of growing length, or null. */
 function stepAsleep() {
   const nap = new Int32Array(new SharedArrayBuffer(4));
   const seen = [];
@@ -42,7 +42,7 @@ function stepAsleep() {
   return seen.length ? Math.min(...seen) : null;
 }
 
-/** source, resolution_ns, read_cost_ns, and reasons for what is null. */
+/** Returns source, resolution_ns, read_cost_ns; `reasons` explains each null. */
 export function describe() {
   const reasons = {};
   let source = null;

@@ -1,13 +1,12 @@
 /**
- * The origin of the lab. Environment in, HTTP/1.1 out, one JSON line a request:
+ * The origin server of the lab: serves a page over HTTP/1.1 and logs each request as a JSON line. Environment:
  *
  *   HOST, PORT      where to listen                                     127.0.0.1, 8080
- *   PAGE            file of the page; its name counts from here         maps.json
+ *   PAGE            file of the page, relative to this folder           maps.json
  *   ACCESS_LOG      file of the log lines                               standard output
  *
- * Log times are nanoseconds of CLOCK_MONOTONIC: `received_ns` when the request's headers were parsed,
- * `available_ns` when the response, or its first piece, was there to be written, `handed_over_ns` when its last byte was
- * with the kernel.
+ * Log times are nanoseconds of CLOCK_MONOTONIC. `received_ns`: the request's headers have been parsed. `available_ns`:
+ * the response, or its first chunk, can be written. `handed_over_ns`: the kernel has the response's last byte.
  */
 
 import fs from "node:fs";
@@ -41,7 +40,7 @@ const log = process.env.ACCESS_LOG ? fs.openSync(process.env.ACCESS_LOG, "a") : 
 const served = resources(readPage(process.env.PAGE ?? "maps.json"));
 const nanoseconds = () => Number(process.hrtime.bigint());
 
-/** Not before: Node's timers count whole milliseconds of a clock that it reads once a turn, and may be early by one. */
+/** Waits until then, never shorter: Node's timers count whole milliseconds, and may fire one millisecond early. */
 async function until(atNs) {
   for (let left = atNs - nanoseconds(); left > 0; left = atNs - nanoseconds()) await sleep(Math.ceil(left / 1e6));
 }
@@ -68,7 +67,7 @@ async function answer(request, response) {
   response.end(entry.status === 405 || request.method === "HEAD" ? undefined : body);
 }
 
-/** Answers with pieces, each written when its time has come. */
+/** Answers in chunks, each written at its own time. */
 async function trickle(request, response) {
   const entry = { method: request.method, path: request.url, received_ns: nanoseconds() };
   response.on("close", () => {
@@ -83,7 +82,7 @@ async function trickle(request, response) {
     if (response.destroyed) return;
     if (!response.headersSent) {
       entry.available_ns = nanoseconds();
-      // Fronts that know the last header pass each piece on at once.
+      // Fronts that know X-Accel-Buffering pass each chunk on at once.
       const unbuffered = { "cache-control": "no-store", "x-accel-buffering": "no" };
       response.writeHead(entry.status, { "content-type": type, "content-length": body.length, ...unbuffered });
     }
@@ -96,7 +95,7 @@ const comesInPieces = ({ method, url }) => method === "GET" && served.get(url)?.
 const isInPieces = [...served.values()].some(({ pieces }) => pieces);
 const listener = isInPieces ? (...both) => (comesInPieces(both[0]) ? trickle(...both) : answer(...both)) : answer;
 
-// A connection the front keeps between page loads must outlive a slow load.
+// The front keeps its connection between page loads, so it must outlive a slow load.
 const server = http.createServer({ keepAliveTimeout: 3_600_000, requestTimeout: 0 }, listener);
 server.on("error", (error) => {
   console.error(`origin: cannot listen on ${host}:${port}: ${error.message}`);

@@ -1,8 +1,9 @@
 /**
- * What the origin serves: the resources of a page, made once at start.
+ * The responses that the origin serves: a page's resources, made once at start.
  *
- * A page is a JSON document, as common/formats/page.py declares it. Each response has exactly the size that it says. The
- * HTML of a page names the resources that wait for it, in order; those that wait for another one are fetched after it.
+ * A page is a JSON document; common/formats/page.py declares it. Each response has exactly the size that the page
+ * gives. An HTML document has a tag for each resource that waits for the document, in the page's order. Resources that
+ * wait for another one are fetched by a script after that one.
  */
 
 import fs from "node:fs";
@@ -28,7 +29,7 @@ document.getElementById("script").textContent =
   "the script ran " + (performance.now() / 1000).toFixed(2) + " s after the page was asked for";
 `;
 
-/** The tag that makes a browser ask for a resource, or null if there is none for its type. */
+/** The tag that makes a browser request a resource, or null if its type has none. */
 function tag({ path, content_type: type }) {
   if (type.startsWith("image/")) return `<img src="${path}" alt="${path}">\n`;
   if (type.startsWith("text/javascript")) return `<script src="${path}"></script>\n`;
@@ -36,7 +37,7 @@ function tag({ path, content_type: type }) {
   return null;
 }
 
-/** A script that fetches resources, each after the one that it waits for if that is fetched, too. */
+/** A script that fetches resources: each after the resource that it waits for, or after the page's load event. */
 function fetching(resources, document) {
   if (!resources.length) return "";
   const asked = resources.map(({ name, path, after, important }) => [name, path, after, important ? "high" : "low"]);
@@ -60,14 +61,14 @@ function html(document, page) {
   return HEAD + output + tags.join("") + fetching(plain, document.name) + "</html>\n";
 }
 
-/** `text`, made longer by blanks before its end. */
+/** `text` and `end`, padded with blanks between them to `size` bytes. */
 function padded(name, text, end, size) {
   const spare = size - Buffer.byteLength(text + end);
   if (spare < 0) throw new RangeError(`${name} of ${size} bytes; allowed: at least ${size - spare}`);
   return Buffer.from(text + " ".repeat(spare) + end);
 }
 
-/** The response of a resource, of exactly its size. */
+/** A resource's response body, of exactly its size. */
 function body(resource, page) {
   const { name, content_type: type, size_bytes: size } = resource;
   if (type.startsWith("text/html")) return padded(name, html(resource, page), "", size);
@@ -77,7 +78,7 @@ function body(resource, page) {
   return Buffer.alloc(size, ".");
 }
 
-/** Pieces of a body over time: [nanoseconds after the request, piece]. */
+/** The chunks of a body: [nanoseconds after the request, bytes]. */
 function* pieces(whole, chunks) {
   let from = 0;
   for (const { at_ns: at, size_bytes: size, every_ns: every, count } of chunks)
@@ -85,12 +86,12 @@ function* pieces(whole, chunks) {
       yield [at + number * every, whole.subarray(from, from + size)];
 }
 
-/** The page in a file, whose name counts from this folder. */
+/** Reads a page; `file` is relative to this folder. */
 export function pageIn(file) {
   return JSON.parse(fs.readFileSync(resolve(dirname(fileURLToPath(import.meta.url)), file)));
 }
 
-/** Resources by path; of each its body, its type, its delay in milliseconds, and its pieces if it comes in pieces. */
+/** Resources by path: body, content type, delay in milliseconds, and the chunks if it has any. */
 export function resources(page) {
   const made = page.resources.map((resource) => {
     const whole = body(resource, page);

@@ -1,6 +1,6 @@
 /**
- * Exit with 0 as soon as the origin on this machine answers a request, with 1 after SECONDS without an answer.
- * Prints the answer: what the origin says of its clock.
+ * Waits until the origin on this machine answers: exits with 0 then, with 1 after SECONDS without an answer.
+ * Prints the answer: the quality of the origin's clock.
  *
  *   node ready.mjs [SECONDS]     1 by default; HOST and PORT as for origin.mjs
  */

@@ -19,7 +19,7 @@ from common.sleeping import sleep_until
 
 
 def run(plan: Plan, ca_file: Path, out: Path) -> None:
-    """All loads of the plan. Raises LoadFailed or TransportFailed."""
+    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed."""
     if plan.begins_ns is not None:
         sleep_until(plan.begins_ns)
     if plan.protocol is Protocol.HTTP3:

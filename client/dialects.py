@@ -1,10 +1,10 @@
-"""Dialects: how a client says who is to come first. Pure.
+"""Dialects: the ways in which a client says which response comes first. Pure.
 
-A dialect is made of parts, written with "+" between them: `plain`, `chrome+header`. At most one of them is a tree of
-RFC 7540. Parts that speak later, of streams that are open, contradict what was said with the requests: only so can be
-seen that a server heard them. With no order asked, nothing is said in any dialect.
+A dialect consists of parts, joined by "+": `plain`, `chrome+header`. At most one part is a tree of RFC 7540. Parts that
+send signals for open streams contradict the signals of the requests; otherwise nobody could see that a server obeys
+them. If no order is asked for, no dialect sends any signals.
 
-What browsers sent, and where it stands:
+The signals of browsers, and their sources:
 - chrome: net/spdy/http2_priority_dependencies.cc of Chromium (commit 11517d5d), Spdy3PriorityToHttp2Weight for the
   weights; the header field, from Chrome 124 on: spdy_http_utils.cc, and Blink's TypeToPriority for its values.
 - firefox: SendHello in netwerk/protocol/http/Http2Session.cpp (commit f90686c5) for the groups, from Firefox 37 on;
@@ -24,7 +24,7 @@ from common.formats.plan import Change, Group, Position, Signals
 
 
 class Part(StrEnum):
-    """The closed set, in the order in which they are written."""
+    """The parts of dialects, in the order in which they are written."""
 
     PLAIN = "plain"
     """Weights at the root of the tree, Chrome's for SPDY's levels; over SPDY itself, the levels, and over HTTP/3
@@ -86,7 +86,7 @@ _USUAL_URGENCY = 3  # RFC 9218, 4.1
 
 @dataclass(frozen=True)
 class Dialect:
-    """Parts, in their order; `parse` makes one."""
+    """A dialect: parts in their order. `parse` makes one."""
 
     parts: tuple[Part, ...]
 
@@ -95,7 +95,7 @@ class Dialect:
 
     @property
     def tree(self) -> Part | None:
-        """The tree of RFC 7540 that is spoken, if any."""
+        """The part that is a tree of RFC 7540, if any."""
         return next((part for part in self.parts if part in TREES), None)
 
 
@@ -104,7 +104,7 @@ HEADER = Dialect((Part.HEADER,))
 
 
 def parse(text: str) -> Dialect:
-    """The dialect of that name. Raises ValueError."""
+    """Parses the name of a dialect. Raises ValueError."""
     words = text.split("+")
     parts = tuple(part for part in Part if part in words)
     if sorted(words) != sorted(parts):
@@ -118,7 +118,7 @@ def parse(text: str) -> Dialect:
 
 @dataclass(frozen=True, kw_only=True)
 class Saying:
-    """All that a client says about priorities on a connection, see Plan."""
+    """The priority signals of a client on a connection; see Plan."""
 
     requests: Mapping[str, Signals]
     groups: tuple[Group, ...] = ()
@@ -188,7 +188,7 @@ def _positions(tree: Part, ranks: Ranks) -> dict[str, Position]:
 
 
 def _chain(ranks: Ranks) -> dict[str, Position]:
-    """Each depends on the last open stream of its level, or else of the next higher one that has any.
+    """Chrome's tree: each stream depends on the last open one of its level or, without one, of the next higher level.
 
     Levels count down; a document is complete before anything that waits for it is requested.
     """

@@ -1,4 +1,4 @@
-"""What every client engine does: plaintext bytes and the time in, events and bytes to send out. No socket, no clock.
+"""The interface of client engines: plaintext and the time in, events and bytes to send out. No socket, no clock.
 
 Rules:
 1. One connection; loads.py says which requests are due.
@@ -12,24 +12,24 @@ from common.formats.events import Event
 
 
 class Engine(Protocol):
-    """One client connection, from its first byte on."""
+    """A client connection, from its first byte on."""
 
     @property
     def loading(self) -> bool:
-        """Whether the current load still has streams open."""
+        """True while the current load has open streams."""
 
     @property
     def unfinished(self) -> list[str]:
         """Names of the resources that have not ended."""
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Ask for the page of the next load. Raises LoadFailed."""
+        """Requests the page of the next load. Raises LoadFailed."""
 
     def data_to_send(self) -> bytes:
-        """Plaintext that has to go to the front now."""
+        """The plaintext to send to the front now."""
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Nothing has come for as long as the plan's steps say: a probe opens its window. Without steps, nothing."""
+        """Called when nothing has arrived for the time in the plan's steps: a probe then opens its window."""
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """Plaintext from the front, with the TLS record it came in where that is known. Raises LoadFailed."""
+        """Handles plaintext from the front; record: the TLS record that held it, if known. Raises LoadFailed."""

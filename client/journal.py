@@ -40,7 +40,7 @@ class Journal:
             self.limits.noted(events)
 
     def arrived(self, t_ns: int, tcp_bytes: int) -> None:
-        """So many bytes of the TCP stream had arrived by then. Raises LoadFailed beyond a limit."""
+        """Records how many bytes of the TCP stream had arrived by then. Raises LoadFailed beyond a limit."""
         self._arrivals.write(Arrival(t_ns=t_ns, tcp_bytes=tcp_bytes).to_json() + "\n")
         size_bytes, self._tcp_bytes = tcp_bytes - self._tcp_bytes, tcp_bytes
         if self.limits:

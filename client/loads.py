@@ -1,4 +1,4 @@
-"""Page loads on one connection: which request is due when, and which stream is whose. Pure; what it sees are events.
+"""Page loads on one connection: the requests that are due, and the resource of each stream. Pure; its input is events.
 
 Rules:
 1. Loads come one after another. A load makes the requests that wait for nothing, in order; when a resource is
@@ -16,7 +16,7 @@ from common.formats.plan import Plan, Request
 
 
 class LoadFailed(Exception):
-    """A page load came to nothing; the text says why, and `events` holds what was seen up to then."""
+    """A page load failed; the text says why, and `events` has what was seen until then."""
 
     def __init__(self, reason: str, events: Iterable[Event] = ()) -> None:
         super().__init__(reason)
@@ -37,7 +37,7 @@ class Loads:
 
     @property
     def loading(self) -> bool:
-        """Whether the current load still has streams open."""
+        """True while the current load has open streams."""
         return bool(self._open)
 
     @property
@@ -46,14 +46,14 @@ class Loads:
         return [request.name for request in self._open.values()]
 
     def begin(self, now_ns: int) -> tuple[Event, Sequence[Request]]:
-        """The next load has begun; what it asks for. Raises LoadFailed where the front has said GOAWAY before."""
+        """Begins the next load; returns its first requests. Raises LoadFailed after a GOAWAY of the front."""
         self._number += 1
         if self._gone is not None:
             raise LoadFailed(f"the front had said GOAWAY ({self._gone})")
         return self.event(Kind.LOAD_STARTED, now_ns), self._plan.due(None)
 
     def asked(self, stream_id: int, request: Request, now_ns: int, detail: str | None) -> Event:
-        """A request has been made on that stream. detail: the priority that was sent with it."""
+        """Records a request on that stream. detail: the priority sent with it."""
         self._open[stream_id] = request
         self._names[stream_id] = request.name
         return self.event(Kind.REQUEST_SENT, now_ns, stream_id, detail=detail)
@@ -74,20 +74,20 @@ class Loads:
 
     @property
     def all_answered(self) -> bool:
-        """Whether all that are open have had their headers."""
+        """True if all open streams have had their headers."""
         return self._open.keys() <= self._answered
 
     def is_open(self, stream_id: int) -> bool:
-        """Whether that stream has been asked for, and has not ended."""
+        """True if that stream was requested and has not ended."""
         return stream_id in self._open
 
     def is_resource(self, stream_id: int) -> bool:
-        """Whether that stream is open, and no other request waits for its resource."""
+        """True if that stream is open, and no other request waits for its resource."""
         request = self._open.get(stream_id)
         return request is not None and request.name not in self._awaited
 
     def arrived(self, piece: DataHeader | DataPiece, now_ns: int, record: Record | None) -> Event:
-        """A DATA frame begins, or payload of it is here."""
+        """Records the beginning of a DATA frame, or payload of one."""
         if isinstance(piece, DataHeader):
             kind, size_bytes = Kind.DATA_HEADER, piece.length_bytes
         else:
@@ -95,14 +95,14 @@ class Loads:
         return self.event(kind, now_ns, piece.stream_id, size_bytes=size_bytes, record=record)
 
     def opened(self, openings: Iterable[Opening], now_ns: int) -> list[Event]:
-        """Windows have grown."""
+        """Records that windows have grown."""
         return [
             self.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
             for opening in openings
         ]
 
     def ended(self, stream_id: int, now_ns: int) -> tuple[list[Event], Sequence[Request]]:
-        """A stream has ended; what to ask for now. Raises KeyError for one that is not open.
+        """Records the end of a stream; returns the requests to make now. Raises KeyError if the stream is not open.
 
         Raises LoadFailed where there is more to ask for and the front is going.
         """
@@ -115,7 +115,7 @@ class Loads:
         return events, due
 
     def answered(self, stream_id: int, status: str, now_ns: int, record: Record | None) -> Event:
-        """The headers of a response are complete. Raises LoadFailed unless the status is 200.
+        """Records that a response's headers are complete. Raises LoadFailed unless the status is 200.
 
         They have their place, too: they are in the way of what follows.
         """
@@ -125,16 +125,16 @@ class Loads:
         return self.event(Kind.HEADERS, now_ns, stream_id, detail=status, record=record)
 
     def was_reset(self, stream_id: int, code: str, now_ns: int) -> LoadFailed:
-        """What to raise when the front has reset a stream."""
+        """The exception to raise when the front has reset a stream."""
         event = self.event(Kind.RESET, now_ns, stream_id, detail=code)
         return LoadFailed(f"the front reset the stream of {event.resource}: {code}", [event])
 
     def going(self, code: str) -> None:
-        """The front is about to say GOAWAY: it came together with what is looked at first."""
+        """Announces a GOAWAY that arrived together with data which are handled first."""
         self._gone = code
 
     def goaway(self, code: str, now_ns: int) -> Event:
-        """The front has said GOAWAY. Raises LoadFailed if a stream is open."""
+        """Handles a GOAWAY of the front. Raises LoadFailed if a stream is open."""
         self.going(code)
         event = self.event(Kind.GOAWAY, now_ns, detail=code)
         if self._open:
@@ -151,7 +151,7 @@ class Loads:
         detail: str | None = None,
         record: Record | None = None,
     ) -> Event:
-        """An event of the current load. record: the TLS record that held it, where that is known."""
+        """Makes an event of the current load. record: the TLS record that held it, if known."""
         return Event(
             t_ns=now_ns,
             kind=kind,

@@ -13,7 +13,7 @@ _LEVELS = range(8)
 
 
 class Priorities(StrEnum):
-    """Which resources are asked to come first.
+    """The resources that are asked to come first.
 
     `spdy` asks for the page's important ones. `swap` is the control that proves a server reads priorities at all: it
     asks for the others. `none` sends no priority: no order is asked, so no order can be kept.

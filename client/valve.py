@@ -1,4 +1,4 @@
-"""The valve of a probe: in which order windows are opened, so that the front has to choose. Pure.
+"""The valve of a probe: opens windows in an order in which the front has to choose. Pure.
 
 Rules:
 1. Streams are parked: each has a window for its beginning only, until all have begun. Without one nginx would not send
@@ -45,7 +45,7 @@ class _Stage(Enum):
 
 
 class Valve:
-    """For one page load. leave: whether to go when all has been seen."""
+    """The valve of a page load. leave: True to end when all has been seen."""
 
     def __init__(self, step_bytes: int, *, leave: bool = False) -> None:
         self._step_bytes = step_bytes
@@ -57,11 +57,11 @@ class Valve:
 
     @property
     def is_left(self) -> bool:
-        """Whether all has been seen that there is to see, and the rest is not waited for."""
+        """True if all has been seen, and the rest of the load is not waited for."""
         return self._leave and self._stage is _Stage.OPEN
 
     def turn(self, streams: Sequence[int], *, begun: bool, left_bytes: int) -> list[Opening]:
-        """What to open now that all is quiet.
+        """Returns the windows to open now, as nothing has arrived for a while.
 
         streams: those of the resources that are open, in the order in which they were asked for. begun: whether each
         is being answered. left_bytes: of the connection's window.

@@ -79,7 +79,7 @@ class ClockRoute:
 
 
 def filter_against(calls: Calls) -> list[Instruction]:
-    """The program for seccomp(2) that kills a process which asks for CLOCK_REALTIME or CLOCK_MONOTONIC.
+    """The seccomp(2) program that kills a process which reads CLOCK_REALTIME or CLOCK_MONOTONIC by a system call.
 
     Other clocks, such as those of processor time, can only be read by system call, so they are allowed.
     """
@@ -103,12 +103,12 @@ def filter_against(calls: Calls) -> list[Instruction]:
 
 
 def route_of_python() -> ClockRoute:
-    """That of this process."""
+    """The route of this process."""
     return _found(lambda forbid: _ending_of(forbid, lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC)))
 
 
 def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRoute:
-    """That of a program which reads the clock, and ends with 0 if it could."""
+    """The route of a program that reads the clock and ends with 0 if it could."""
 
     def run(forbid: Callable[[], None]) -> int:
         return subprocess.run(

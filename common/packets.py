@@ -17,10 +17,10 @@ PACKET_BUFFER_BYTES = 65536
 
 
 def framed(stream_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:
-    """What so much of the stream is on the link, in full packets of such segments."""
+    """Converts bytes of the stream to bytes on the link, in full packets of such segments."""
     return stream_bytes * (segment_bytes + HEADERS_BYTES) / segment_bytes
 
 
 def unframed(frame_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:
-    """How much of the stream such frames carry."""
+    """Converts bytes on the link to bytes of the stream."""
     return frame_bytes * segment_bytes / (segment_bytes + HEADERS_BYTES)

@@ -1,10 +1,10 @@
-# Reads the catalogue without Python; to be sourced. A front's image needs it before Python is installed.
-# It understands the lines `NAME = "WORD"` and `NAME = ["WORD", "WORD"]` of a server.toml.
+# Reads a server.toml without Python, because a front's image has no Python yet. To be sourced.
+# Understands lines of the forms `NAME = "WORD"` and `NAME = ["WORD", "WORD"]`.
 
-entry() { # FILE NAME: the words of a field, none if the field is missing
+entry() { # FILE NAME: prints the words of a field, nothing if it is missing
     sed -n "/^$2 = /{s///;s/[][\",]//g;p;}" "$1"
 }
 
-pinned() { # FILE: the server's packages with their version in images, as apt-get takes them
+pinned() { # FILE: prints the server's packages as PACKAGE=VERSION, for apt-get
     for package in $(entry "$1" packages); do printf '%s=%s\n' "$package" "$(entry "$1" image_version)"; done
 }

@@ -159,9 +159,9 @@ def _note(tally: Tally, words: dict[str, str], done: Done, late: int) -> None:
 
 def _table(tallies: dict[str, Tally]) -> str:
     lines = [
-        f"{sum(each.runs for each in tallies.values())} runs by `make honest`; what is asked follows from the number.",
+        f"{sum(each.runs for each in tallies.values())} runs by `make honest`; a run's number decides its knobs.",
         "",
-        "| fabric | runs | servers | values of knobs | arms ok | invalid | failed | again, as the machine was late |",
+        "| fabric | runs | servers | values of knobs | arms ok | invalid | failed | repeated: the machine was late |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for fabric, tally in tallies.items():

@@ -47,11 +47,11 @@ _KINDS = (
     (f"^{_IN_GUEST}$", "a program in the guest"),
     (r"experiments\.run\.(process|guest)", "the arm"),
     (r"netem\.ferry", "the ferry"),
-    (r"netem\b", "what measures or shapes the link"),
+    (r"netem\b", "the shaper or the calibration"),
     (r"origin\.mjs", "the origin"),
     (r"^nginx|-m proxy|entry\.sh", "the front"),
     (r"-m client", "the client"),
-    (r"^unshare|^env |/sh |^sh |sleep", "what starts the arm, or keeps a place"),
+    (r"^unshare|^env |/sh |^sh |sleep", "the wrapper of an arm or a place"),
     (r"docker", "docker and compose"),
     (r"experiments\.cli run", "the lab"),
 )
@@ -283,9 +283,9 @@ def _docker(*words: str) -> list[str]:
 def _table(trials: list[Trials]) -> str:
     rows = [(each.fabric, kind, tally) for each in trials for kind, tally in sorted(each.tallies.items())]
     lines = [
-        f"{sum(tally.kills for _, _, tally in rows)} kills by `make kills`; whom and when follows from the number.",
+        f"{sum(tally.kills for _, _, tally in rows)} kills by `make kills`; a kill's number decides process and time.",
         "",
-        "| fabric | killed | how often | something left | falsely ok | until the lab had ended, at most |",
+        "| fabric | killed process | kills | left something | ok, but wrong | longest time to the lab's end |",
         "|---|---|---:|---:|---:|---:|",
     ]
     for fabric, kind, tally in sorted(rows, key=lambda row: row[:2]):

@@ -217,14 +217,14 @@ _KINDS: Mapping[str, Kind] = {
         ),
         share=8,
     ),
-    "what reproduce takes": Kind(
+    "a folder for reproduce": Kind(
         make=_reproduction,
         commands=(("reproduce", "FABRIC=virtual", "RESULTS=here", "--out", "page"),),
         share=3,
     ),
     "a worker's parcel": Kind(make=_parcel, commands=(("[unpack]",),), share=3),
 }
-_QUICK = tuple(name for name in _KINDS if name != "what reproduce takes")
+_QUICK = tuple(name for name in _KINDS if name != "a folder for reproduce")
 _WARM = (
     *("altair", "experiments.cli", "experiments.demo.server", "experiments.studies.reproduce", "pyarrow.parquet"),
     *("analysis.figures.album", "analysis.figures.knee", "analysis.notebooks.lab", "httpx"),
@@ -573,10 +573,11 @@ def _table(tallies: Mapping[str, Tally]) -> str:
     total = Tally()
     for tally in tallies.values():
         _add(total, tally)
-    head = ("damaged", "mutations", "commands", "one line told", "findings", "slowest", "with 100 MB", "most memory")
+    counts = ("mutations", "commands", "refused in one line", "faults found")
+    head = ("damaged", *counts, "slowest", "slowest with 100 MB", "most memory")
     lines = [
-        f"{total.trials} mutations by `make mutations`; what is damaged follows from the number.",
-        f"{total.commands} commands read it, each under {_MEMORY_BYTES // 2**20} MiB of memory.",
+        f"{total.trials} mutations by `make mutations`; a mutation's number decides what is damaged, and how.",
+        f"{total.commands} commands read the damaged files, each with at most {_MEMORY_BYTES // 2**20} MiB of memory.",
         "",
         f"| {' | '.join(head)} |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
@@ -587,7 +588,7 @@ def _table(tallies: Mapping[str, Tally]) -> str:
             f"| {name} | {tally.trials} | {tally.commands} | {tally.told} | {len(tally.findings)} "
             f"| {tally.slowest_s:.1f} s | {large} | {tally.most_bytes / 2**20:.0f} MiB |"
         )
-    lines += ["", f"Times are a processor's. The slowest but for journals of 100 MB: {total.slowest}."]
+    lines += ["", f"Times are processor time. The slowest, except with journals of 100 MB: {total.slowest}."]
     return "\n".join(lines) + "\n"
 
 

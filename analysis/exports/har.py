@@ -114,7 +114,7 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
 
 
 def _priority(recording: Recording, stream: Stream) -> dict[str, Any]:
-    """Nothing where no place in the tree was asked for: no value of these fields would say so."""
+    """The priority fields; empty if no place in the tree was asked for, which the fields cannot express."""
     position = stream.request.signals.position
     if position is None:
         return {}

@@ -22,7 +22,7 @@ from common.formats.samples import OriginRequest, QueueSample, SocketSample
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """One run. loads: the measured one last."""
+    """A run. loads: the measured one last."""
 
     name: str
     arm: str
@@ -68,7 +68,7 @@ class Recording:
         return (t_ns - self.zero_ns) / 10**6
 
     def parent(self, stream: Stream) -> int:
-        """The stream that it was to depend on, 0 for the root."""
+        """The stream that it should depend on, 0 for the root."""
         position = stream.request.signals.position
         name = position.depends_on if position else None
         groups = {group.name: group.stream_id for group in self.plan.groups}
@@ -83,7 +83,7 @@ class Recording:
 
     @cached_property
     def queue(self) -> tuple[QueueSample, ...]:
-        """Samples until the client's last event, from the one before its first: lines tell of changes only."""
+        """Samples until the client's last event, beginning with the state at its first: lines report changes only."""
         samples = [sample for sample in self.layers.queue if sample.t_ns <= self.end_ns]
         earlier = sum(sample.t_ns <= self.zero_ns for sample in samples)
         return tuple(samples[max(0, earlier - 1) :])

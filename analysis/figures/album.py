@@ -1,4 +1,4 @@
-"""All figures of an experiment."""
+"""The figures of an experiment."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

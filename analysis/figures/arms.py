@@ -58,7 +58,7 @@ class Arm:
         return f"{self.server}, {words}" if self.server else words
 
     def ledger(self) -> Ledger | None:
-        """None if there is too little to make one of."""
+        """The ledger, None if there are too few data."""
         try:
             return ledger(self.load, self.evidence, self.layers, self.run.scenario)
         except NoLedger:

@@ -2,7 +2,7 @@
 
 1. unsent: in the front's kernel, not yet sent once; TCP_NOTSENT_LOWAT limits these;
 2. in flight: sent, and not yet read by the client in order. A lost byte counts until it has arrived again;
-3. queue: the part of 2 that is in the bottleneck's queue.
+3. queue: the part of 2 that is in the bottleneck queue.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ class Look:
 
 
 def backlog(load: PageLoad, layers: Layers, until_s: float) -> list[Look]:
-    """Every look from the page's request until then; empty if they are too few, or if none saw a byte."""
+    """Samples from the page's request until then; empty if there are too few, or if none saw a byte."""
     looks = [_look(load, layers, sample) for sample in layers.sockets if 0 <= load.ms(sample.t_ns) / 1000 <= until_s]
     is_telling = any(look.unsent_bytes or look.in_flight_bytes for look in looks)
     return looks if is_telling and len(looks) >= FEWEST_LOOKS else []

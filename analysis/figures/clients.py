@@ -1,4 +1,4 @@
-"""Clients beside each other: of arms that differ in nothing but who loads the page, when its resources came.
+"""Compares clients: when resources arrived, in arms that differ only in the client.
 
 There is a panel for each scenario, with and without LOWAT; in it each client has two bars, from first byte to last.
 """
@@ -97,7 +97,7 @@ def _client(arm: Arm) -> str:
 
 
 def _asked(arm: Arm) -> str:
-    """What the client said of the page's contents in the measured load, in the order in which it did."""
+    """The priorities that the client sent for the page's contents in the measured load, in order."""
     names = {each.name for each in arm.load.page.contents}
     said = [
         f"{event.resource} ({event.detail or 'nothing said'})"

@@ -117,7 +117,7 @@ class Axis:
 
 
 class Plot:
-    """One of a network's two plots, of these measures; the last measure is the one that is judged."""
+    """A network's plot of these measures; the last one is judged."""
 
     def __init__(self, network: Network, knee: Knee, axis: Axis, size: Size, drawn: Sequence[Measure]) -> None:
         self._knee, self._axis, self._size, self._drawn = knee, axis, size, drawn

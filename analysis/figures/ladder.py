@@ -1,4 +1,4 @@
-"""The first-byte ladder: of two resources in each arm, from the first packet to the first whole frame.
+"""The first-byte ladder of two resources in each arm: from the first packet to the first whole frame.
 
 Every step has its own row: a bar from the previous rung, and how much later it is.
 """

@@ -1,13 +1,13 @@
 """The timeline's lanes: each resource's share of the link over time. Pure.
 
 Rules:
-1. A lane begins with the first byte of its resources and ends with the last. One shorter than a step is one whole
-   step that ends with the last byte, if there is room before it: too short to tell its part of the link, but seen.
-2. Payload is drawn where it crossed the link. A TLS record is readable when its last byte is here, and after a loss
-   many records are readable at once; both crossed before.
-3. So the record that makes the first byte crossed before the lane begins. It is drawn only where nothing else would
-   show the first byte.
-4. A step that carried anything is thick enough to be seen.
+1. A lane begins with the first byte of its resources and ends with the last. A shorter one is drawn as a whole step
+   that ends with the last byte, if there is room before it: its thickness means nothing, but it is visible.
+2. Payload is drawn at the time at which it crossed the link. It becomes readable later: with the last byte of its TLS
+   record and, after a loss, together with many records.
+3. So the record with the first byte crossed before the lane begins. It is drawn only if nothing else shows the first
+   byte.
+4. A step with any payload is thick enough to be visible.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The ledger over time: where the bytes of the others are, from the front at the top to the client at the bottom.
 
-What the front still holds as pending it can put behind the focal resource; all below is out of its hands.
+The front can still send pending bytes after the focal resource; the order of all others is fixed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,12 +41,14 @@ class _Where:
 _PLACES: Mapping[str, _Where] = MappingProxyType(
     {
         "received": _Where(colour=RECEIVED, size=lambda moment: moment.received_bytes),
-        "lost, or behind what was": _Where(colour=LAYERS[Layer.RECOVERY], size=lambda moment: moment.recovery_bytes),
-        "in the bottleneck's queue": _Where(colour=LAYERS[Layer.QUEUE], size=lambda moment: moment.queue_bytes),
-        "propagating": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
+        "lost, or behind a loss": _Where(colour=LAYERS[Layer.RECOVERY], size=lambda moment: moment.recovery_bytes),
+        "in the bottleneck queue": _Where(colour=LAYERS[Layer.QUEUE], size=lambda moment: moment.queue_bytes),
+        "in propagation": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
         "unsent in the kernel": _Where(colour=LAYERS[Layer.UNSENT], size=lambda moment: moment.unsent_bytes),
-        "put in line by the front": _Where(colour=LAYERS[Layer.COMMITTED], size=lambda moment: moment.committed_bytes),
-        "pending with the front": _Where(colour=LAYERS[Layer.PENDING], size=lambda moment: moment.pending_bytes),
+        "in the front's output queue": _Where(
+            colour=LAYERS[Layer.COMMITTED], size=lambda moment: moment.committed_bytes
+        ),
+        "pending in the front": _Where(colour=LAYERS[Layer.PENDING], size=lambda moment: moment.pending_bytes),
     }
 )
 
@@ -90,7 +92,7 @@ def _others(arm: Arm) -> str:
 
 
 def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
-    """Title and subtitle: what the focal resource could not overtake any more when it came to be."""
+    """Title and subtitle: the bytes ahead of the focal resource when it began to exist."""
     moment = ledger.at_available
     ahead = f"{arm.name}: {moment.ahead_bytes / 1024:,.0f} KiB of the {_others(arm)} ahead of the {ledger.focal}"
     parts = [
@@ -142,7 +144,7 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
 
 
 def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
-    """When the focal resource was there to be sent, and when it could be used."""
+    """The instants at which the focal resource existed and could be used."""
     axis = panel.axis
     available_s, first_s = (arm.load.ms(t_ns) / 1000 for t_ns in (ledger.available_ns, ledger.first_byte_ns))
     first = lettering.beside(

@@ -1,11 +1,11 @@
 """The timeline: the arms one above the other on one time axis, resources as lanes, thickness = rate.
 
 Below the lanes, if the arm's socket was sampled, is the socket's lane with the data between front and client, on scales
-common to all arms: bytes unsent in the kernel, and bytes in flight, including those in the bottleneck's queue.
+common to all arms: bytes unsent in the kernel, and bytes in flight, including those in the bottleneck queue.
 
-Text sits in rows of its own, so nothing can overlap: above each lane its first and last byte, above all lanes the
-instant the focal resource was available. The line of that instant pauses where it would strike through text. What
-belongs to the socket's lane is named beside it.
+Text has rows of its own, so that nothing overlaps: above each lane its first and last byte, above all lanes the instant
+at which the focal resource was available. The line of that instant has gaps at text. Names of the socket's lane are
+beside it.
 
 A change of the link's rate is a thin line through the panel, with the new rate at its top; a lane's thickness is its
 share of the rate at that time.
@@ -221,7 +221,7 @@ def scale_marks(most_bytes: float, limit_bytes: int | None, height_px: float) ->
 
 
 def _edges_s(load: PageLoad, name: str) -> tuple[float, float]:
-    """When the first and the last byte came."""
+    """The times of the first and the last byte."""
     pieces = next(lane for lane in lanes_of(load.page) if lane.name == name).pieces(load)
     return load.ms(pieces[0].t_ns) / 1000, load.ms(pieces[-1].t_ns) / 1000
 

@@ -1,6 +1,6 @@
-"""Makes the ledger of a load from what was sampled in the front's place, on the link and at the client. Pure.
+"""Makes the ledger of a load from the samples of front, link and client. Pure.
 
-analysis/loads/ledger.py says what the layers are, and how the focal resource's passing from one to the next is seen.
+analysis/loads/ledger.py explains the layers, and how the passing of the focal resource through them is measured.
 """
 
 from bisect import bisect_right
@@ -27,12 +27,12 @@ _BROWSER_STEP_NS = 10**6
 
 
 class NoLedger(Exception):
-    """There is too little to make one of; the text says what is missing."""
+    """There are too few data for a ledger; the text says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Link:
-    """queue_first: the bottleneck stands before the delay line, and not behind it as in a link of its own."""
+    """The link. queue_first: the bottleneck is before the delay line; in a separate link it is after it."""
 
     rate: Rate | None
     delay_ns: int
@@ -44,7 +44,7 @@ class _Link:
         return cls(rate=Rate.of(scenario, began_ns), delay_ns=scenario["delay_ns"], queue_first=at == "front")
 
     def transmission_ns(self, frame_bytes: float, at_ns: int) -> int:
-        """Of a packet that is sent about then."""
+        """The transmission time of a packet that is sent about then."""
         return 0 if self.rate is None else round(frame_bytes * 8 * 10**9 / self.rate.at_bit_s(at_ns))
 
     def through_ns(self, begins_ns: int, frames_bytes: float) -> int:
@@ -52,7 +52,7 @@ class _Link:
 
 
 def _short(waited_ns: int, scenario: Mapping[str, Any]) -> str:
-    """A browser's times are cut off to whole milliseconds: what it had at once it may seem to have had before."""
+    """A wait in words. A browser's times are rounded down to milliseconds, so a short wait may seem negative."""
     by_browser = scenario["client"] != "h2"
     if by_browser and -_BROWSER_STEP_NS < waited_ns < 0:
         return "less than a millisecond"
@@ -95,7 +95,7 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping
 
 
 def _record_ns(load: PageLoad, evidence: Evidence) -> int:
-    """When the first byte of the record arrived that held the focal resource's first byte."""
+    """The arrival time of the TLS record's first byte, for the record with the focal resource's first byte."""
     for event in evidence.events:
         if (event.load, event.resource, event.kind) == (load.number, load.focal.name, "data"):
             return event.t_ns if event.record_ns is None else event.record_ns
@@ -141,13 +141,13 @@ def _parts(
 
 
 def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> bool:
-    """Whether anything was sent again in that time."""
+    """True if there were retransmissions in that time."""
     counts = [sample.bytes_retrans for sample in sockets if from_ns <= sample.t_ns <= until_ns]
     return bool(counts) and counts[-1] > counts[0]
 
 
 def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: _Link) -> int:
-    """In that time, how long nothing more could be read: what goes beyond the time of two packets, of each pause."""
+    """The time in which nothing could be read: the sum of all pauses, less the time of two packets each."""
     times = [from_ns, *(arrival.t_ns for arrival in arrivals if from_ns < arrival.t_ns < until_ns), until_ns]
     return sum(
         max(0, later - earlier - 2 * link.transmission_ns(PACKET_BYTES, earlier)) for earlier, later in pairwise(times)
@@ -155,7 +155,7 @@ def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: 
 
 
 def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, link: _Link) -> int | None:
-    """When the link is through with all that was sent before a position; None if that was not seen.
+    """The time at which the link has delivered all bytes before a position; None if unknown.
 
     At the first look that finds the position sent, the link says what it holds; what was sent behind does not count. It
     transmits without a pause, but not before what a delay line that stands before it holds has come to the bottleneck.
@@ -174,7 +174,7 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
 
 
 def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
-    """When the delay line was last found to have become other than empty."""
+    """The last time at which the delay line was seen to be no longer empty."""
     since_ns = held.t_ns
     for sample in reversed(queue[: bisect_right(queue, held.t_ns, key=lambda sample: sample.t_ns)]):
         if not sample.delay_line_bytes:
@@ -186,7 +186,7 @@ def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
 def _reached(
     sockets: Sequence[SocketSample], counts: Sequence[int], position: int, earliest_ns: int, latest_ns: int
 ) -> int:
-    """When a count reached a position: between two looks, in their middle, and never outside of what is possible."""
+    """The time at which a count reached a position: the middle between two samples, within the possible range."""
     for index, count in enumerate(counts):
         if count >= position:
             t_ns = sockets[index].t_ns
@@ -233,5 +233,5 @@ def _moments(
 
 
 def _look_ns(sockets: Sequence[SocketSample]) -> int:
-    """Time between looks."""
+    """The time between samples."""
     return (sockets[-1].t_ns - sockets[0].t_ns) // (len(sockets) - 1)

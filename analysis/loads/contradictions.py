@@ -1,8 +1,8 @@
-"""Where the logs of a run contradict each other, or what was asked of it: something was not what it says. Pure.
+"""Finds contradictions between the logs of a run, or between logs and scenario: then a log or a part is wrong. Pure.
 
-All logs are of one kernel's clock, so an effect may not be noted before its cause, wherever the two were noted. What a
-busy machine makes late is an effect. Where it could be a cause that is noted late, much is allowed for: lateness has a
-check of its own (analysis/loads/lateness.py).
+All logs have times of the same kernel's clock, so no effect may have an earlier time than its cause. A busy machine can
+only record an effect late. Where it may record a cause late, the tolerance is large: lateness has a check of its own
+(analysis/loads/lateness.py).
 
 Four pairs of clocks are compared, each both ways:
 
@@ -50,10 +50,10 @@ _ROOT = "/"
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What may differ without being a contradiction.
+    """Tolerances: differences up to these are no contradiction.
 
-    rate: fraction by which a rate may be off. moment_ns: by which times of two logs may be off. late_ns: by which a
-    busy machine may be late in noting something down.
+    rate: fraction by which a rate may deviate. moment_ns: difference between the times of two logs. late_ns: time by
+    which a busy machine may record something late.
     """
 
     rate: float
@@ -62,13 +62,13 @@ class Allowance:
 
     @property
     def too_late_ns(self) -> int:
-        """So much later is no lateness any more, but something else than was asked for."""
+        """From this delay on it is not lateness, but a deviation from the scenario."""
         return _LATE * self.late_ns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """What does not agree: what was asked, or must be, and what was seen; in words."""
+    """A contradiction in words: the expected and the observed."""
 
     what: str
     asked: str
@@ -78,7 +78,7 @@ class Contradiction:
 def contradictions(
     evidence: Evidence, layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """All that are found, those first that are easiest to understand. scenario: see run.json.
+    """Returns the contradictions, the easiest to understand first. scenario: see run.json.
 
     Raises FolderError if the record of a load is incomplete.
     """
@@ -99,7 +99,7 @@ def contradictions(
 
 
 def outside(evidence: Evidence) -> Iterator[Contradiction]:
-    """Requests that the origin noted down when no page was being loaded. Without them a load cannot be judged."""
+    """Finds requests that the origin logged outside of the page loads."""
     times_ns = [event.t_ns for event in evidence.events if event.kind in ("load-started", "load-finished")]
     loads = sum(event.kind == "load-started" for event in evidence.events)
     for resource in evidence.page.resources:
@@ -130,12 +130,12 @@ class _Asked:
 
     @property
     def to_origin(self) -> tuple[str, int]:
-        """The request's way in words, and how long it took."""
+        """The request's way in words, and its time."""
         return f"from the client's request of the {self.name} to the origin", self.request.received_ns - self.sent_ns
 
     @property
     def to_client(self) -> tuple[str, int | None]:
-        """The answer's, to its first byte; None if there was none to give."""
+        """The response's way, to its first byte; None without a response."""
         available_ns = self.request.available_ns
         what = f"from the origin's answer, the {self.name}, to the client"
         return what, None if available_ns is None else self.first_ns - available_ns
@@ -177,7 +177,7 @@ def _backwards(what: str, step_ns: int) -> Contradiction:
 
 
 def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
-    """The last requests of each path are those of the loads: before them somebody saw whether the front answers."""
+    """The loads' requests: the last ones of each path. Earlier ones checked if the front is ready."""
     for resource in evidence.page.resources:
         served = _served(resource, evidence)[-len(loads) :]
         for load, request in zip(loads, served, strict=False):
@@ -199,7 +199,7 @@ def _is_alone(load: PageLoad, times: ResourceTimes) -> bool:
 
 
 def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
-    """When the client had data of a resource; all of it, where it then asks for those that wait for it."""
+    """The time at which the client had data of a resource; all data, if other requests wait for it."""
     awaiting = [each.requested_ns for each in load.resources.values() if each.resource.after == times.name]
     return min(awaiting, default=times.first_byte_ns)
 
@@ -225,7 +225,7 @@ def _causes(asked: Iterable[_Asked], scenario: Mapping[str, Any], allowance: All
 def _delays(
     asked: Iterable[_Asked], layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """What a request takes, and a document alone on an empty link that drops nothing: delays, and time at the rate."""
+    """Checks that requests, and documents alone on an empty link, take no longer than the link explains."""
     if scenario["loss"] or not layers.queue:
         return
     rate = Rate.of(scenario)
@@ -265,7 +265,7 @@ def _origin(asked: Iterable[_Asked], allowance: Allowance) -> Iterator[Contradic
 
 
 def _transport(layers: Layers, scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
-    """Positions in the TCP stream: at the client not before they were sent, acknowledged not before they were there."""
+    """Checks positions in the TCP stream: sent before they arrive, and arrived before they are acknowledged."""
     times_ns = [sample.t_ns for sample in layers.sockets]
     delay_ns = scenario["delay_ns"] - scenario["jitter_ns"]
     for arrival in layers.arrivals:
@@ -285,7 +285,7 @@ def _transport(layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
 
 
 def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
-    """What the link holds of the stream was sent, and has not arrived; what was sent twice counts twice."""
+    """Checks that bytes on the link have been sent and have not arrived; retransmitted bytes count twice."""
     times_ns = [sample.t_ns for sample in layers.sockets]
     for line in layers.queue if times_ns and layers.arrivals else ():
         index = bisect_left(times_ns, line.t_ns + allowance.too_late_ns)
@@ -304,7 +304,7 @@ def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
 
 
 def _unsent(layers: Layers, scenario: Mapping[str, Any]) -> Iterator[Contradiction]:
-    """The kernel takes no more than a packet buffer beyond LOWAT (tcp_stream_memory_free in net/ipv4/tcp.c)."""
+    """Checks that the kernel takes at most a packet buffer beyond LOWAT (tcp_stream_memory_free in net/ipv4/tcp.c)."""
     lowat = scenario["lowat"]
     if lowat in (None, AUTO):
         return
@@ -316,7 +316,7 @@ def _unsent(layers: Layers, scenario: Mapping[str, Any]) -> Iterator[Contradicti
 
 
 def _rate(load: PageLoad, layers: Layers, scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
-    """While packets wait in the bottleneck, what arrives is its rate, unless something is sent again about then."""
+    """Checks the arrival rate while packets wait in the bottleneck, except around retransmissions."""
     rate = Rate.of(scenario, load.started_ns)
     sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
     if rate is None or not sockets:
@@ -357,7 +357,7 @@ def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) ->
 
 
 def _is_busy(lines: Sequence[QueueSample], until_ns: int, rate: Rate) -> bool:
-    """Whether the bottleneck cannot have run empty between two looks, nor after the last."""
+    """True if the bottleneck cannot have been empty between two samples, nor after the last."""
     ends_ns = [*(line.t_ns for line in lines[1:]), until_ns]
     return all(
         rate.through_ns(line.t_ns, (line.packets - 1) * PACKET_BYTES) >= end_ns

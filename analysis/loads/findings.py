@@ -1,4 +1,4 @@
-"""What a finished run comes to: loads, verdict, ledger, oracle; run.json keeps it beside what was asked and seen."""
+"""The findings of a finished run for run.json: loads, verdict, ledger, oracle."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -33,7 +33,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType(
 def findings(
     evidence: Evidence, layers: Layers, scenario: Mapping[str, Any], front: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Of every complete load its times, and of the last, the measured one, the rest. scenario, front: see run.json.
+    """Returns the times of every complete load, and all findings of the measured one. scenario, front: see run.json.
 
     Raises FolderError if the record of a load is incomplete.
     """
@@ -91,7 +91,7 @@ def _probe(evidence: Evidence) -> Probe:
 
 
 def _of_probe(loads: Sequence[PageLoad], evidence: Evidence, told: Judgement) -> Mapping[str, Any]:
-    """Its times are the client's own doing, so nothing is made of them."""
+    """The findings of a probe; without times, because the client itself determines them."""
     found = {
         **NOTHING,
         "verdict": told.verdict,

@@ -1,8 +1,8 @@
 """The first-byte ladder: what "first byte" can mean, each a little later than the one before. Pure.
 
-A packet may have come long before anybody can use it: the record that it begins is readable when its last byte is here.
-Then a frame's header can be read, and as much of its payload as the record holds. A program that is told of whole DATA
-frames only, as users of the h2 library are, has to wait for the rest of the frame besides.
+A packet may arrive long before a program can use it: a TLS record is readable when its last byte has arrived. Then the
+frame's header is readable, and the part of its payload in the record. A program that gets whole DATA frames only, such
+as one that uses the h2 library, also waits for the rest of the frame.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from common.formats.events import Event
 
 
 class Rung(StrEnum):
-    """In this order."""
+    """The rungs, in order."""
 
     PACKET = "first packet of its TLS record"
     RECORD = "TLS record complete"
@@ -26,7 +26,7 @@ class Rung(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """A rung, and when it was reached."""
+    """A rung, and its time."""
 
     rung: Rung
     t_ns: int
@@ -53,7 +53,7 @@ def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
 
 
 def _complete_ns(length_bytes: int, after: Sequence[Event]) -> int | None:
-    """When so much payload was there, or what follows the frame: padding counts in its length, and is not payload."""
+    """The time at which the whole frame had arrived; its length includes padding, which is not payload."""
     payload_bytes = 0
     for event in after:
         if event.kind in ("data-header", "ended"):

@@ -1,16 +1,15 @@
-"""How late the parties of the measured load served what comes before first bytes, on a real clock. Pure.
+"""Lateness on a real clock: how late each party of the measured load was before the first bytes. Pure.
 
-Before the first byte of a resource come the request of the page, the page, the request of the resource and, where
-nothing is before it on the link, its first packet. The link alone says how long these take; what they took longer is
-the doing of the client, the ferry, the front and the origin, which their machine did not serve in time. So one
-difference holds the sum of all their delays, whoever had them, and it needs no instrument beyond the two logs. In the
-guest it is 0.2 ms. It is the very time by which a first byte is late for want of a processor, so it is what a tolerance
-has to be compared with: a machine that is busy, but serves these few moments in time, is as good as an idle one, and a
-percentile over all events would call it late.
+Before the first byte of a resource come the page's request, the page, the resource's request and, if nothing is ahead
+of it on the link, its first packet. The link determines how long these take. If they take longer, client, ferry, front
+or origin had to wait for a processor. So one difference has the sum of all their delays, and needs only the logs of
+client and origin. In the guest it is 0.2 ms. It is the time by which a busy machine delays a first byte, so it is
+compared with the tolerance. A percentile over all events would not do: a busy machine that serves these few moments in
+time is as good as an idle one.
 
-How long a packet lies in the kernel before the client reads it is a figure of its own (client/socket.json), because it
-is about all bytes and not about the first. It is a median: of reads at the end of a gap the stamp is as old as the gap
-was long, and there may be one in twenty of those when a queue overflows.
+The time that a packet waits in the kernel for the client's read is a separate figure (client/socket.json), because it
+concerns all bytes. It is a median: after a gap in the stream the time stamp is as old as the gap is long, and if a
+queue overflows, one read in twenty may follow a gap.
 """
 
 from collections.abc import Mapping
@@ -33,7 +32,7 @@ IMPORTANT = "important"
 
 @dataclass(frozen=True, kw_only=True)
 class Late:
-    """late_ns: later than the link explains. first_byte_ns: of the resource, from the request of the page."""
+    """A lateness. late_ns: beyond the link's time. first_byte_ns: of the resource, from the page's request."""
 
     late_ns: int
     first_byte_ns: int
@@ -64,9 +63,9 @@ def _late(load: PageLoad, times: ResourceTimes, late_ns: int) -> Late:
 
 
 def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
-    """The resource, and when the first of its TLS records began to arrive.
+    """The resource, and the time at which its first TLS record began to arrive.
 
-    None where there are no records, and where something came before it that it did not wait for.
+    None without records, and where something came before it that it did not wait for.
     """
     contents = {each.name for each in load.page.contents}
     began = sorted(
@@ -82,7 +81,7 @@ def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None
 
 
 def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Mapping[str, Any]) -> int | None:
-    """When the request of a resource is at the origin, if nobody but the link takes time.
+    """The time at which a resource's request reaches the origin if only the link takes time.
 
     None if it waits for more than one document.
     """
@@ -105,7 +104,7 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Ma
 
 
 def _sent_bytes(from_ns: int, until_ns: int, layers: Layers) -> int:
-    """What the front sent until the client had the page: headers, too, and in a first load what TLS and HTTP/2 say."""
+    """The bytes sent until the client had the page, headers and, in a first load, TLS and HTTP/2 set-up included."""
     asked = [latest(layers.arrivals, t_ns) for t_ns in (from_ns, until_ns)]
     before, after = (arrival.tcp_bytes if arrival else 0 for arrival in asked)
     return after - before

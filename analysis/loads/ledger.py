@@ -1,23 +1,23 @@
-"""The ledger: where the focal resource's first byte waited, and how much of the others stood before it. Pure.
+"""The ledger: where the focal resource's first byte waited, and how many bytes of the others were ahead of it. Pure.
 
-Its first byte exists when the origin has it to give, and can be used when its TLS record is complete at the
-client. Between the two it is at every moment in exactly one of these, in this order:
+The first byte exists when the origin has it, and can be used when its TLS record is complete at the client. In between
+it is at every moment in exactly one of these layers, in this order:
 
-1. pending: with the front, which could still send it before the others, but the kernel takes nothing;
-2. committed: with the front, behind bytes of the others that it had already put in line (TLS record, output buffer);
-3. unsent: with the front's kernel, behind all that it took before. The only one that TCP_NOTSENT_LOWAT bounds;
-4. queue: sent, behind other packets in the bottleneck;
-5. propagation: on its way, delay and its own packet's transmission;
-6. record: with the client, which cannot decrypt a record before its last byte is here.
+1. pending: in the front, which could still send it before the others, but the kernel takes nothing;
+2. committed: in the front's output queue, behind bytes of the others (in a TLS record or an output buffer);
+3. unsent: in the front's kernel, behind the bytes taken before. The only layer that TCP_NOTSENT_LOWAT bounds;
+4. queue: sent, behind other packets in the bottleneck queue;
+5. propagation: on its way; the delay, and the transmission of its own packet;
+6. record: at the client, which cannot decrypt a TLS record before the record's last byte arrives.
 
-When it passes from one to the next is seen from outside: the front's kernel counts the bytes handed to it and sent
-(`SocketSample`), the client where in the same stream the resource began (`stream.Payload`). How long 4 takes
-follows from what the link says it holds, its rate and its delay. What that leaves over of the time that passed is
-`recovery` if it is more than the time from look to look and anything was sent again in the meantime, because a byte
-cannot be read before those ahead of it, but no more than the time in which the client saw nothing come. The rest is
-`unexplained`. So the parts add up, and the last says what the others are worth.
+The times of passing from one to the next are measured from outside. The front's kernel counts the bytes that it got and
+sent (`SocketSample`); the client knows where in the same stream the resource began (`stream.Payload`). The time in 4
+follows from the bytes that the link reports, its rate and its delay. Some of the time that passed may be left over. It
+is `recovery` if it is longer than the sampling interval and packets were retransmitted meanwhile, because a byte cannot
+be read before those ahead of it; but never more than the time in which nothing arrived at the client. The rest is
+`unexplained`. So the parts add up, and the last one shows how reliable the others are.
 
-A front that sends the others first by its own choice, as when no order was asked for, shows as 2.
+If the front sends the others first by its own choice, as when no order was asked for, that time is in 2.
 """
 
 from bisect import bisect_right
@@ -29,7 +29,7 @@ from typing import Any
 
 
 class Layer(StrEnum):
-    """Where that first byte can be; see above."""
+    """The places where that first byte can wait; see above."""
 
     PENDING = "front_pending"
     COMMITTED = "front_committed"
@@ -43,11 +43,11 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """Where the bytes of the others are at an instant; they add up to all of theirs.
+    """The places of the others' bytes at an instant. The numbers add up to the others' size.
 
-    committed is known from the moment the resource exists until the front hands it over: bytes that then still went
-    before it. What else is with the front counts as pending. recovery: sent, neither on the link nor readable: lost,
-    or with the client behind something that was.
+    committed: bytes in the front that are still sent before the resource; known while the resource is in the front.
+    All other bytes in the front count as pending. recovery: bytes sent, neither on the link nor readable: they are
+    lost, or at the client behind lost ones.
     """
 
     t_ns: int
@@ -72,7 +72,7 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """The ledger of a load. available_ns: the focal resource exists; first_byte_ns: it can be used.
+    """The ledger of a load. available_ns: the focal resource exists. first_byte_ns: its first byte can be used.
 
     parts: the wait by layer, in order.
     """
@@ -86,27 +86,27 @@ class Ledger:
 
     @property
     def wait_ns(self) -> int:
-        """From when it existed to when it could be used: the sum of the parts."""
+        """The time from available_ns to first_byte_ns: the sum of the parts."""
         return self.first_byte_ns - self.available_ns
 
     @property
     def largest(self) -> Layer:
-        """The part that was longest."""
+        """The layer with the longest wait."""
         return max(self.parts, key=lambda layer: abs(self.parts[layer]))
 
     @property
     def explained(self) -> float:
-        """Part of the wait that has a name, 0 to 1."""
+        """The fraction of the wait that is not unexplained, 0 to 1."""
         return 1 - min(1.0, abs(self.parts[Layer.UNEXPLAINED]) / self.wait_ns)
 
     @property
     def at_available(self) -> Moment:
-        """The last look before the focal resource existed, told with what was already committed then."""
+        """The last sample before the focal resource existed, with the bytes committed then."""
         index = bisect_right(self.moments, self.available_ns, key=lambda moment: moment.t_ns)
         return self.moments[max(0, index - 1)]
 
     def as_document(self) -> dict[str, Any]:
-        """As run.json keeps it: milliseconds and bytes."""
+        """The ledger as run.json has it: milliseconds and bytes."""
         moment = self.at_available
         return {
             "focal": self.focal,
@@ -124,23 +124,23 @@ class Ledger:
 
 WORDS: Mapping[Layer, str] = MappingProxyType(
     {
-        Layer.PENDING: "with the front, still reorderable",
-        Layer.COMMITTED: "behind what the front had put in line",
+        Layer.PENDING: "in the front, still reorderable",
+        Layer.COMMITTED: "in the front's output queue",
         Layer.UNSENT: "unsent in the kernel",
-        Layer.QUEUE: "in the bottleneck's queue",
-        Layer.PROPAGATION: "propagation",
-        Layer.RECOVERY: "for lost packets to be sent again",
+        Layer.QUEUE: "in the bottleneck queue",
+        Layer.PROPAGATION: "in propagation",
+        Layer.RECOVERY: "for retransmissions",
         Layer.RECORD: "for its TLS record to be complete",
         Layer.UNEXPLAINED: "unexplained",
     }
 )
-"""What the focal resource does in each, after \"it waited\" and a time."""
+"""The layers in sentences: "it waited", a time, and this."""
 
 _SHORTEST_MS = 5.0
 
 
 def sentence(document: Mapping[str, Any]) -> str:
-    """A ledger, as run.json keeps it, in words; parts shorter than 5 ms are left out."""
+    """Puts a ledger of run.json into words, without parts shorter than 5 ms."""
     parts = [
         f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f} {words}"
         for layer, words in WORDS.items()

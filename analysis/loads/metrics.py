@@ -1,4 +1,4 @@
-"""Measures of a page load, from what client and origin wrote down. Pure."""
+"""Measures of a page load, from the logs of client and origin. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -141,7 +141,7 @@ class PageLoad:
 
     @cached_property
     def focal(self) -> ResourceTimes:
-        """The important resource that the origin had last: the one that finds most bytes before it."""
+        """The important resource that the origin had last; it has most bytes ahead of it."""
         return max((self.resources[each.name] for each in self.page.important), key=lambda times: times.available_ns)
 
     @cached_property
@@ -221,7 +221,7 @@ def _maps_keys(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def page_loads(evidence: Evidence) -> list[PageLoad]:
-    """Every complete load, the measured one last. Raises FolderError if one that ended lacks what it must have had."""
+    """Returns every complete load, the measured one last. Raises FolderError if events of an ended load are missing."""
     by_load: dict[int, list[Event]] = {}
     for event in evidence.events:
         by_load.setdefault(event.load, []).append(event)
@@ -230,12 +230,12 @@ def page_loads(evidence: Evidence) -> list[PageLoad]:
 
 
 def measured_load(evidence: Evidence) -> PageLoad:
-    """The load that counts. Raises FolderError if there is none."""
+    """Returns the measured load. Raises FolderError if there is none."""
     return loads_of_good_run(evidence)[-1]
 
 
 def loads_of_good_run(evidence: Evidence) -> list[PageLoad]:
-    """Every complete load. Raises FolderError if there is none, as there is in every run that is ok."""
+    """Returns every complete load. Raises FolderError if there is none; every ok run has one."""
     loads = page_loads(evidence)
     if not loads:
         raise FolderError(f"{evidence.source}: no load is complete, though the run is ok")

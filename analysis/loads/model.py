@@ -1,33 +1,39 @@
 """The predictor: when the focal resource's first byte should come, by arithmetic. Pure. docs/model.md has its error.
 
-The link is busy from the first packet of the others on, so what counts is how many bytes go before the resource:
+The link is busy from the first packet of the others on, so the number of bytes ahead of the resource decides:
 
     first byte = the others requested + delay + transmission(bytes ahead + the resource's own first record)
 
-and never sooner than the oracle allows, a whole record counted. The bytes ahead are what the front has let go of when
-the resource comes to be:
+The first byte is never earlier than the oracle allows for a whole TLS record. The bytes ahead are those that the front
+can no longer reorder when the resource begins to exist, at most all bytes of the others:
 
-    ahead = sent at once + unsent + refilled + begun,    all of the others at most
+    ahead = sent at once + unsent + refilled + begun
 
-sent at once   The congestion window: ten segments on a fresh connection and one more for each that was acknowledged,
-               until it has filled pipe and queue once; from then on it saws between that and what a loss leaves of it
-               (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing at once, it paces at the link's rate.
-unsent         Up to LOWAT in whole offload packets: the kernel looks at the limit only when it begins a new one, of 45
-               segments or GSO. The send buffer binds in the same way; without SNDBUF it grows with the window, by
-               twice (bbr: three times) 2304 bytes a segment, a full packet as the kernel accounts for it.
-refilled       While the origin has no such resource yet, acknowledgements let out more. The kernel asks for more when
-               less than half of LOWAT is unsent, and again takes it in whole packets.
-begun          The rest of the TLS record that the kernel did not take all of: half of one, on average. A front that
-               writes in batches, and waits to be asked before the next, has begun a whole one.
+sent at once   The congestion window. On a fresh connection: ten segments, and one more for each acknowledged segment,
+               until it has filled link and queue once. From then on it varies between that size and the part of it that
+               a loss leaves (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing at once: it paces at the
+               link's rate.
+unsent         Up to LOWAT in whole packet buffers: the kernel checks the limit only when it begins a new buffer, of 45
+               segments or GSO. The send buffer is a limit of the same kind. Without SNDBUF it grows with the window:
+               twice (bbr: three times) 2304 bytes per segment, the size of a full packet in the kernel's accounting.
+refilled       Until the resource exists, acknowledgements free more space. The kernel wakes the front when less than
+               half of LOWAT is unsent, and again takes whole packet buffers.
+begun          The rest of a TLS record that the kernel has taken in part: half a record on average. A front that writes
+               in batches, and waits before each until the socket is writable, has begun a whole record.
 
-A window larger than the queue is sent as one burst, whose end the bottleneck drops. Nothing is readable past that gap
-until it is mended: the next packet through the full queue tells of it, and what was lost crosses the full queue anew.
+A window larger than the queue is sent as one burst, and the bottleneck drops its end. Bytes after that gap are not
+readable until it is repaired: the next packet shows the gap after it has crossed the full queue, and the retransmission
+crosses the full queue again.
 
-It leaves out loss but for that, jitter, a rate that changes, a bottleneck on the front's own egress, a window of HTTP/2
-that binds, a server's own mechanism, one that does not buffer, whose TLS records were given a size, or of which the
-catalogue does not say how it writes, another order of requests than the page's, a browser as the client, priorities
-said in another way than by plain weights, and, where streams share by weight, other weights than those of SPDY's
-priorities: there is no prediction then.
+There is no prediction for:
+
+- other losses, jitter, a rate that changes, a bottleneck at the front's own egress, LOWAT=auto;
+- others that are late, in chunks, or wait for something else; another order of requests than the page's;
+- an HTTP/2 window that binds, a browser as the client;
+- a server with its own mechanism on, without buffering, with a given size of TLS records, or without [writes] in the
+  catalogue;
+- priorities in another dialect than plain weights; if streams share by weight, other weights than those of SPDY's
+  priorities.
 """
 
 from collections.abc import Mapping
@@ -51,14 +57,15 @@ _STARTUP_GAIN = 2.89  # of bbr: 2/ln 2
 
 
 class NoPrediction(Exception):
-    """The model does not cover the scenario; the text says what of it."""
+    """The model does not cover the scenario; the text is the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Writes:
-    """How a front writes. record_bytes: of a TLS record. batch_bytes: what it writes at once, None until refused.
+    """A front's way of writing. record_bytes: the size of its TLS records.
 
-    strict: whether a stream of lower weight waits altogether.
+    batch_bytes: the bytes that it writes before it waits until the socket is writable; None if it writes until the
+    kernel refuses. strict: True if a stream waits for all streams of higher weight.
     """
 
     record_bytes: int
@@ -67,9 +74,9 @@ class Writes:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """As run.json keeps it under `front`. Raises NoPrediction if it says nothing of how that front writes."""
+        """Reads `front` of run.json. Raises NoPrediction if that does not describe how the front writes."""
         if document["record_bytes"] is None:
-            raise NoPrediction("how this server writes is not described well enough")
+            raise NoPrediction("the catalogue does not describe how this server writes")
         return cls(
             record_bytes=document["record_bytes"], batch_bytes=document["batch_bytes"], strict=document["strict"]
         )
@@ -119,10 +126,10 @@ def _check_covered(scenario: Mapping[str, Any], page: Page, focal: Resource, wri
 
 @dataclass(frozen=True, kw_only=True)
 class _Line:
-    """Link and congestion control together; segments are of a full packet.
+    """Link and congestion control. Segments are those of full packets.
 
-    pipe: segments that fill the link without a queue. window: segments sent at once. largest: that the window ever was.
-    after_loss: what is left of it.
+    pipe: segments that fill the link without a queue. window: segments sent at once. largest: the window's maximum.
+    after_loss: the fraction of the window that a loss leaves.
     """
 
     byte_s: float
@@ -158,26 +165,26 @@ class _Line:
 
     @property
     def bursts(self) -> bool:
-        """Whether the window is more than the queue can hold."""
+        """True if the window is larger than the queue."""
         return not self.is_paced and self.window > self.queue_segments + 1
 
     @property
     def mended_s(self) -> float:
-        """From the others' request until the end of a burst, lost once, is there."""
+        """The time from the others' request until the lost end of a burst has arrived."""
         if not self.bursts:
             return 0.0
         return 2 * (self.round_trip_s + self.queue_segments * PACKET_BYTES / self.byte_s)
 
     @property
     def at_once_bytes(self) -> float:
-        """What leaves in the first moment."""
+        """The bytes sent at once."""
         return 0.0 if self.is_paced else self.window * SEGMENT_BYTES
 
     def transmission_s(self, stream_bytes: float) -> float:
         return stream_bytes * _IN_RECORDS * _WIRE / self.byte_s
 
     def sent_bytes(self, elapsed_s: float) -> float:
-        """Of a response that began so long ago."""
+        """The bytes sent of a response that began so long ago."""
         if self.is_paced:
             return self.byte_s / _WIRE * elapsed_s
         left = self.after_loss if self.bursts else 1.0
@@ -185,7 +192,7 @@ class _Line:
         return max(self.at_once_bytes, left * self.at_once_bytes + clocked)
 
     def delivery_s(self, stream_bytes: float) -> float:
-        """From the first packet's transmission to the last's: in slow start the link waits for the next round."""
+        """The time from the first packet's transmission to the last's; in slow start the link idles between rounds."""
         remaining, window, waited_s = stream_bytes * _IN_RECORDS, self.window, 0.0
         while window < self.pipe and remaining > window * SEGMENT_BYTES:
             remaining -= window * SEGMENT_BYTES
@@ -195,11 +202,11 @@ class _Line:
 
 
 def _ahead_bytes(scenario: Mapping[str, Any], page: Page, focal: Resource, writes: Writes, line: _Line) -> float:
-    """Bytes that the focal resource comes after: of the others, and of important ones that are there before it."""
+    """The bytes ahead of the focal resource: of the others, and of important resources that exist earlier."""
     sooner = [each for each in page.important if each is not focal and each.first_ns <= focal.first_ns]
     before = float(sum(each.size_bytes for each in (*page.others, *sooner)))
     if writes.strict and scenario["priorities"] != "spdy":
-        return before  # the front has no reason to let the resource go first
+        return before  # the front has no reason to send the resource first
     sent = line.sent_bytes(focal.first_ns / 10**9)
     offload = min(scenario["gso_segments"] or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * SEGMENT_BYTES
     room = max(0.0, _buffer_bytes(scenario, line) - line.at_once_bytes)
@@ -211,7 +218,7 @@ def _ahead_bytes(scenario: Mapping[str, Any], page: Page, focal: Resource, write
 
 
 def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent: float) -> float:
-    """What the front has handed to a kernel with that LOWAT, when so much of it was sent."""
+    """The bytes that the front has written to a kernel with that LOWAT, of which so many were sent."""
     if writes.batch_bytes is not None:
         return ceil((sent + lowat / 2) / writes.batch_bytes) * writes.batch_bytes
     first = at_once + ceil(lowat / offload) * offload
@@ -220,7 +227,7 @@ def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent
 
 
 def _buffer_bytes(scenario: Mapping[str, Any], line: _Line) -> float:
-    """The send buffer: as asked for at first, and larger if the window has grown."""
+    """The size of the send buffer: as asked for, or larger if the window has grown."""
     per_window = _BUFFER_PER_WINDOW.get(scenario["congestion_control"], 2)
     grown = per_window * max(line.largest, _FIRST_WINDOW) * _SEGMENT_TRUESIZE
     return max(float(scenario["sndbuf_bytes"] or 0), grown)

@@ -1,4 +1,4 @@
-"""The oracle: how soon the focal resource's first byte could have been there, whatever server and kernel do. Pure."""
+"""The oracle: the earliest possible first byte of the focal resource, whatever server and kernel do. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,10 @@ _FRAME_BYTES = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """first_byte_ns: from the load's first request. other_bytes: of the others, that may go before it without fault."""
+    """The bound. first_byte_ns: from the load's first request.
+
+    other_bytes: bytes of the others that can go before the first byte without delaying it.
+    """
 
     first_byte_ns: int
     other_bytes: int
@@ -66,7 +69,7 @@ def bound(page: Page, focal: Resource, scenario: Mapping[str, Any]) -> Bound:
 
 
 def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) -> int:
-    """When an answer to its request could be at the bottleneck, if the origin had it at once."""
+    """The time at which a response could reach the bottleneck if the origin had it at once."""
     at_ns = round_ns
     for each in page.before(resource):
         crossed_ns = page_crossed_ns(rate, at_ns + each.first_ns, each.size_bytes)
@@ -75,12 +78,12 @@ def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) 
 
 
 def page_crossed_ns(rate: Rate | None, from_ns: int, page_bytes: int) -> int:
-    """When all of a document has crossed the bottleneck, at the soonest. from_ns: when it is there."""
+    """The earliest time at which a whole document has crossed the bottleneck. from_ns: when it reaches it."""
     return _crossed_ns(from_ns, page_bytes, rate)
 
 
 def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
-    """When an answer has crossed the bottleneck, packet by packet, each at the rate at which it begins."""
+    """The time at which a response has crossed the bottleneck; each packet has the rate at its beginning."""
     left_bytes = answer_bytes + _RECORD_BYTES + _FRAME_BYTES
     while rate is not None and left_bytes > 0:
         frame_bits = 8 * (min(left_bytes, SEGMENT_BYTES) + HEADERS_BYTES)
@@ -102,7 +105,7 @@ class Inversion:
     other_bytes: int
 
     def as_document(self) -> dict[str, float]:
-        """As run.json keeps it."""
+        """The comparison as run.json has it."""
         return {
             "first_byte_ms": self.bound.first_byte_ns / 10**6,
             "inversion_ms": self.late_ns / 10**6,
@@ -111,7 +114,7 @@ class Inversion:
 
 
 def inversion(load: PageLoad, limit: Bound) -> Inversion:
-    """What a load lost against the bound."""
+    """Compares a load with the bound."""
     return Inversion(
         bound=limit,
         late_ns=load.focal.first_byte_ns - load.started_ns - limit.first_byte_ns,

@@ -1,9 +1,9 @@
-"""What a probe saw: of streams that all had data and no window, whose bytes the front sent as the window was opened.
+"""A probe's result: whose bytes the front sent when the window opened, though all streams had data. Pure.
 
 Rules:
-1. Only what came between the first step and the last byte of the stream that ended first counts: before and after there
-   was no choice. So it is when the window was opened altogether.
-2. Only order is read, no time.
+1. Only bytes between the first step and the end of the stream that ended first count: at other times the front had no
+   choice. Nor do bytes count after the window was opened altogether.
+2. Only the order counts, not the time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,23 +20,23 @@ ALONE = 0.98
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """served: (resource, payload bytes) in the order of arrival, neighbours of one resource put together."""
+    """A probe's result. served: (resource, payload bytes) in the order of arrival; adjacent pieces are joined."""
 
     important: str
     steps: int
     served: tuple[tuple[str, int], ...]
 
     def size_bytes(self, resource: str) -> int:
-        """What that resource got."""
+        """The payload bytes of that resource."""
         return sum(size_bytes for name, size_bytes in self.served if name == resource)
 
     @property
     def important_share(self) -> float:
-        """The important resource's part of all that was let through."""
+        """The important resource's share of the bytes."""
         return self.size_bytes(self.important) / sum(size_bytes for _, size_bytes in self.served)
 
     def as_document(self) -> dict[str, Any]:
-        """As run.json keeps it."""
+        """The result as run.json has it."""
         return {
             "steps": self.steps,
             "important": self.important,
@@ -46,13 +46,13 @@ class Probe:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Probe":
-        """From run.json."""
+        """Reads the result from run.json."""
         served = tuple((str(name), int(size_bytes)) for name, size_bytes in document["served"])
         return cls(important=document["important"], steps=document["steps"], served=served)
 
 
 def probe_of(events: Sequence[Event], page: Page) -> Probe | None:
-    """None if the window was never opened by steps. page: of two resources, besides documents."""
+    """Reads a probe's result; None if the window was never opened by steps. page: two resources, and documents."""
     steps, step_bytes, served = 0, None, list[tuple[str, int]]()
     for event in events:
         if event.kind == "window-opened" and event.stream_id is None:
@@ -70,7 +70,7 @@ def probe_of(events: Sequence[Event], page: Page) -> Probe | None:
 
 
 def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
-    """The verdict on a probe: whether the front itself keeps the order it is asked for."""
+    """Judges a probe: does the front itself keep the order asked for?"""
     share = probe.important_share
     if not favoured:
         reason = f"no order was asked for; the front gave the {probe.important} {share:.0%} of the window"

@@ -1,8 +1,8 @@
-"""Resources laid over the TCP stream: how much of their payload stands before a position. Pure.
+"""Maps positions in the TCP stream to payload: how much of each resource is before a position. Pure.
 
-The client notes at which position of the stream the TLS record ended that held a piece of payload; the front's kernel
-counts the same positions when bytes are handed to it, sent and acknowledged. So a position tells how much of a
-resource has come so far, at either end.
+For each piece of payload the client records the position in the stream at which its TLS record ended. The front's
+kernel counts the same positions for bytes written, sent and acknowledged. So at either end a position determines how
+much of a resource has passed.
 """
 
 from bisect import bisect_left
@@ -36,7 +36,7 @@ class Payload:
 
     @property
     def size_bytes(self) -> int:
-        """All of it."""
+        """All payload bytes."""
         return self._totals[-1] if self._totals else 0
 
     def before(self, position: int) -> int:

@@ -1,4 +1,4 @@
-"""Was the order that the client asked for the order in which bytes arrived?
+"""The verdict: did bytes arrive in the order that the client asked for?
 
 It is asked of two groups: the important resources, and the others. *High* is the group that was asked to come first,
 *low* the other one. The *focal* resource of a group is the one that the origin had last.
@@ -27,7 +27,7 @@ _ALL_BUT_ALONE = 0.95
 
 
 class Verdict(StrEnum):
-    """The closed set."""
+    """The verdicts."""
 
     KEPT = "kept"
     INVERTED = "inverted"
@@ -45,7 +45,7 @@ class Judgement:
 
 @dataclass(frozen=True, kw_only=True)
 class _Group:
-    """Resources that are asked to come first, or the others. words: how a sentence calls them."""
+    """The resources asked to come first, or the others. words: their name in sentences."""
 
     words: str
     focal: ResourceTimes
@@ -105,12 +105,12 @@ def possessive(name: str) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Rounded down: 100 % means all of it."""
+    """A percentage, rounded down: 100 % means all."""
     return f"{100 * part // whole}%"
 
 
 def share_of_link(high: Traffic, low: Traffic, from_ns: int) -> float:
-    """The part of the payload that was high's, from that instant until either was complete."""
+    """The share of high in the payload, from that instant until one of the two was complete."""
     until_ns = min(high.last_byte_ns, low.last_byte_ns)
     own, others = (each.bytes_until(until_ns) - each.bytes_before(from_ns) for each in (high, low))
     return own / (own + others) if own + others else 1.0

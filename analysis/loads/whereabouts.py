@@ -1,12 +1,12 @@
-"""Where the bytes of the TCP stream are at a look at the front's socket, as positions in that stream. Pure.
+"""The places of a TCP stream's bytes at a sample of the front's socket, as positions in the stream. Pure.
 
-Both ends count the same stream, and TCP keeps its order; so five positions tell everything. Before `arrived` it is
-with the client; from there to `far_from` it was sent and is neither on the link nor readable (lost, or behind something
-that was); then on the link's farther stage, up to `near_from`; then on its nearer one, up to `sent`; then unsent in the
-front's kernel, up to `handed`; the rest is with the front.
+Both ends count the same stream, and TCP keeps its order, so five positions are enough. Bytes up to `arrived` are at the
+client. Bytes up to `far_from` were sent, and are neither on the link nor readable: lost, or behind a loss. Bytes up to
+`near_from` are on the link's farther stage, up to `sent` on its nearer one, up to `handed` unsent in the front's
+kernel. The rest is in the front.
 
-The link's stages are the delay line and the bottleneck's queue. Seen from the front the delay line is the nearer one,
-but where the link is shaped on the front's own egress.
+The link's stages are the delay line and the bottleneck queue. Seen from the front the delay line is the nearer one,
+unless the link is shaped on the front's own egress.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Whereabouts:
 
 
 def whereabouts(sample: SocketSample, layers: Layers, *, queue_first: bool) -> Whereabouts:
-    """At that look. queue_first: the bottleneck's queue is the nearer stage."""
+    """The positions at a sample. queue_first: the bottleneck queue is the nearer stage."""
     sent = sample.sent_bytes
     arrived = min(layers.arrived_bytes(sample), sent)
     in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)

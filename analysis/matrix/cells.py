@@ -150,7 +150,7 @@ class Cell:
 
     @property
     def own_order(self) -> OwnOrder:
-        """What the server does when nothing is asked."""
+        """The server's order when no priority is sent."""
         return own_order(self.probes["none"].important_share, self.probes["reversed"].important_share)
 
     @property
@@ -201,8 +201,8 @@ class Cell:
                 back = self.arriving(self.lowat) if self.lowat else 0.0
                 return f"lost in the kernel's send buffer; LOWAT gives {back:.0%} of it back"
         if self._begins_early:
-            return "lost in the front: LOWAT lets the script begin early, but not have the part it is asked for"
-        return "lost in the front: what it has put in line stays in that order, with LOWAT as without"
+            return "lost in the front: with LOWAT the script begins early, but does not get the share asked for"
+        return "lost in the front: the order in its output queue is fixed, with LOWAT and without"
 
     @property
     def _begins_early(self) -> bool:

@@ -51,9 +51,8 @@ def html(matrix: Matrix) -> str:
 </head>
 <body>
 <h1>Who keeps the order?</h1>
-<p>The script is asked to come before the image, of every server (a row), in every dialect (a column). First with
-nothing in the way but the client's window, then over a slow link with a large send buffer, without LOWAT and with
-it.</p>
+<p>The client asks every server (a row) in every dialect (a column) to send the script before the image: first limited
+by the client's window alone, then over a slow link with a large send buffer, without LOWAT and with it.</p>
 <p class="quiet">{_key()}</p>
 <div class="scroll"><table>
 <thead><tr><th></th>{head}</tr></thead>
@@ -61,10 +60,10 @@ it.</p>
 {rows}
 </tbody>
 </table></div>
-<p class="quiet">In each cell: <b>window</b>, whose bytes the server sent as the window was opened, in order, not in
-time; <b>unset</b> and <b>lowat</b>, whose bytes arrived on the slow link, LOWAT unset and LOWAT=16384; <b>native</b>,
-the server's own mechanism. The last three share one axis of {longest_s:.1f}&nbsp;s. Where the server does not order by
-a dialect, unset and lowat are what it did when nothing was asked.</p>
+<p class="quiet">In each cell: <b>window</b>, the order of the bytes that the server sent as the window was opened (no
+time axis); <b>unset</b> and <b>lowat</b>, the bytes that arrived over the slow link, LOWAT unset and LOWAT=16384;
+<b>native</b>, the server's own mechanism. The last three share one time axis of {longest_s:.1f}&nbsp;s. If the server
+does not order by a dialect, unset and lowat show loads without priorities.</p>
 {absent}</body>
 </html>
 """

@@ -14,27 +14,29 @@ MARKS = {
 
 _HEADING = "Who keeps the order?"
 _EXPLANATION = """\
-Made by `make matrix`: servers of the catalogue that speak HTTP/2 and were installed, and ways in which a client can say
-who comes first (`DIALECT`, client/dialects.py; parts that speak later contradict what was said with the requests). The
-script is asked to come before the image, though it is requested after it.
+Made by `make matrix`. Rows are the catalogue's installed servers that speak HTTP/2. Columns are dialects: ways in which
+a client says which response comes first (`DIALECT`, client/dialects.py). A dialect with a later part, such as
+*plain+reprioritize*, changes the order after the requests. The client requests the image, then the script, and asks for
+the script first.
 
-**With nothing in the way.** Both streams are parked on the client's closed flow-control window, which is then opened
-by 8 KiB at a time; whose bytes come is the server's choice. Asked for the script, and asked for the image: *strict*,
-who is asked for has 98 % of the window or more; *proportional*, more of it than if the other is asked for (the script's
-part is given for both); *ignored*, it makes no difference; *contrary*, less. Only order is read, no time.
+**With nothing in the way.** A probe parks both streams on a closed flow-control window, and opens it by 8 KiB at a
+time. So the server alone chooses whose bytes come. The probe asks for the script first, then for the image first.
+*Strict*: the favoured response gets at least 98 % of the window. *Proportional*: it gets more than if the other one is
+favoured; the table has the script's share in both cases. *Ignored*: no difference. *Contrary*: it gets less. Only the
+order counts, not the time.
 
-**With the socket in the way.** Where there is an order to lose: the same two, 384 KiB each, on the first load of a
-connection over the slow link (128 kB/s, 300 ms), with a send buffer of 4 MB and the server taking whole responses
-(`BUFFERING=on`), without LOWAT and with LOWAT=16384. Again both are asked for in turn, and what that changes is when
-each is complete. It *arrives* if it changes at least a third of what it would with nothing in the way; the image,
-which is there first, has a start that nothing can take back. *Weak*: less; *lost*: less than a tenth; *turned round*:
-who is asked for is later than if he is not.
+**With the socket in the way.** For servers and dialects with an order to lose: the same two resources, 384 KiB each, on
+the first load of a connection over the slow link (128 kB/s, 300 ms). The send buffer has 4 MB, the server takes whole
+responses (`BUFFERING=on`), LOWAT is unset or 16384. Again each response is favoured in turn; the effect is the change
+of the times at which the two are complete. *Arrives*: the effect is at least a third of that with nothing in the way;
+it cannot be all of it, because the image exists first. *Weak*: less than a third. *Lost*: less than a tenth. *Turned
+round*: the favoured response is later than if it is not favoured.
 
-Together they say which layer lost it: the server that does not read the dialect, the front, in what it has put in line
-between its scheduler and the socket, or the kernel's send buffer, which is the only one that LOWAT bounds. That is
-relative to what a dialect asks for: where the window is shared almost evenly there is little to lose, and little has to
-arrive. These are not the verdicts of a run (*kept*, *inverted*), which are about one load alone. On later loads of a
-connection Apache puts all of a response in line, and LOWAT no longer helps there (docs/servers.md)."""
+Together the two measurements show the layer that lost the order: the server, which does not read the dialect; the
+front's output queue, between its scheduler and the socket; or the kernel's send buffer, the only layer that LOWAT
+bounds. The effect is relative to that of the dialect: if the window is shared almost evenly, there is little to lose.
+These words are not the verdicts of a run (*kept*, *inverted*), which judge a single load. On later loads of a
+connection Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md)."""
 
 
 def table(matrix: Matrix) -> str:
@@ -52,7 +54,7 @@ def _word(cell: Cell) -> str:
 
 
 def _reading(cell: Cell) -> str:
-    """The interpretation, with the shares if they tell more."""
+    """The interpretation; with the shares unless it is strict."""
     if cell.reading is Reading.STRICT:
         return str(cell.reading)
     asked, swapped = (round(100 * cell.probes[name].important_share) for name in ("spdy", "swap"))
@@ -66,10 +68,10 @@ def document(matrix: Matrix) -> str:
 
 def _document(matrix: Matrix) -> Iterator[str]:
     yield from (f"# {_HEADING}", "", _EXPLANATION, "")
-    yield "The same with small timelines is in matrix.html, for programs in matrix.json."
-    yield from ("", table(matrix), "", "## With nothing asked", "")
-    yield "What a server does by itself when no priority is sent: with the window, the script's part of it where the"
-    yield "image was requested first and where the script was; and on the slow link, LOWAT=16384, the image first."
+    yield "matrix.html shows the same with small timelines; matrix.json is for programs."
+    yield from ("", table(matrix), "", "## Without priorities", "")
+    yield "The server's own order when no priority is sent. *Image first* and *script first*: the script's share of the"
+    yield "window if that resource is requested first. On the slow link LOWAT is 16384; the image is requested first."
     yield from ("", _own_orders(matrix).markdown(), "", "## Where the order is lost", "")
     yield from (_layers(matrix).markdown(), "")
     if any(cell.native for cell in matrix.cells.values()):
@@ -79,7 +81,7 @@ def _document(matrix: Matrix) -> Iterator[str]:
     yield from ("## Made with", "")
     yield from (f"- {server}: {version}" for server, version in matrix.versions.items())
     if matrix.absent:
-        yield from ("", "Not there when it was made: ")
+        yield from ("", "Not installed when it was made: ")
         yield from (f"- {server}: {why}" for server, why in matrix.absent.items())
 
 

@@ -1,8 +1,8 @@
-"""What the notebooks share: runs, made where there are none yet, and tables.
+"""Helpers of the notebooks: make or reuse runs, show tables.
 
-A run, or a sweep, is asked for as on a command line, and taken from the folder `results` if it is there with the same
-arms, programs, kernel and code: that of the checkout, or, where the lab is installed, of the folder that one is in. The
-variable PRIOLAB_RESULTS names another.
+A run or a sweep has the words of a command line. It is reused if the folder `results` has it with the same arms,
+programs, kernel and code. The folder is in the checkout or, for an installed lab, in the current folder; the variable
+PRIOLAB_RESULTS names another one.
 """
 
 import os
@@ -58,7 +58,7 @@ def _folder(command_name: str, words: Sequence[str]) -> Path:
 
 
 def arms(experiment: Experiment) -> dict[str, Run]:
-    """The run of each arm; where there are repetitions, the one in the middle."""
+    """The run of each arm; the median one if there are repetitions."""
     chosen = {name: typical(runs) for name, runs in experiment.arms().items()}
     return {name: run for name, run in chosen.items() if run is not None}
 

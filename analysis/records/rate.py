@@ -1,8 +1,8 @@
 """The rate of a run's link over time, as its scenario tells it. Pure.
 
 `rate_bit_s` holds until the first of `rate_steps`, a text such as `10240000bit@2000000000ns+1024000bit@6000000000ns`;
-times count from the start of the measured load. What is computed here is a link that changes its rate at that very
-instant. The real one finishes the packet that it is sending first, so an instant is off by one packet at most.
+times count from the start of the measured load. The computed link changes its rate at exactly that instant. The real
+one first finishes the packet that it is sending, so an instant deviates by at most one packet.
 """
 
 import re
@@ -34,7 +34,7 @@ class Rate:
 
     @classmethod
     def of(cls, scenario: Mapping[str, Any], began_ns: int = 0) -> Self | None:
-        """That of a scenario, None if it is unlimited. began_ns: when the measured load began."""
+        """The rate of a scenario, None if it is unlimited. began_ns: when the measured load began."""
         if scenario["rate_bit_s"] is None:
             return None
         steps = ((began_ns + at_ns, rate_bit_s) for at_ns, rate_bit_s in steps_of(scenario))
@@ -42,7 +42,7 @@ class Rate:
 
     @property
     def slowest_bit_s(self) -> int:
-        """The lowest it ever is."""
+        """The lowest rate."""
         return min(rate_bit_s for _, rate_bit_s in self.pieces)
 
     def at_bit_s(self, t_ns: float) -> int:
@@ -50,11 +50,11 @@ class Rate:
         return self.pieces[max(0, bisect_right(self.pieces, t_ns, key=lambda piece: piece[0]) - 1)][1]
 
     def changes(self, from_ns: float, until_ns: float) -> bool:
-        """Whether it becomes another between two instants."""
+        """True if the rate changes between two instants."""
         return any(from_ns < at_ns <= until_ns for at_ns, _ in self.pieces)
 
     def carried_bytes(self, from_ns: float, until_ns: float) -> float:
-        """What it carries between two instants."""
+        """The bytes that it carries between two instants."""
         edges = [*self.pieces, (_EVER_NS, 0)]
         bits = sum(
             rate_bit_s * max(0.0, min(until_ns, end_ns) - max(from_ns, start_ns))
@@ -63,7 +63,7 @@ class Rate:
         return bits / (_BYTE_BITS * _NS)
 
     def through_ns(self, begins_ns: float, size_bytes: float) -> float:
-        """When so many bytes are through, if the first begins then."""
+        """The time at which so many bytes are through, if the first begins then."""
         left = size_bytes * _BYTE_BITS * _NS
         at_ns = begins_ns
         for (start_ns, rate_bit_s), (end_ns, _) in pairwise([*self.pieces, (_EVER_NS, 0)]):
@@ -77,7 +77,7 @@ class Rate:
         return at_ns
 
     def begun_ns(self, through_ns: float, size_bytes: float) -> float:
-        """When the first of so many bytes began, if they are through then."""
+        """The time at which the first of so many bytes began, if they are through then."""
         left = size_bytes * _BYTE_BITS * _NS
         at_ns = through_ns
         for start_ns, rate_bit_s in reversed(self.pieces):

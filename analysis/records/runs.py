@@ -52,7 +52,7 @@ class Layers:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One arm, once: its folder and run.json."""
+    """A run: its folder and run.json."""
 
     path: Path
     document: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Run:
 
     @property
     def observed(self) -> Mapping[str, Any]:
-        """What was found in place of it."""
+        """The settings as observed."""
         observed: Mapping[str, Any] = self.document["observed"]
         return observed
 

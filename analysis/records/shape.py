@@ -217,7 +217,7 @@ SWEEP: Mapping[str, Any] = _object(
 
 
 def trouble(document: Any, schema: Mapping[str, Any]) -> str | None:
-    """What is wrong with a document, and where in it; None if nothing is."""
+    """The fault of a document, and its place; None if there is none."""
     from jsonschema.exceptions import best_match
 
     error = best_match(_validator()(dict(schema)).iter_errors(document))

@@ -46,7 +46,7 @@ def _fixed(scenario: Document) -> int | None:
 
 
 def _can_bind(scenario: Document) -> bool:
-    """Whether LOWAT is a limit that the image could meet; if it is not, one sentence says so, and no other."""
+    """True if LOWAT is a limit that the image can reach. If not, a single sentence says so."""
     lowat = _fixed(scenario)
     return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
 

@@ -16,7 +16,7 @@ _FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One figure of one arm. by_way: milliseconds, None if a repetition is not ok; difference_ms: of the extremes."""
+    """A figure of an arm. by_way: milliseconds, None if a repetition is not ok; difference_ms: of the extremes."""
 
     arm: str
     figure: str
@@ -26,7 +26,7 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Whether every way has a figure, and none is too far from another."""
+        """True if every way has a figure, and none is too far from another."""
         return self.difference_ms is not None and self.difference_ms <= self.allowed_ms
 
 

@@ -1,9 +1,9 @@
 """The film of a run's measured load: what an animation of it needs, and nothing that was not recorded. Pure.
 
-Between two looks at the front's socket nothing is known of it, so nothing is made up: a film holds the looks, and the
-client's arrivals, which are finer. Positions are of the TCP stream (analysis/loads/whereabouts.py); the tape says which
-payload stands where in it, by TLS record, so any position can be told as bytes of the important
-resources and of the others.
+Between two samples of the front's socket nothing is known of it, and nothing is invented: a film has the samples, and
+the client's arrivals, which are finer. Positions are those of the TCP stream (analysis/loads/whereabouts.py). The tape
+has the payload of each TLS record, so a position can be converted to bytes of the important resources and of the
+others.
 
 Times are milliseconds from the page's request. Positions count from what had arrived by then.
 """
@@ -40,7 +40,7 @@ class Tape:
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
-    """What each look at the front's socket found that found something changed: see `Whereabouts`."""
+    """The samples of the front's socket in which something had changed; see `Whereabouts`."""
 
     t_ms: tuple[float, ...]
     handed: tuple[int, ...]
@@ -51,7 +51,7 @@ class Looks:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals:
-    """How much of the stream the client had, and since when."""
+    """The bytes of the stream that the client had, and since when."""
 
     t_ms: tuple[float, ...]
     end: tuple[int, ...]
@@ -77,7 +77,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Film:
-    """All of it. load: its number. duration_ms: until the last stream ended. queue_first: see `whereabouts`."""
+    """A film. load: its number. duration_ms: until the last stream ended. queue_first: see `whereabouts`."""
 
     load: int
     duration_ms: float
@@ -97,12 +97,12 @@ class Film:
 
 
 def film_of(run: Run) -> Film:
-    """Of a run that is ok. Raises NoFilm, and FolderError for a folder that is damaged."""
+    """The film of a run that is ok. Raises NoFilm, and FolderError for a damaged folder."""
     return film(run.evidence(), run.layers(), queue_first=run.scenario["shaper_at"] == "front")
 
 
 def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
-    """Of what was written down. Raises NoFilm."""
+    """The film made from these records. Raises NoFilm."""
     load = measured_load(evidence)
     looks = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
     if len(looks) < FEWEST_LOOKS:
@@ -143,7 +143,7 @@ def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
 
 
 def _ms(load: PageLoad, t_ns: int) -> float:
-    """To the microsecond."""
+    """Milliseconds, rounded to the microsecond."""
     return (t_ns - load.started_ns) // _US * _US / _MS
 
 

@@ -1,19 +1,18 @@
-"""Whether LOWAT goes along with a link whose rate changes: within two round trips, or never. Pure, but for `follow`.
+"""Judges if LOWAT follows a link's changing rate within two round trips. Pure, except `follow`.
 
-1. A round trip is the connection's own. It begins at an instant and ends when all that had been sent by then has been
-   acknowledged, whatever had been lost of it included; the next one begins there. So it has the queue in it that stands
-   in the bottleneck at that time, and after a drop is many times longer than before.
-2. What LOWAT lets stand unsent is LOWAT and one packet buffer of 64 KiB, which the kernel fills without asking. As a
-   time it is that over the payload that the link's rate carries now.
-3. A LOWAT is right while that time is within a quarter of the target: an eighth is what a tuner lets pass before it
-   sets another value, and rates are measured.
-4. A step is followed when LOWAT is right from then until the next step, or until the front has handed over all it had.
-   In time is within two round trips. A LOWAT that is right for one rate does not follow the step to another.
-5. What stands unsent has followed when no later look shows more than a quarter above the target, and no stretch of
-   twice the target shows less than a half of it at every look. After a drop that takes as long as the link needs for
-   what stood there already. This is what can be seen of 4, and comes with it.
+1. A round trip of the connection begins at an instant, and ends when all bytes sent by then are acknowledged, lost ones
+   included. Then the next one begins. So it includes the bottleneck queue, and is much longer after a drop of the rate.
+2. LOWAT lets LOWAT bytes and one packet buffer of 64 KiB stand unsent, because the kernel fills a buffer without
+   checking. As a time that is these bytes at the link's present rate of payload.
+3. LOWAT is right while that time is within a quarter of the target: a tuner ignores changes of an eighth, and rates are
+   measured.
+4. A step is followed if LOWAT is right from then until the next step, or until the front has handed over all its bytes.
+   It is followed in time if that takes at most two round trips. A fixed LOWAT, right for one rate, does not follow.
+5. Unsent bytes have followed if no later sample is more than a quarter above the target, and no period of twice the
+   target has only samples below half of it. After a drop that takes until the link has sent the older unsent bytes.
+   This is the observable effect of rule 4.
 
-Times are known to one look at the socket (SAMPLE).
+Times have the resolution of the socket's samples (SAMPLE).
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What was seen of one connection, in order of time. until_ns: by then the front had handed over all it had.
+    """Samples of a connection, in order of time. until_ns: by then the front had handed over all it had.
 
     rate: of the link; its first piece is no step. target_ns: for how long at most something should stand unsent.
     """
@@ -59,14 +58,14 @@ class Seen:
     target_ns: int
 
     def lets_stand_ns(self, t_ns: int) -> float | None:
-        """What LOWAT lets stand unsent at an instant, as time; None without limit, or before there was a LOWAT."""
+        """The bytes that LOWAT lets stand unsent at an instant, as time; None without a limit."""
         setting = latest(self.settings, t_ns)
         if setting is None or setting.lowat_bytes is None:
             return None
         return self._time_ns(setting.lowat_bytes + PACKET_BUFFER_BYTES, t_ns)
 
     def unsent_ns(self, look: SocketSample) -> float:
-        """What stood unsent, as time."""
+        """The unsent bytes, as time."""
         return self._time_ns(look.notsent_bytes, look.t_ns)
 
     def _time_ns(self, size_bytes: int, t_ns: int) -> float:
@@ -75,7 +74,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One change of the rate, and what became of it.
+    """A change of the rate, and how LOWAT followed it.
 
     round_trips_ns: how long after it each of two round trips was over, fewer if the load had ended by then.
     lowat_ns, unsent_ns: how long after it LOWAT, and what stood unsent, had followed; None for never.
@@ -89,7 +88,7 @@ class Step:
 
     @property
     def is_followed(self) -> bool:
-        """In time."""
+        """True if LOWAT and unsent bytes were right in time."""
         return (
             self.lowat_ns is not None
             and len(self.round_trips_ns) == ROUND_TRIPS
@@ -111,7 +110,7 @@ def round_trips(looks: Sequence[SocketSample], from_ns: int, number: int) -> Ite
 
 
 def steps(seen: Seen) -> list[Step]:
-    """What became of every change of the rate that came before all was handed over."""
+    """Judges every change of the rate that came before all was handed over."""
     pieces = [piece for piece in seen.rate.pieces[1:] if piece[0] < seen.until_ns]
     found = []
     for (at_ns, rate_bit_s), (end_ns, _) in pairwise([*pieces, (seen.until_ns, 0)]):
@@ -156,7 +155,7 @@ def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def follow(run: Run, target_ns: int) -> Seen:
-    """What was seen of a run's measured load. Raises FolderError if there is not enough in its folder."""
+    """Reads the samples of a run's measured load. Raises FolderError if its folder has too few."""
     layers, load = run.layers(), measured_load(run.evidence())
     rate = Rate.of(run.scenario, load.started_ns)
     if rate is None or not layers.sockets:

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One arm: the script's first byte in milliseconds."""
+    """An arm: the script's first byte in milliseconds."""
 
     arm: str
     measured_ms: float
@@ -16,7 +16,7 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Of the measured time, by which the prediction is too late."""
+        """The prediction's lateness, as a fraction of the measured time."""
         return (self.predicted_ms - self.measured_ms) / self.measured_ms
 
 
@@ -34,7 +34,7 @@ def rows(summary: Mapping[str, Any]) -> list[Row]:
 
 
 def median_error(found: Iterable[Row]) -> float:
-    """The middle of the errors' amounts."""
+    """The median of the errors' amounts."""
     return median(abs(row.error) for row in found)
 
 

@@ -31,7 +31,7 @@ def summarize(experiment: Experiment) -> dict[str, Any]:
 
 
 def arms(path: Path) -> Iterator[dict[str, Any]]:
-    """What the summary of an experiment's folder has of each arm, one arm's runs in memory at a time.
+    """The summary of each arm of an experiment's folder, one arm's runs in memory at a time.
 
     Raises FolderError.
     """
@@ -49,7 +49,7 @@ def measured(run: Run) -> Mapping[str, Any]:
 
 
 def typical(runs: Sequence[Run]) -> Run | None:
-    """Of an arm's repetitions, the one with the median first byte of the focal resource; None if none is ok."""
+    """The arm's repetition with the median first byte of the focal resource; None if none is ok."""
     good = sorted((run for run in runs if run.status == "ok"), key=lambda run: float(_first_byte_ms(run)))
     return good[(len(good) - 1) // 2] if good else None
 
@@ -116,7 +116,7 @@ def _figures(loads: Sequence[Mapping[str, Any]], page: str) -> dict[str, Any]:
     """The medians of measured loads, null where there is none; the keys of PAGE=maps for that page alone."""
 
     def middle(values: Iterable[float], digits: int | None) -> float | None:
-        """The median, as finely as one value is measured: a mean of two has no more to say."""
+        """The median, rounded to the resolution of a single value."""
         found = list(values)
         return round(median(found), digits) if found else None
 

@@ -27,7 +27,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """All pictures in order. made: facts about how they were made, by name."""
+    """The pictures in order. made: facts about how they were made, by name."""
 
     pictures: Sequence[Picture]
     made: Mapping[str, str]

@@ -53,7 +53,7 @@ def pictures(made_of: Experiments) -> list[Picture]:
             svg=charts.rendered(charts.by_number(stock, bounded)),
             table=_by_load(stock, bounded),
             note=f"SNDBUF=stock QUEUE={made_of.growing.runs[0].scenario['queue_packets']}: the kernel's own send buffer"
-            " follows the congestion window, which needs some room in the bottleneck's queue to grow.",
+            " follows the congestion window, which needs some room in the bottleneck queue to grow.",
         ),
     ]
 

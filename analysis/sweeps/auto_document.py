@@ -15,14 +15,14 @@ from analysis.sweeps.words import milliseconds, rate
 
 _AUTO = "LOWAT=auto"
 _BY_DEFAULT = "LOWAT=auto, in the kernel"
-"""The case whose following is promised; the others are only reported."""
+"""The only case that must follow the rate; the others are reported."""
 
 _MS = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """summary: of the sweep; at_moments, kept: by network; followed: observations of each arm of the steps, by name."""
+    """The measurements. summary: of the sweep. at_moments, kept: by network. followed: by name of the steps' arms."""
 
     summary: Mapping[str, Any]
     at_moments: Mapping[str, MomentMeans]
@@ -31,7 +31,7 @@ class Study:
 
     @property
     def holds(self) -> bool:
-        """True if auto is near in every network, whenever the script comes, and the rest holds without exception."""
+        """True if auto is near in every network on the mean of all moments, and all other promises hold."""
         auto = self.summary["auto"]
         is_near = sum(means.is_near for means in self.at_moments.values()) == auto["judged"]
         follows = {name: all(step.is_followed for step in steps(seen)) for name, seen in self.followed.items()}
@@ -59,16 +59,16 @@ def _grid(study: Study) -> Iterator[str]:
     summary = study.summary
     auto = summary["auto"]
     yield _prose(
-        "Made by `make auto`. [tuner.md](tuner.md) says what LOWAT=auto is; here is what it comes to. Times and "
+        "Made by `make auto`. [tuner.md](tuner.md) explains LOWAT=auto; this page has the measurements. Times and "
         f"goodputs are medians of {summary['repeat']} repetitions with different seeds, in the fabric "
         f"`{summary['fabric']}`."
     )
     yield "## Against the best fixed value"
     yield _prose(
-        "The best fixed value of a network is known afterwards, from trying all of them; auto is told nothing of the "
-        f"link. *Near* is a script first byte at most {LATER:.0%} later than the best one's, or at most one TLS "
-        "record's time; *kept* is goodput within 1 % of LOWAT unset. *No difference* is what an A/A pair, the same "
-        "scenario with other seeds, or the packets of one record make of a first byte."
+        "The best fixed value of a network is found by trying all values; auto knows nothing of the link. *Near*: the "
+        f"script's first byte is at most {LATER:.0%}, or one TLS record's time, later than with the best value. "
+        "*Kept*: goodput is within 1 % of LOWAT unset. *Noise band*: the difference of first bytes that may be chance, "
+        "from an A/A pair (the same scenario with other seeds), and at least the time of one TLS record."
     )
     yield _prose(
         f"**Near in {auto['near']} of {auto['judged']} networks, goodput kept in {auto['keep_goodput']}**; the largest "
@@ -87,12 +87,12 @@ def _at_other_moments(study: Study) -> Iterator[str]:
         return
     moments = len(next(iter(found.values())).moments_ms)
     near = sum(means.is_near for means in found.values())
-    yield "### Whenever the script comes"
+    yield "### For scripts at different moments"
     yield _prose(
-        "The server hands over buffers as a whole, and the script waits for the next one. Which value finds that soon "
-        "is chance, and the best of several values is the luckiest of them. So here is the mean of a script's first "
-        f"bytes at {moments} moments, evenly over the time that two packet buffers take at the link's rate; the best "
-        "fixed value is the one with the smallest mean."
+        "The server writes whole packet buffers, and the script waits for the end of the current one. How long depends "
+        "on the moment at which the script exists, so the best of several values at one moment may be the luckiest. "
+        f"This table has the mean first byte of scripts at {moments} moments, spread evenly over the time that two "
+        "packet buffers take at the link's rate. The best fixed value is the one with the smallest mean."
     )
     yield _prose(
         f"**Near in {near} of {len(found)} networks**; the largest ratio is "
@@ -104,7 +104,7 @@ def _at_other_moments(study: Study) -> Iterator[str]:
         for judgement in network["auto"]
         if judgement["near"] is False and network["network"] in found
     )
-    head = ("network", "moments", "auto", "best fixed", "ratio", "near", "sooner than auto")
+    head = ("network", "moments", "auto", "best fixed", "ratio", "near", "faster than auto")
     yield table.Table(head=head, rows=tuple(_mean(name, means) for name, means in found.items())).markdown()
 
 
@@ -121,15 +121,14 @@ def _mean(name: str, means: MomentMeans) -> tuple[str, ...]:
 
 
 def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], means: MomentMeans) -> str:
-    """A sentence on a network in which auto is not near at the grid's moment."""
+    """A sentence for a network in which auto is not near at the grid's moment."""
     lucky = judgement["best_fixed"]
     told = f"In {network['network']} auto is not near LOWAT={lucky} with the script at {means.moments_ms[0]} ms"
     if lucky not in means.first_bytes_ms:
-        return f"{told}; of that value not every moment is known."
+        return f"{told}; that value was not measured at every moment."
     return (
-        f"{told}. That value is sooner than auto at {means.sooner(lucky)} of {len(means.moments_ms)} moments; on "
-        f"average its first byte comes after {milliseconds(means.mean_ms(lucky))}, and auto's after "
-        f"{milliseconds(means.mean_ms(AUTO))}."
+        f"{told}. That value is faster than auto at {means.sooner(lucky)} of {len(means.moments_ms)} moments. Its mean "
+        f"first byte is {milliseconds(means.mean_ms(lucky))}, that of auto {milliseconds(means.mean_ms(AUTO))}."
     )
 
 
@@ -140,18 +139,18 @@ def _losses(summary: Mapping[str, Any]) -> Iterator[str]:
             if judgement["keeps_goodput"] is False:
                 apart = network["no_difference"]["goodput_bit_s"]["pair_part"] or 0.0
                 yield (
-                    f"{network['network']} does not keep goodput: {1 - judgement['goodput_part']:.1%} less, where the "
-                    f"A/A pair alone is {apart:.1%} apart."
+                    f"{network['network']} does not keep goodput: {1 - judgement['goodput_part']:.1%} less; its A/A "
+                    f"pair differs by {apart:.1%}."
                 )
 
 
 def _promises(study: Study) -> Iterator[str]:
     kept = [all(each.holds for each in found) for found in study.kept.values()]
-    yield "## What is recommended, put back"
+    yield "## The recommended values, measured again"
     yield _prose(
-        "The value that `priolab knee` recommends for each network ([choosing.md](choosing.md)), in runs with seeds "
-        f"that the sweep had not: **{sum(kept)} of {len(kept)} brought what was promised**, script first byte and "
-        "goodput, within the sweep's interval, which is widened by what is no difference."
+        "`priolab knee` recommends a value for each network ([choosing.md](choosing.md)). It was measured again with "
+        f"new seeds: **{sum(kept)} of {len(kept)} kept the promise**. A promise is kept if the script's first byte and "
+        "the goodput are within the sweep's intervals, widened by the noise band."
     )
     for name, found in study.kept.items():
         if broken := [each.words for each in found if not each.holds]:
@@ -161,16 +160,16 @@ def _promises(study: Study) -> Iterator[str]:
 def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
     yield "## When the rate changes"
     yield (
-        "![Unsent bytes as time at the link's rate, and what LOWAT lets stand, for LOWAT=auto and fixed values,\n"
+        "![Unsent bytes and their bound by LOWAT, as time at the link's rate, for LOWAT=auto and fixed values,\n"
         "while the link's rate drops to a tenth and rises again.](following.png)"
     )
     yield _prose(
-        f"One load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. After each change come "
-        f"{ROUND_TRIPS} round trips of the connection's own: one is over when all that had been sent when it began "
-        "has been acknowledged. LOWAT is right while what it lets stand unsent, a packet buffer included, takes the "
-        f"target's time at the link's rate, to {BAND:.0%}. `analysis/reports/following.py` has the rules."
+        f"One load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. LOWAT has "
+        f"{ROUND_TRIPS} round trips to follow a change. A round trip ends when all bytes that had been sent at its "
+        "beginning are acknowledged. LOWAT is right if the bytes that it lets stand unsent, a packet buffer included, "
+        f"take the target's time at the link's rate, to {BAND:.0%}. `analysis/reports/following.py` has the rules."
     )
-    head = ("", "rate becomes", "two round trips", "LOWAT right after", "what is unsent right after", "followed")
+    head = ("", "new rate", "two round trips", "LOWAT right after", "unsent bytes right after", "followed")
     rows = [
         (name if step is found[0] else "", *_row(step))
         for name, seen in study.followed.items()
@@ -193,4 +192,4 @@ def _row(step: Step) -> tuple[str, ...]:
 def _after(time_ns: int | None) -> str:
     if time_ns is None:
         return "never"
-    return milliseconds(time_ns / _MS) if time_ns else "was already"
+    return milliseconds(time_ns / _MS) if time_ns else "at once"

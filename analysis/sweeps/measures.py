@@ -106,7 +106,7 @@ def busy_ms(run: Run) -> float:
 
 
 def _payload_bytes(run: Run) -> int:
-    """Of a load, documents excluded."""
+    """The payload of a load, documents excluded."""
     return page_in(run.scenario).contents_bytes
 
 

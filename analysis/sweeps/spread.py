@@ -1,4 +1,4 @@
-"""The noise band of a network, that is the meaning of "no difference": the spread of an A/A pair. Pure.
+"""The noise band of a network: differences within it may be chance. It is the spread of an A/A pair. Pure.
 
 1. The pair is the same scenario run twice with different seeds. Its spread is the largest ratio between a median in the
    interval of one half and a median in the interval of the other: two medians can differ by so much for no reason.

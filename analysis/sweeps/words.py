@@ -58,7 +58,7 @@ def lowat(level: Level) -> str:
 
 
 def difference(measure: Measure, found: Difference) -> str:
-    """By how much, or that it is within the noise band."""
+    """The difference in words, or that it is within the noise band."""
     if not found.is_measurable:
         return "within the noise band"
     more, less = ("more", "less") if measure is Measure.GOODPUT else ("later", "sooner")

@@ -1,7 +1,7 @@
-"""`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: carry out a plan with a real browser.
+"""`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: carries out a plan with a real browser.
 
-What it says and leaves is what `python -m client` does; besides, OUT/browser.json and OUT/netlog.json.gz. CERTIFICATE
-is the front's own; BROWSER is the program. Of the plan count address, server name, pages, loads and deadline;
+It prints and writes the same as `python -m client`, and in addition OUT/browser.json and OUT/netlog.json.gz.
+CERTIFICATE is the front's; BROWSER is the program. It uses the plan's address, server name, pages, loads and deadline;
 priorities and windows are the browser's.
 
 Exit code 0 if every load finished, its picture was rendered and its script ran; else 1, and the reason is the last line
@@ -29,7 +29,7 @@ _ENDED_BY_SIGNAL = 128
 
 
 def run(plan: Plan, certificate: Path, out: Path, program: Path) -> None:
-    """All loads of the plan. Raises LoadFailed, NetlogError or Unreadable."""
+    """Carries out all loads of the plan. Raises LoadFailed, NetlogError or Unreadable."""
     shown: list[Shown] = []
     trouble: LoadFailed | None = None
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as scratch:
@@ -56,7 +56,7 @@ def _tell(number: int, began_ns: int) -> None:
 
 
 def _account(plan: Plan, netlog_file: Path, out: Path, shown: Sequence[Shown]) -> Account:
-    """Read the net log, and write all that is made of it."""
+    """Reads the net log, and writes all records made from it."""
     netlog, whole = read(netlog_file)
     made = account(netlog, read_secrets(out / "keys.log"), plan)
     with Journal.writing(out) as journal:

@@ -1,12 +1,12 @@
-"""The net log and the TLS secrets of a browser made into the events of a client. Pure.
+"""Converts a browser's net log and TLS secrets into a client's events. Pure.
 
 Rules:
-1. What was sent is told by the net log's own HTTP/2 events. What was received is read again from the bytes that the
-   browser's socket had, at the time at which it had them: so a piece of DATA carries its TLS record, as with the lab's
-   own client. What was said of RFC 9218 after a request is read from the bytes sent: the net log does not tell it.
+1. Sent frames come from the net log's HTTP/2 events. Received frames are decoded from the bytes that the browser's
+   socket received, with their times: so a piece of DATA has its TLS record, as with the lab's own client. RFC 9218's
+   signals after a request are decoded from the bytes sent, because the net log lacks them.
 2. The connection is the one that carried the measured load. A load begins with the request of the page.
-3. Requests that the plan does not know have events, too, under their path; no load waits for them.
-4. What is said of priorities is in one list, in the log's order: of two things in one millisecond times do not tell it.
+3. Requests that are not in the plan have events, too, under their path; no load waits for them.
+4. Priority signals are in one list, in the log's order: two in the same millisecond cannot be ordered by time.
 """
 
 import base64
@@ -40,7 +40,7 @@ class SentRequest:
 
 @dataclass(kw_only=True)
 class Account:
-    """What a browser did, as far as it could be followed. trouble: what went wrong with its loads; None if nothing.
+    """A browser's actions, as far as they are known. trouble: the fault of its loads, None if there is none.
 
     events, arrivals: as the client's journal has them. settings: SETTINGS sent, in the net log's words.
     connection_window_bytes: what flow control offered for all streams together. sayings: all that was said of requests'
@@ -71,7 +71,7 @@ class Account:
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
-    """What the browser did. Raises Unreadable, and NetlogError if its log lacks what this reads."""
+    """Returns the browser's actions. Raises Unreadable, and NetlogError if entries are missing in its log."""
     try:
         return _account(netlog, secrets, plan)
     except (KeyError, TypeError, StopIteration) as error:
@@ -91,7 +91,7 @@ def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
 
 
 class _Following:
-    """One connection, followed from entry to entry."""
+    """Follows a connection from entry to entry."""
 
     def __init__(self, netlog: Netlog, secrets: Secrets, plan: Plan, made: Account, socket: int, session: int) -> None:
         self._netlog, self._secrets, self._plan, self._made = netlog, secrets, plan, made
@@ -108,7 +108,7 @@ class _Following:
         self._received, self._sent = FrameWalker(), FrameWalker(preface=True)
 
     def follow(self) -> None:
-        """Fill the account. Raises Unreadable."""
+        """Fills the account. Raises Unreadable."""
         server, client = self._directions()
         for entry in self._netlog.entries:
             if entry.source == self._socket:

@@ -1,9 +1,9 @@
-"""Who is asked to come first, by all that a browser said of two streams: a tree of RFC 7540, and urgencies of RFC 9218.
+"""The order that a browser's signals ask for between two streams: the tree of RFC 7540 and urgencies of RFC 9218.
 
 Rules of the tree (RFC 7540, 5.3):
-1. A stream depends on another, or on the root; who depends on a stream waits for it. Siblings share by weight.
-2. An exclusive dependency puts the stream between its parent and all that depended on that one.
-3. A stream that is made to depend on one of its own dependants changes places with that one first.
+1. A stream depends on another stream or on the root, and waits for it. Siblings share by weight.
+2. An exclusive dependency puts the stream between its parent and all other children of the parent.
+3. If a stream is to depend on one of its own descendants, the two first change places.
 """
 
 import re
@@ -16,7 +16,7 @@ _URGENCY = re.compile(r"(?:^|,)\s*u=(\d)", re.ASCII)
 
 @dataclass(frozen=True, kw_only=True)
 class Saying:
-    """Something said of a stream, with its request or later. weight: None if nothing was said of the tree.
+    """A signal for a stream, with its request or later. weight: None if it has no place in the tree.
 
     depends_on: a stream, 0 is the root. field: RFC 9218's, None if it was not said.
     """
@@ -30,14 +30,14 @@ class Saying:
 
 
 class Tree:
-    """The tree of RFC 7540 as a server that listens has it; streams that ended are kept."""
+    """The tree of RFC 7540 as the server should have it; streams that ended are kept."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}
         self._weights: dict[int, int] = {}
 
     def place(self, stream_id: int, parent: int, weight: int, *, exclusive: bool) -> None:
-        """A stream begins, or moves."""
+        """Puts a stream into the tree, or moves it."""
         if parent not in self._parents:
             parent = _ROOT
         if stream_id in self._above(parent):
@@ -50,7 +50,7 @@ class Tree:
         self._weights[stream_id] = weight
 
     def first_of(self, one: int, other: int) -> int | None:
-        """Whichever comes before the other, or has the larger share; None if neither."""
+        """The stream that comes before the other or has the larger share; None if neither."""
         if not {one, other} <= self._parents.keys():
             return None
         above_one, above_other = ([stream, *self._above(stream)] for stream in (one, other))
@@ -65,7 +65,7 @@ class Tree:
         return None if weights[0] == weights[1] else one if weights[0] > weights[1] else other
 
     def _above(self, stream_id: int) -> list[int]:
-        """What a stream depends on, the nearest first, without the root."""
+        """The streams that a stream depends on, the nearest first, without the root."""
         found = []
         while (stream_id := self._parents.get(stream_id, _ROOT)) != _ROOT:
             found.append(stream_id)
@@ -74,7 +74,7 @@ class Tree:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Which of two streams was asked to come first, by each of the two languages; None: neither, or nothing was said.
+    """The stream asked to come first, by the tree and by urgencies; None: neither, or no signal.
 
     by_tree: RFC 7540. by_field: RFC 9218, by urgency alone. spoke_tree: whether the first was spoken at all.
     """
@@ -85,12 +85,12 @@ class Asked:
 
     @property
     def first(self) -> int | None:
-        """By the tree, where one is spoken."""
+        """The first stream by the tree, if the browser uses one."""
         return self.by_tree if self.spoke_tree else self.by_field
 
 
 def asked(sayings: list[Saying], one: int, other: int) -> Asked:
-    """What all of it, in the order in which it was said, comes to for these two streams."""
+    """Evaluates all signals, in their order, for these two streams."""
     tree = Tree()
     urgencies = {one: _USUAL_URGENCY, other: _USUAL_URGENCY}
     for said in sayings:
@@ -107,6 +107,6 @@ def asked(sayings: list[Saying], one: int, other: int) -> Asked:
 
 
 def urgency(field: str) -> int:
-    """In a value of the header field `priority`; 0 is the most urgent of 0 to 7."""
+    """The urgency in a value of the header field `priority`; 0 is the most urgent of 0 to 7."""
     found = _URGENCY.search(field)
     return int(found[1]) if found else _USUAL_URGENCY

@@ -1,12 +1,11 @@
-"""Chromium driven through the DevTools protocol, by Playwright: page loads one after another, and what the pages show.
+"""Drives Chromium by Playwright over the DevTools protocol: loads pages one by one, and records what they show.
 
 Rules:
-1. A fresh profile and home in a folder of its own, which also takes the net log; whoever made the folder removes it.
-2. Only the server's name resolves, and to the plan's address; only the key of the front's certificate is trusted beyond
-   what is trusted anyway. No proxy is used, whatever the environment names. Nothing but the page and what it names is
-   asked for.
-3. All other settings are the browser's and the driver's own: windows, priorities, when it connects, and how often.
-4. Loads are reloads of one page, on whichever connection the browser has; nothing is taken from a cache.
+1. The browser has a fresh profile and home in a folder of its own, with the net log; the caller removes the folder.
+2. Only the server's name resolves, to the plan's address. Of untrusted keys only that of the front's certificate is
+   accepted. No proxy is used, whatever the environment says. Only the page and its resources are requested.
+3. All other settings are those of browser and driver: windows, priorities, time and number of connections.
+4. Loads are reloads of one page, on the connection that the browser chooses, without a cache.
 """
 
 import base64
@@ -59,7 +58,7 @@ _FATAL = ":FATAL:"
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What a page showed after its load, by its own account.
+    """The page's state after its load, as its own script reports it.
 
     image_*: of the first picture, None if there is none; but image_complete of all. image_painted_ms: when the largest
     picture was painted, since the navigation began; None if the browser did not tell. script_output: what the last
@@ -79,7 +78,7 @@ class Shown:
 
     @property
     def trouble(self) -> str | None:
-        """What is missing; None if the page has all it names."""
+        """The missing resources in words; None if the page has all."""
         for is_there, what in (
             (self.image_complete, "the page did not render the picture"),
             (self.scripts_ran, "the script did not run"),
@@ -99,7 +98,7 @@ def trusted_key(certificate: Path) -> str:
 
 
 def arguments(plan: Plan, certificate: Path, scratch: Path) -> list[str]:
-    """Beyond those that Playwright gives every Chromium."""
+    """Chromium's arguments, in addition to Playwright's."""
     return [
         f"--host-resolver-rules=MAP {plan.server_name} {plan.address}:{plan.port}, MAP * ~NOTFOUND",
         f"--ignore-certificate-errors-spki-list={trusted_key(certificate)}",
@@ -114,7 +113,7 @@ def arguments(plan: Plan, certificate: Path, scratch: Path) -> list[str]:
 def browse(
     plan: Plan, certificate: Path, program: Path, key_log: Path, scratch: Path, began: Callable[[int, int], None]
 ) -> list[Shown]:
-    """All loads of the plan, and what each page showed. began: gets number and time of each, CLOCK_MONOTONIC.
+    """Carries out all loads; returns what each page showed. began: gets each load's number and time, CLOCK_MONOTONIC.
 
     Raises LoadFailed, also if the browser cannot be started.
     """
@@ -150,14 +149,14 @@ def browse(
 
 
 def may_sandbox() -> bool:
-    """Whether Chromium's sandbox can be on: its processes refuse to be root's, or to have capabilities."""
+    """True if Chromium's sandbox can be on: it refuses root, and processes with capabilities."""
     status = Path("/proc/self/status").read_text()
     effective = next(line for line in status.splitlines() if line.startswith("CapEff:"))
     return os.geteuid() != 0 and not int(effective.split()[1], 16)
 
 
 def _reason(message: str) -> str:
-    """In a line: what the browser died of, where it says it, else what its driver says first."""
+    """The browser's own reason for its end in a line; without one, its driver's first line."""
     lines = message.splitlines()
     return next((line.partition(_FATAL)[2] for line in lines if _FATAL in line), lines[0])
 
@@ -181,7 +180,7 @@ def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list
 
 
 class _Loads:
-    """Hears when each load begins. number: of the load that is next to begin, or has begun."""
+    """Listens for the beginning of each load. number: of the load that begins next, or has begun."""
 
     def __init__(self, devtools: CDPSession, began: Callable[[int, int], None]) -> None:
         self.number = 0

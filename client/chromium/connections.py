@@ -1,4 +1,4 @@
-"""The connections in a net log: which there were, and which carried the measured load."""
+"""Finds the connections in a net log, and the one that carried the measured load."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ SENT = "HTTP2_SESSION_SEND_HEADERS"
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A TCP connection that the browser made. requests: how many it carried; 0 of one that was made beforehand."""
+    """A TCP connection of the browser. requests: their number; 0 for a preconnected one without requests."""
 
     local: str
     remote: str
@@ -23,7 +23,7 @@ class Connection:
 
 
 def connections(netlog: Netlog) -> Iterator[Connection]:
-    """All that came to be, in order."""
+    """The connections that were established, in order."""
     carried = Counter(_socket_of(netlog, entry.source) for entry in netlog.entries if entry.kind == SENT)
     received: Counter[int] = Counter()
     tls: dict[int, Mapping[str, Any]] = {}
@@ -46,7 +46,7 @@ def connections(netlog: Netlog) -> Iterator[Connection]:
 
 
 def measured(netlog: Netlog, page: str | None) -> tuple[int | None, int | None]:
-    """Socket and session of the last request of the page's path."""
+    """The socket and session of the last request for the page's path."""
     for entry in reversed(netlog.entries):
         if entry.kind == SENT and headers_of(entry)[":path"] == page:
             return _socket_of(netlog, entry.source), entry.source
@@ -54,7 +54,7 @@ def measured(netlog: Netlog, page: str | None) -> tuple[int | None, int | None]:
 
 
 def headers_of(entry: Entry) -> dict[str, str]:
-    """Of a request or a response; the net log has them as lines."""
+    """The header fields of a request or response, which the net log has as lines."""
     return dict(line.split(": ", 1) for line in entry.params["headers"] if ": " in line)
 
 

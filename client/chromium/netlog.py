@@ -1,11 +1,11 @@
-"""Chromium's net log: its events as values, and the file as it is kept.
+"""Chromium's net log: reads its events, and writes the file that a run keeps.
 
 Rules:
-1. Times are whole milliseconds of base::TimeTicks, which on Linux is CLOCK_MONOTONIC, cut off and not rounded: an
-   event was up to a millisecond later than it says.
-2. Events of one source are in the order in which they happened; those of sockets and HTTP/2 sessions all come from one
-   thread, and are in order among each other, too.
-3. It is kept without the bytes of sockets, which keys.log makes readable and which are nine tenths of it.
+1. Times are milliseconds of base::TimeTicks, on Linux CLOCK_MONOTONIC, rounded down: an event happened up to a
+   millisecond after its time.
+2. Events of one source are in order. Those of all sockets and HTTP/2 sessions come from one thread, so they are in
+   order among each other, too.
+3. A run keeps the log without the sockets' bytes: these are nine tenths of it, and keys.log makes them readable.
 """
 
 import gzip
@@ -26,12 +26,12 @@ _UNTOLD = re.compile(r"(=)(?:/.*|.*@.*)")
 
 
 class NetlogError(Exception):
-    """It is not what this reads; the text says how."""
+    """The file is no net log of the expected form; the text says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One event. kind: its name in Chromium's net_log_event_type_list.h; source: whose it is; params: its own."""
+    """An event. kind: its name in Chromium's net_log_event_type_list.h. source: the object that it belongs to."""
 
     t_ns: int
     kind: str
@@ -54,7 +54,7 @@ class Netlog:
 
 
 def read(file: Path) -> tuple[Netlog, dict[str, Any]]:
-    """The log in a file, and the document that it is. Raises NetlogError."""
+    """Reads a file; returns the log and its document. Raises NetlogError."""
     try:
         document: dict[str, Any] = json.loads(file.read_text())
     except OSError as error:
@@ -65,7 +65,7 @@ def read(file: Path) -> tuple[Netlog, dict[str, Any]]:
 
 
 def netlog_from(document: Mapping[str, Any]) -> Netlog:
-    """The log in a document. Raises NetlogError."""
+    """Reads the log in a document. Raises NetlogError."""
     try:
         constants = document["constants"]
         names = {number: name for name, number in constants["logEventTypes"].items()}
@@ -87,13 +87,13 @@ def netlog_from(document: Mapping[str, Any]) -> Netlog:
 
 
 def _switches(command_line: str) -> tuple[str, ...]:
-    """It is joined by blanks, which values have, too."""
+    """Splits the command line, which is joined by blanks although values may have blanks, too."""
     _, *switches = _BEFORE_SWITCH.split(command_line)
     return tuple(_UNTOLD.sub(r"\1...", switch) for switch in switches)
 
 
 def keep(document: dict[str, Any], file: Path) -> None:
-    """Write it, compressed, without the bytes of sockets, and of the command line what `Netlog` has of it."""
+    """Writes it, compressed: without the sockets' bytes, and with those switches that `Netlog` has."""
     info = document["constants"]["clientInfo"]
     if "command_line" in info:
         info["command_line"] = " ".join(_switches(info["command_line"]))

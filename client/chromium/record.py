@@ -1,4 +1,4 @@
-"""browser.json: what the browser is, what it said of priorities, and what the pages showed."""
+"""browser.json: the browser, its priority signals, and what the pages showed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _INITIAL_WINDOW = re.compile(r"id:4 .*value:(\d+)", re.ASCII)
 
 
 def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
-    """As results keep it; docs/results.md says what it means."""
+    """The document browser.json; docs/results.md describes it."""
     names = {sent.stream_id: sent.resource for sent in account.requests}
     loads = range(1, plan.loads + 1)
     one, other = plan.page.important[0].name, plan.page.others[0].name
@@ -43,7 +43,7 @@ def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown
 
 
 def _stream_window_bytes(settings: Sequence[str]) -> int:
-    """RFC 9113, 6.5.2, has the one where nothing is said."""
+    """The initial window of streams; RFC 9113, 6.5.2, has the default."""
     said = (found for setting in settings if (found := _INITIAL_WINDOW.search(setting)))
     return next((int(found[1]) for found in said), 65_535)
 

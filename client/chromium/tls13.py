@@ -1,7 +1,7 @@
-"""TLS 1.3 read afterwards: records of one direction, with the secrets that the browser logged (RFC 8446, 5.2 and 7.3).
+"""Decrypts recorded TLS 1.3, one direction, with the secrets that the browser logged (RFC 8446, 5.2 and 7.3).
 
-The browser tells which bytes came when, as its socket had them. What is in them, and where in the TCP stream each TLS
-record ended, follows from here, as the lab's own client sees it.
+The browser logs the bytes of its socket, with times. From these bytes this module gets the plaintext and the position
+of each TLS record's end in the TCP stream, as the lab's own client has them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ Secrets = Mapping[tuple[str, bytes], bytes]
 
 
 def read_secrets(key_log: Path) -> Secrets:
-    """The secrets in a file of SSLKEYLOGFILE's format."""
+    """Reads the secrets in a file in SSLKEYLOGFILE format."""
     secrets = {}
     for line in key_log.read_text().splitlines():
         label, random, secret = line.split()
@@ -44,20 +44,20 @@ def read_secrets(key_log: Path) -> Secrets:
 
 
 def client_random(sent: bytes) -> bytes:
-    """That of the ClientHello with which a connection begins. sent: its first record at least."""
+    """The random of the ClientHello that begins a connection. sent: at least its first record."""
     return sent[_RANDOM_AT : _RANDOM_AT + _RANDOM_BYTES]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plaintext:
-    """What was in a record of application data."""
+    """The plaintext of a record with application data."""
 
     data: bytes
     record: Record
 
 
 class Direction:
-    """What one end sends on one connection; feed it the bytes in order."""
+    """One direction of a connection; feed it the bytes in order."""
 
     def __init__(self, secrets: Secrets, end: str, random: bytes, suite: int) -> None:
         """end: CLIENT or SERVER. Raises Unreadable."""
@@ -72,11 +72,11 @@ class Direction:
 
     @property
     def received_bytes(self) -> int:
-        """Of the TCP stream, so far."""
+        """Bytes of the TCP stream fed so far."""
         return self._splitter.received_bytes
 
     def feed(self, data: bytes, now_ns: int) -> Iterator[Plaintext]:
-        """Application data in the records that these bytes complete. Raises Unreadable."""
+        """Yields the application data in the records that these bytes complete. Raises Unreadable."""
         for record in self._splitter.feed(data, now_ns):
             if record.data[0] != APPLICATION_DATA:  # a hello, a change of cipher spec
                 continue
@@ -95,7 +95,7 @@ class Direction:
 
 
 class _Key:
-    """A traffic secret's key, and how many records it has opened."""
+    """A traffic secret's key, and the number of records it has decrypted."""
 
     def __init__(self, secret: bytes, suite: int) -> None:
         cipher, key_bytes, hashed = _SUITES[suite]
@@ -104,7 +104,7 @@ class _Key:
         self._opened = 0
 
     def open(self, record: bytes) -> bytes:
-        """Raises InvalidTag."""
+        """Decrypts the next record. Raises InvalidTag."""
         nonce = (self._iv ^ self._opened).to_bytes(_IV_BYTES)
         plain = self._cipher.decrypt(nonce, record[_HEADER_BYTES:], record[:_HEADER_BYTES])
         self._opened += 1

@@ -29,7 +29,7 @@ _NS = 10**9
 
 
 class Http3Engine:
-    """A client connection, from its first datagram on."""
+    """A client connection over QUIC, from its first datagram on."""
 
     def __init__(self, plan: Plan, ca_file: Path, key_log: TextIO) -> None:
         self._plan = plan

@@ -23,7 +23,7 @@ _TOO_DEEP = "it is nested too deeply"
 
 
 def content(file: Path, most_bytes: int) -> bytes:
-    """All of a regular file. Raises OSError, and ValueError if it is none, or larger."""
+    """Reads a regular file. Raises OSError, and ValueError if it is not one, or larger."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as opened:
         found = os.fstat(descriptor)
@@ -38,7 +38,7 @@ def content(file: Path, most_bytes: int) -> bytes:
 
 
 def parsed(parse: Callable[[str], T], text: bytes) -> T:
-    """What a parser makes of a text. Raises ValueError, also if it is nested too deeply, or takes too much memory."""
+    """Parses a text with a parser. Raises ValueError, also if it is nested too deeply, or takes too much memory."""
     try:
         made = parse(text.decode())
     except RecursionError:

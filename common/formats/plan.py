@@ -14,7 +14,7 @@ PLAN_FORMAT: Literal[3] = 3
 
 
 class Protocol(StrEnum):
-    """What is spoken above TLS, by its ALPN name."""
+    """The protocol above TLS, by its ALPN name."""
 
     HTTP2 = "h2"
     SPDY = "spdy/3.1"
@@ -50,7 +50,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """What is said together with a request.
+    """The priority signals sent with a request.
 
     position: in its HEADERS. field: value of the header field `priority` (RFC 9218, 5). level: of SPDY/3.1's
     SYN_STREAM, 0 is the most urgent of 0 to 7; where it is None, all requests have the same.

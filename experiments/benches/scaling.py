@@ -217,19 +217,22 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
     """Both tables."""
     head_s = shared.filing_s + shared.receiving_s
     measured = [
-        ("in the guest", [f"{case.guest_s:.2f} s of a processor" for case in cases]),
-        ("around it, on the worker: laid out, judged, packed", [f"{case.beside_s:.3f} s" for case in cases]),
-        ("its folder", [f"{case.folder_bytes / 1e3:.0f} kB in {case.files} files and folders" for case in cases]),
-        ("on disk", [f"{case.disk_bytes / 1e3:.0f} kB" for case in cases]),
-        ("over the network, packed", [f"{case.parcel_bytes / 1e3:.0f} kB" for case in cases]),
-        ("the head: receive, unpack, file", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
-        (f"the scheduler, in tasks of {_BATCH} runs", [f"{shared.scheduler_s * 1e3:.1f} ms"] * len(cases)),
+        ("processor time in the guest", [f"{case.guest_s:.2f} s" for case in cases]),
+        ("processor time on the worker: prepare, evaluate, pack", [f"{case.beside_s:.3f} s" for case in cases]),
+        ("run folder", [f"{case.folder_bytes / 1e3:.0f} kB in {case.files} files and folders" for case in cases]),
+        ("disk", [f"{case.disk_bytes / 1e3:.0f} kB" for case in cases]),
+        ("network (packed)", [f"{case.parcel_bytes / 1e3:.0f} kB" for case in cases]),
+        ("head: receive, unpack, file", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
+        (f"scheduler, in tasks of {_BATCH} runs", [f"{shared.scheduler_s * 1e3:.1f} ms"] * len(cases)),
         (
-            "planned beforehand",
+            "head: plan",
             [f"{shared.planning_s * 1e3:.2f} ms, {shared.planning_bytes / 1e3:.1f} kB"] * len(cases),
         ),
-        ("of sweep.json", [f"{shared.document_bytes:.0f} bytes"] * len(cases)),
-        ("shown at the end", [f"{shared.showing_s * 1e3:.2f} ms, {shared.showing_bytes / 1e3:.1f} kB"] * len(cases)),
+        ("sweep.json", [f"{shared.document_bytes:.0f} bytes"] * len(cases)),
+        (
+            "head: show the results",
+            [f"{shared.showing_s * 1e3:.2f} ms, {shared.showing_bytes / 1e3:.1f} kB"] * len(cases),
+        ),
     ]
     hours = [_ARMS * (case.guest_s + case.beside_s) / 3600 for case in cases]
     million = [
@@ -238,16 +241,16 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
         ("disk", [f"{_ARMS * case.disk_bytes / 1e9:,.0f} GB" for case in cases]),
         ("files and folders", [f"{_ARMS * case.files / 1e6:.0f} million" for case in cases]),
         ("network", [f"{_ARMS * case.parcel_bytes / 1e9:,.0f} GB" for case in cases]),
-        ("the head's own time for the runs", [_span(_ARMS * head_s / 3600)] * len(cases)),
-        ("the scheduler's", [_span(_ARMS * shared.scheduler_s / 3600)] * len(cases)),
-        ("before the first run", [_span(_ARMS * shared.planning_s / 3600)] * len(cases)),
-        ("the head's memory until the end", [f"{_ARMS * shared.planning_bytes / 1e9:.1f} GB"] * len(cases)),
+        ("head: processor time for the runs", [_span(_ARMS * head_s / 3600)] * len(cases)),
+        ("scheduler: processor time", [_span(_ARMS * shared.scheduler_s / 3600)] * len(cases)),
+        ("head: time before the first run", [_span(_ARMS * shared.planning_s / 3600)] * len(cases)),
+        ("head: memory", [f"{_ARMS * shared.planning_bytes / 1e9:.1f} GB"] * len(cases)),
         ("sweep.json", [f"{_ARMS * shared.document_bytes / 1e9:.1f} GB"] * len(cases)),
-        ("the table at the end", [_span(_ARMS * shared.showing_s / 3600)] * len(cases)),
-        ("memory for that table", [f"{_ARMS * shared.showing_bytes / 1e9:.1f} GB"] * len(cases)),
-        ("cores that keep one head busy", [f"{(each.guest_s + each.beside_s) / head_s:,.0f}" for each in cases]),
+        ("head: time for the table at the end", [_span(_ARMS * shared.showing_s / 3600)] * len(cases)),
+        ("head: memory for the table", [f"{_ARMS * shared.showing_bytes / 1e9:.1f} GB"] * len(cases)),
+        ("cores that one head can serve", [f"{(each.guest_s + each.beside_s) / head_s:,.0f}" for each in cases]),
     ]
-    return f"{_table('a run', cases, measured)}\n{_table('a million of them', cases, million)}"
+    return f"{_table('one run', cases, measured)}\n{_table('a million runs', cases, million)}"
 
 
 def _table(heading: str, cases: list[_Case], rows: list[tuple[str, list[str]]]) -> str:

@@ -309,7 +309,7 @@ class _Column:
 
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """How headings call the important resources and the others: by name, where there is one."""
+    """The headings' names of the important resources and the others: that of the resource if there is only one."""
     resources: Mapping[str, Any] = next((arm["resources"] for arm in arms if arm["resources"]), {})
     documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
     important = [name for name, each in resources.items() if each["important"]]

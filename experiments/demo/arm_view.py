@@ -26,7 +26,7 @@ class FinishedArm:
 
 
 def _names(run: Run, arm: Mapping[str, Any]) -> dict[str, Any]:
-    """How the page calls the important resources and the others; and which of the two were asked to come first."""
+    """The page's names of the important resources and the others, and the group that was asked to come first."""
     page = page_in(arm["scenario"])
     names = {
         stream: resources[0].name if len(resources) == 1 else f"{len(resources)} {stream}"

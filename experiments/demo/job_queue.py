@@ -26,7 +26,7 @@ from experiments.errors import LabError, ScenarioError
 from experiments.execution.invocation import request_from
 from experiments.execution.request import Request
 from experiments.host.processes import die_with_parent, module, program_environment
-from experiments.scenario.knobs import KNOBS, scenario_from
+from experiments.scenario.knobs import scenario_from, with_defaults
 
 _STOP_S = 100.0
 _SECOND_THOUGHTS_S = 0.25
@@ -200,8 +200,8 @@ class JobQueue:
 
 
 def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
-    """The knobs with defaults, values stripped; unknown names stay, for the scenario to refuse."""
-    return {name: knob.default for name, knob in KNOBS.items()} | {name: text.strip() for name, text in knobs.items()}
+    """All knobs, values stripped."""
+    return {name: text.strip() for name, text in with_defaults(knobs).items()}
 
 
 def _name_of(number: int) -> str:

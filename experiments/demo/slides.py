@@ -24,7 +24,7 @@ from experiments.execution.invocation import check_only, run_values
 from experiments.execution.request import Arm, Manner, Request
 from experiments.results.run_folder import check_document, write_document
 from experiments.run.fabrics import choose
-from experiments.scenario.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS, with_defaults
 
 _PAGE = Path(__file__).with_name("page")
 _TEMPLATE = Path(__file__).with_name("slides.html")
@@ -74,7 +74,7 @@ def _can_be_run(step: StoryStep, manner: Manner, report: Report) -> bool:
 
 def _arm(knobs: Mapping[str, str]) -> Arm:
     """An arm, named for the knobs that differ from their defaults."""
-    complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()}
+    complete = with_defaults(knobs)
     unusual = [f"{name}-{value}" for name, value in complete.items() if value != KNOBS[name].default]
     return Arm(name="-".join(unusual).lower() or "usual", knobs=complete)
 

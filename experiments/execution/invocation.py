@@ -85,7 +85,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default="yes",
                 parse=_yes_or_no,
                 allowed="yes, no",
-                meaning="whether the control arm, LOWAT unset, is run too",
+                meaning="yes: the control arm, LOWAT unset, is run too",
             ),
             RunKnob(
                 name="REPEAT",
@@ -131,14 +131,14 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default=SAMPLE_DEFAULT,
                 parse=parse_sample_ns,
                 allowed=SAMPLE_ALLOWED,
-                meaning="how often the front's socket and the link's queue are looked at, in link time; none: once",
+                meaning="link time between samples of the front's socket and the link's queue; none: one sample",
             ),
             RunKnob(
                 name="CAPTURE",
                 default="no",
                 parse=_yes_or_no,
                 allowed="yes, no",
-                meaning="whether the packets at client and front are written down, for Wireshark, with the TLS keys",
+                meaning="yes: the packets at client and front are captured, for Wireshark, with the TLS keys",
             ),
             RunKnob(
                 name="REUSE",

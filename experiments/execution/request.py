@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from client.plan import PlanKind
-from experiments.scenario.knobs import KNOBS, scenario_from
+from experiments.scenario.knobs import scenario_from, with_defaults
 from experiments.scenario.scenario import Scenario
 from experiments.testbed.fabric import Fabric
 from netem.shaper import Shaper
@@ -33,7 +33,7 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
     Values are separated by commas; a repeated value is one arm. A probe is one arm, whatever LOWAT, which plays no part
     in it. Raises ScenarioError.
     """
-    complete = {name: knobs.get(name, knob.default) for name, knob in KNOBS.items()} | dict(knobs)
+    complete = with_defaults(knobs)
     several = {name: _values(complete[name]) for name in ("SERVER", "CLIENT")}
     arms = []
     for values in product(*several.values()):

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Make the image that the lab's images are built on from the distribution's packages, for machines that cannot pull it.
-# BASE names the image, SUITE the distribution's release, MIRROR where its packages are. Without BASE the name is the one
-# that the Dockerfiles ask for: on this machine it then means this image, until that is removed.
+# Makes the base image of the lab's images from Debian packages, for machines that cannot pull it from a registry.
+# BASE: the image's name; by default the one that the Dockerfiles use, which then means this image on this machine until
+# it is removed. SUITE: Debian's release. MIRROR: the address of its packages.
 set -eu
 
 base=${BASE:-debian:bookworm-slim}
@@ -34,7 +34,7 @@ trap 'exit 130' INT TERM HUP
 say "making $base with debootstrap, about half a minute"
 debootstrap --force-check-gpg --variant=minbase "$suite" "$scratch/root" $mirror >"$scratch/log" 2>&1 ||
     fail "debootstrap failed: $(tail -n 1 "$scratch/log")"
-# Builds fetch packages the way this machine does; but an image is no place for a password, as in http://user:word@proxy.
+# Builds fetch packages as this machine does. But no password may get into an image, as in http://user:word@proxy.
 password='://[^/"[:space:]]*@'
 apt-config dump Acquire >"$scratch/acquire"
 sed "\\#$password#d" "$scratch/acquire" >"$scratch/root/etc/apt/apt.conf.d/90acquire"

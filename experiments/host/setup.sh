@@ -1,9 +1,9 @@
 #!/bin/sh
-# Everything the lab needs on this machine: system packages, the Python environment, the guest kernel.
-# Python does it (experiments/commands/setup.py), with nothing but its standard library; this only finds one that is new enough.
-# Run by make; any step can be repeated. `setup.sh PART` sees to a part: environment (Python's, and notes of what else is
-# missing), capture, chromium, servers, test, lint, notebook, demo, sweep. PRIOLAB_KNOBS may name the server, the client and
-# the fabric that are wanted.
+# Installs everything that the lab needs on this machine: system packages, the Python environment, the guest kernel.
+# Finds a Python that is new enough; experiments/commands/setup.py does the rest with the standard library alone.
+# make runs it; every step can be repeated. `setup.sh PART` installs one part: environment (Python's; lists what else is
+# missing), capture, chromium, servers, test, lint, notebook, demo, sweep. PRIOLAB_KNOBS may name the server, the client
+# and the fabric.
 set -eu
 
 python=${PYTHON:-python3}

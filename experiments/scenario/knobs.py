@@ -149,8 +149,8 @@ _KNOBS = (
         field="buffering",
         parse=_on_or_off,
         allowed="on, off",
-        meaning="on: the server takes whole answers from the origin, so that all of them can be pending; off: hardly"
-        f" more than it can send at once ({_named(lambda server: server.buffering)})",
+        meaning="on: the server reads whole responses from the origin, so that all their bytes can be reordered; off:"
+        f" hardly more than it can send at once ({_named(lambda server: server.buffering)})",
     ),
     Knob(
         name="RECORD",
@@ -158,7 +158,7 @@ _KNOBS = (
         field="record_bytes",
         parse=_or("stock", _size(RECORD_LEAST, RECORD_MOST)),
         allowed=f"{RECORD_LEAST} to {RECORD_MOST} bytes, or stock",
-        meaning=f"the largest TLS record of the front, which is of use when its last byte has come"
+        meaning=f"the largest TLS record of the front; a record is readable when its last byte has arrived"
         f" ({_named(lambda server: server.record)}); stock is the server's own, mostly 16384",
     ),
     Knob(
@@ -176,7 +176,7 @@ _KNOBS = (
         field="target_delay_ns",
         parse=_target_ns,
         allowed="a time from 1ms to 10s",
-        meaning="with LOWAT=auto, how long at most what is unsent in the kernel shall take to send",
+        meaning="with LOWAT=auto, the longest time that the unsent bytes in the kernel may take to send",
     ),
     Knob(
         name="SNDBUF",
@@ -213,7 +213,7 @@ _KNOBS = (
     ),
     _of_the_link("DELAY", "one-way delay toward the client"),
     _of_the_link("DELAY_UP", "one-way delay toward the front"),
-    _of_the_link("QUEUE", "the bottleneck's queue; packets in flight in the delay line do not count against it"),
+    _of_the_link("QUEUE", "the bottleneck queue; packets in flight in the delay line do not count against it"),
     _of_the_link("LOSS", "random loss toward the client"),
     _of_the_link("JITTER", "the delay toward the client varies by up to this much; order is kept"),
     Knob(
@@ -223,7 +223,7 @@ _KNOBS = (
         parse=ShaperAt,
         allowed=_words(ShaperAt),
         meaning="where the bottleneck is: link, a place of its own that nothing can bypass; front, the front's own"
-        " egress, where the kernel keeps in the socket what elsewhere would be out of reach",
+        " egress, where the kernel holds bytes back in the socket that would wait in the link's queue elsewhere",
     ),
     Knob(
         name="CLIENT",
@@ -317,18 +317,24 @@ KNOBS: Mapping[str, Knob] = MappingProxyType({knob.name: knob for knob in _KNOBS
 """All knobs of a scenario, by name, in the order in which to present them."""
 
 
+def with_defaults(knobs: Mapping[str, str]) -> dict[str, str]:
+    """Returns all knobs: those given, and defaults for the rest. Unknown names stay; `scenario_from` refuses them."""
+    return {name: knob.default for name, knob in KNOBS.items()} | dict(knobs)
+
+
 def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenario:
-    """Builds the scenario from knobs, with defaults for the rest. page: the one of PAGE, where it was read before.
+    """Builds the scenario from knobs, with defaults for the rest. page: the page of PAGE, if it has been read already.
 
     Raises ScenarioError, also for unknown names.
     """
     for name in knobs:
         if name not in KNOBS:
             raise UnknownKnob(name, [], list(KNOBS))
+    knobs = with_defaults(knobs)
     fields: dict[str, Any] = {}
     link: dict[str, Any] = {}
     for knob in _KNOBS:
-        text = knobs.get(knob.name, knob.default).strip()
+        text = knobs[knob.name].strip()
         try:
             value = knob.parse(text)
         except ValueError:
@@ -342,7 +348,7 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
         raise ScenarioError(name, knobs[name], KNOBS[name].allowed) from None
     _build_page(fields, knobs, page)
     scenario = Scenario(**fields)
-    constraints.check(scenario, lambda name: knobs.get(name, KNOBS[name].default), lambda name: KNOBS[name].default)
+    constraints.check(scenario, knobs.__getitem__, lambda name: KNOBS[name].default)
     return scenario
 
 
@@ -357,7 +363,7 @@ def _build_page(fields: dict[str, Any], knobs: Mapping[str, str], page: Page | N
     for knob, field in _PARAMETERS:
         if knob in read.parameters:
             continue
-        if knobs.get(knob, KNOBS[knob].default) != KNOBS[knob].default:
+        if knobs[knob] != KNOBS[knob].default:
             raise ScenarioError(knob, knobs[knob], f"nothing else with PAGE={name}, which does not name it")
         fields[field] = None
     names = [resource.name for resource in read.contents]

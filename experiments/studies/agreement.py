@@ -18,7 +18,7 @@ from experiments.execution.experiment import run_experiment
 from experiments.execution.request import Arm, Manner, Request
 from experiments.results.run_folder import check_document, read_json, write_document
 from experiments.run.fabrics import choose
-from experiments.scenario.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS, with_defaults
 from experiments.studies import kernels
 from netem.shaper import Shaper
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
@@ -32,11 +32,10 @@ _IN_REAL_TIME = 4
 
 
 def _arms() -> tuple[Arm, ...]:
-    defaults = {name: knob.default for name, knob in KNOBS.items()}
     return tuple(
         Arm(
             name=f"{congestion_control}, {'control' if lowat == 'none' else lowat}",
-            knobs=defaults | {"CC": congestion_control, "LOWAT": lowat},
+            knobs=with_defaults({"CC": congestion_control, "LOWAT": lowat}),
         )
         for congestion_control in _CONGESTION_CONTROLS
         for lowat in _LOWATS

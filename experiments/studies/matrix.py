@@ -28,7 +28,7 @@ from experiments.execution.request import Arm, Request
 from experiments.host.home import setup_command
 from experiments.host.programs import lack_of, server_version
 from experiments.results.run_folder import check_document, write_document
-from experiments.scenario.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS, with_defaults
 from experiments.studies.checked_run import run_checked_with
 from proxy.server import Server, catalogue
 
@@ -129,8 +129,8 @@ def _has_native(server: Server) -> bool:
 
 def _arm(server: str, dialect: str, role: str, words: Mapping[str, str], **more: str) -> Arm:
     asked = {"SERVER": server} if dialect == _UNASKED else {"SERVER": server, "DIALECT": dialect}
-    knobs = {each.name: each.default for each in KNOBS.values()} | {"SIZE": str(_SIZE)}
-    return Arm(name=f"{server}.{dialect}.{role}".replace("+", "-"), knobs={**knobs, **words, **asked, **more})
+    knobs = with_defaults({"SIZE": str(_SIZE), **words, **asked, **more})
+    return Arm(name=f"{server}.{dialect}.{role}".replace("+", "-"), knobs=knobs)
 
 
 def _runs(request: Request, noun: str, report: Report) -> Experiment:

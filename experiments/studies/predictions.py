@@ -13,7 +13,7 @@ from experiments.execution.invocation import split_words
 from experiments.execution.request import Arm, Manner, Request
 from experiments.results.run_folder import check_document, write_document
 from experiments.run.fabrics import choose
-from experiments.scenario.knobs import KNOBS
+from experiments.scenario.knobs import with_defaults
 from experiments.studies.checked_run import run_checked
 from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
@@ -73,8 +73,7 @@ def write(path: Path, report: Report) -> None:
 
 
 def _arm(words: str) -> Arm:
-    defaults = {name: knob.default for name, knob in KNOBS.items()}
-    return Arm(name=words.replace("=", " "), knobs=defaults | split_words(words.split()))
+    return Arm(name=words.replace("=", " "), knobs=with_defaults(split_words(words.split())))
 
 
 def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, Any]:
@@ -101,22 +100,22 @@ def _document(found: list[Row]) -> str:
     lines = [
         "# The model",
         "",
-        "How late the script's first byte is follows from a few numbers of the scenario, without running it.",
-        "`analysis/loads/model.py` says how, in its own words:",
+        "The model computes the time of the script's first byte from the scenario, without a run. This is the",
+        "docstring of `analysis/loads/model.py`:",
         "",
         "```",
         meaning,
         "```",
         "",
-        f"Below is what it says and what was measured, in the virtual fabric, by `make model`: {len(found)} scenarios,",
-        "each once. Looking at such runs led to the model's terms; no number in it was fitted to them. Times are",
+        f"`make model` compares predictions with measurements, in the virtual fabric: {len(found)} scenarios, each",
+        "once. Such runs suggested the model's terms, but no number in it was fitted to them. Times are",
         "milliseconds from the request of the measured load's page.",
         "",
-        f"The middle of the errors is {median_error(found):.1%}, the largest {max(errors):.1%};",
+        f"The median error is {median_error(found):.1%}, the largest {max(errors):.1%};",
         f"{within:.0%} are within {_NEAR:.0%}.",
         "",
         markdown(found),
-        "Every run records its own prediction (`prediction` in the summary), and the lab's tests hold all that they",
-        "measure against it.",
+        "Every run records its prediction (`prediction` in the summary), and the lab's tests compare their",
+        "measurements with it.",
     ]
     return "\n".join(lines) + "\n"

@@ -22,7 +22,7 @@ from math import prod
 from analysis.sweeps.networks import LOWAT, NONE, TARGET_DELAY, network_of
 from experiments.errors import GridError, ScenarioError
 from experiments.execution.request import Arm
-from experiments.scenario.knobs import KNOBS
+from experiments.scenario.knobs import KNOBS, with_defaults
 from experiments.scenario.scenario import LOWAT_AUTO
 
 _TWIN = "twin"
@@ -58,7 +58,7 @@ class Grid:
 
     def knobs(self, levels: Mapping[str, str]) -> dict[str, str]:
         """All words of a combination, defaults included."""
-        return {name: knob.default for name, knob in KNOBS.items()} | dict(self.fixed) | dict(levels)
+        return with_defaults({**self.fixed, **levels})
 
     def some(self, most: int) -> Iterator[dict[str, str]]:
         """Draws combinations evenly and always the same, without making the whole grid; yields their words."""

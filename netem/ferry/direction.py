@@ -137,7 +137,7 @@ class Direction:
         return entry_ns + self._transmission_ns(len(packet), entry_ns)
 
     def queue(self, now_ns: int) -> QueueContents:
-        """What the direction holds."""
+        """The contents of the direction."""
         self._advance(now_ns)
         return QueueContents(
             packets=len(self._bottleneck),

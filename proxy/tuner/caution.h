@@ -1,4 +1,4 @@
-/* The rules of caution.py, which says why; in C, for the kernel. Both give the same for the same numbers (tests/unit). */
+/* The rules of caution.py in C, for the kernel; caution.py explains them. Both give the same results (tests/unit). */
 #ifndef PRIOLAB_CAUTION_H
 #define PRIOLAB_CAUTION_H
 

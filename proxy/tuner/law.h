@@ -1,4 +1,4 @@
-/* The law of law.py, which says why; in C, for the kernel. Both give the same for the same numbers (tests/unit). */
+/* The law of law.py in C, for the kernel; law.py explains it. Both give the same results (tests/unit). */
 #ifndef PRIOLAB_LAW_H
 #define PRIOLAB_LAW_H
 
@@ -33,12 +33,12 @@ struct choice {
 	__u32 why;
 };
 
-/* a * b / c, or all ones where that or a * b does not fit, or c is 0. */
+/* a * b / c; all ones if c is 0 or a * b does not fit into 64 bits. */
 static inline __attribute__((always_inline)) __u64 scaled(__u64 a, __u64 b, __u64 c)
 {
 	__u64 most = b == 0 ? ~0ULL : ~0ULL / b;
 
-	/* Lest clang make of this a multiplication of 128 bits, which BPF has not. */
+	/* Prevents clang from using a 128-bit multiplication, which BPF does not have. */
 	__asm__ volatile("" : "+r"(most));
 	if (c == 0 || a > most)
 		return ~0ULL;
@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void decide(const struct seen *seen
 	choice->lowat_bytes = goal;
 }
 
-/* Whether the change is worth a call: by more than an eighth. */
+/* True if the change is worth a call: more than an eighth. */
 static inline __attribute__((always_inline)) int differs(__u32 old_bytes, __u32 new_bytes)
 {
 	__u32 more = old_bytes > new_bytes ? old_bytes - new_bytes : new_bytes - old_bytes;

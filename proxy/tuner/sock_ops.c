@@ -1,13 +1,14 @@
-/* A tuner in the kernel: sets TCP_NOTSENT_LOWAT of each connection that a cgroup's servers accept, by the law of law.py.
+/* The tuner in the kernel: sets TCP_NOTSENT_LOWAT of each connection that a cgroup's servers accept, by the law of
+ * law.py.
  *
- * 1. It decides when the connection is made, once per round trip, and when the kernel sends something again or times out.
- * 2. Nothing it does can fail a connection: a refused option is noted down, once, and the old value stays.
- * 3. What it last decided, and how much had been acknowledged at the end of the last round trip, is kept by socket cookie;
- *    a connection that is forgotten because there are too many is decided anew. When this is gone, sockets keep what they
- *    have.
- * 4. If the rule is cautious (caution.py), what the server itself set is read before anything is set. With `keeps_sysctl` a
- *    connection whose network namespace is not in `sysctls` yet is left alone until it is.
- * 5. A decision that finds no room in the ring is carried out all the same, and counted in `lost`.
+ * 1. It decides when a connection is established, once per round trip, on a retransmission and on a timeout (RTO).
+ * 2. Nothing it does fails a connection: if the kernel refuses a value, that is reported once and the old value stays.
+ * 3. `connections` has, by socket cookie, the last decision, and the bytes acknowledged at the end of the last round
+ *    trip. If there are too many connections, the oldest entry is dropped, and its connection is decided anew. When the
+ *    program has been detached, sockets keep their value.
+ * 4. If the rule is cautious (caution.py), it reads the socket's value before it sets one. With `keeps_sysctl` it
+ *    leaves a connection alone until the connection's network namespace is in `sysctls`.
+ * 5. A decision that does not fit into the ring buffer is carried out all the same, and counted in `lost`.
  *
  * in_kernel.py fills `rules` and `sysctls`, and reads `decisions`, `connections` and `lost`; it knows the layout of the
  * structures.
@@ -52,8 +53,8 @@ struct decision {
 };
 
 struct connection {
-	__u64 t_ns; /* the end of the last round trip: then, and what had been acknowledged */
-	__u64 acked_bytes;
+	__u64 t_ns; /* the end of the last round trip */
+	__u64 acked_bytes; /* acknowledged by then */
 	__u64 acked_rate_bytes_s; /* in that round trip */
 	struct held held;
 };
@@ -71,7 +72,7 @@ struct {
 } decisions SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* GCC 12 knows no atomic addition for BPF */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* GCC 12 has no atomic addition for BPF */
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
@@ -91,7 +92,7 @@ struct {
 	__type(value, __u32); /* its tcp_notsent_lowat */
 } sysctls SEC(".maps");
 
-/* volatile: the context is read in single words; compilers like to read neighbours at once. */
+/* volatile: the verifier accepts reads of single words only, and compilers join reads of neighbours. */
 static inline __attribute__((always_inline)) void note_peer(struct decision *decision,
 							    const volatile struct bpf_sock_ops *socket)
 {
@@ -137,12 +138,12 @@ static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *sock
 	decision.new_bytes = choice->lowat_bytes;
 	decision.error = error;
 	decision.padding = 0;
-	/* Copied: gcc may test what bpf_ringbuf_reserve gives in a way that the verifier does not take for one. */
+	/* Copied, not reserved: gcc may test bpf_ringbuf_reserve's result in a way that the verifier does not recognize. */
 	if (bpf_ringbuf_output(&decisions, &decision, sizeof(decision), 0))
 		count_lost();
 }
 
-/* All that the client has, as far as is known: what is missing in between counts when it is there. */
+/* All bytes known to be at the client, those acknowledged selectively (SACK) included. */
 static inline __attribute__((always_inline)) __u64 acked_bytes(const volatile struct bpf_sock_ops *socket)
 {
 	__u64 sacked_segments = socket->sacked_out;
@@ -160,7 +161,7 @@ static inline __attribute__((always_inline)) void end_round_trip(struct connecti
 	connection->t_ns = now_ns;
 }
 
-/* Bound the choice; whether there is something to set. *error: the option cannot be read. */
+/* Reduces the choice to its limits; true if a value is to be set. *error: not 0 if the option cannot be read. */
 static inline __attribute__((always_inline)) int is_due(struct bpf_sock_ops *socket, const struct rule *rule,
 							struct held *held, struct choice *choice, int *error)
 {

@@ -1,4 +1,4 @@
-"""What the modules of this room share: a real sweep that was kept, and its summary."""
+"""Fixtures of the contract tests: a recorded real sweep, and its summary."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a front's run would use, and the golden files that it is compared with.
+"""Renders a front's configuration and argument list as a run uses them; the golden files to compare them with.
 
 `python -m tests.contract.rendered SERVER` writes those of a server anew: look at them before they are kept.
 """

@@ -1,4 +1,4 @@
-"""A damaged results folder is told by file, and by line where there is one; nothing that reads it crashes."""
+"""A damaged results folder is reported with its file and line; nothing that reads it crashes."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What README.md and the guides tell people to type: every command is one, and every word of it is allowed."""
+"""Commands in README.md and the guides: each exists, and each of its words is allowed."""
 
 import re
 import shlex

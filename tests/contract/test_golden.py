@@ -1,4 +1,4 @@
-"""A recorded folder is read, whatever is wrong in it is told, and a large one is read quickly."""
+"""A recorded folder is read, every fault in it is reported, and a large one is read quickly."""
 
 import json
 from collections.abc import Iterator

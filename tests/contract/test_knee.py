@@ -1,4 +1,4 @@
-"""What is made of a real sweep that was kept: summary, tables, picture, promise, and the command that shows them."""
+"""Summary, tables, picture and promise of a recorded real sweep, and the command that shows them."""
 
 import csv
 import io

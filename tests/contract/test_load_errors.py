@@ -1,4 +1,4 @@
-"""Folders that are not run folders, or damaged: told with file and line."""
+"""Folders that are not run folders, or are damaged, are reported with file and line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The first of the mutations of `make mutations`: no command that reads what is damaged does more than say so."""
+"""The first mutations of `make mutations`: every command reports the damage, and does nothing else."""
 
 import subprocess
 import sys

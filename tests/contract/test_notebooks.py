@@ -1,4 +1,4 @@
-"""The notebooks as they are kept: questions, without answers."""
+"""The notebooks as committed: questions, without outputs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What an installed lab consists of: every package of the tree, and every file beside them that is read."""
+"""An installed lab has every package of the tree, and every data file that they read."""
 
 import tomllib
 from collections.abc import Iterator

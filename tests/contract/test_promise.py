@@ -1,4 +1,4 @@
-"""What a real sweep that was kept promises of its best value, and which runs keep it."""
+"""The promise of a recorded real sweep for its best value, and the runs that keep it."""
 
 import json
 import shutil

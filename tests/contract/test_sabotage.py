@@ -1,4 +1,4 @@
-"""The sabotage catalogue: every card is whole, told in docs/sabotage.md, and held to by a test of the lab."""
+"""The sabotage catalogue: every card is complete, stands in docs/sabotage.md, and has a lab test."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What misbehaving fronts of all protocols have in common.
+"""The parts that misbehaving fronts of all protocols share.
 
 Most of what they say is what a server could say to this client, so that its frames reach deep; some of it is what no
 server may say; and some are bytes. Some are hardly rude at all, so that there are sessions that get far.

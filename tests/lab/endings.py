@@ -1,4 +1,4 @@
-"""How a run ends badly: what must be said, and what must not be left on the machine."""
+"""Bad ends of a run: the error that must be printed, and the traces that must not be left on the machine."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the story says, step by step, against what was measured for it: the arms of a step, as the page has them."""
+"""Compares the claims of the story, step by step, with the measured arms of the step."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

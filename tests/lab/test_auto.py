@@ -1,4 +1,4 @@
-"""LOWAT=auto in the guest: what a tuner comes to that is not told the link, in the kernel and beside the front."""
+"""LOWAT=auto in the guest: the results of both tuners, which know nothing of the link."""
 
 import json
 from typing import Any

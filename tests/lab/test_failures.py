@@ -1,4 +1,4 @@
-"""What goes wrong is said in one line, ends with an exit code, and leaves nothing behind."""
+"""Every failure prints one line, ends with an exit code, and leaves nothing behind."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Where the bytes wait, on real runs: the ledger names the right layer, adds up, and agrees with link and client."""
+"""The ledger on real runs: it names the right layer, adds up, and agrees with link and client."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Whoever lies to the lab, in the places or about them, makes the run invalid, in one line that says what was seen.
+"""A part that deviates from the scenario, or reports something false, makes the run invalid, with one line.
 
 Each lie is a program that is found in the place of the real one, does what that does, and lies besides. All lies but
 the clients' begin when the lab has looked at everything: seven seconds after the front, in the middle of the load.

@@ -1,4 +1,4 @@
-"""Who keeps the order: docs/matrix.json is what was found, and is found again, of all but the base set in part."""
+"""The matrix: docs/matrix.json has the measured results, and a part of them is measured again."""
 
 import json
 import subprocess

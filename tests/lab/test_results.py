@@ -1,4 +1,4 @@
-"""What a run leaves: the folder, the summary, the picture, the table."""
+"""The results of a run: folder, summary, picture, table."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What each card of the sabotage catalogue says, by number: against the plain Maps case, and against its own cure.
+"""Each card of the sabotage catalogue, compared in numbers with the plain Maps case and with its own cure.
 
 All arms are runs of one experiment in the guest. A card without a test here fails tests/contract/test_sabotage.py.
 """

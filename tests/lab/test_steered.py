@@ -1,4 +1,4 @@
-"""What is promised of LOWAT=auto, and of what a sweep recommends, on a few networks in the guest."""
+"""The promises for LOWAT=auto, and for a sweep's recommended value, on a few networks in the guest."""
 
 import subprocess
 from pathlib import Path

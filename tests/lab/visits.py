@@ -1,4 +1,4 @@
-"""A visit to the demo's page in a real browser, of which nothing may go wrong unseen; and what is to be seen there."""
+"""A visit to the demo's page in a real browser: finds every error, and reads what the page shows."""
 
 import os
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What Wireshark sees in a capture: tshark's own decryption and dissection, with nothing from the lab but the file.
+"""Reads a capture by Wireshark: tshark decrypts and dissects it, with nothing of the lab but the file.
 
 tshark shows an HTTP/2 frame where it ends. Where one begins follows from the lengths of those before it, and which
 packet made that byte readable from the decrypted TLS records, which tshark gives with the packet that completed each.

@@ -1,4 +1,4 @@
-"""What the demo's page is checked with: packages of npm, kept outside the tree as those of servers are."""
+"""Checks of the demo's page, with npm packages that are kept outside the tree."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A server that knows nothing of tuners, and a client's words with it."""
+"""A server without any tuner, and a client that talks to it."""
 
 import socket
 import sys

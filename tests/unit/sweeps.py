@@ -10,7 +10,7 @@ from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.folder import Trouble
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Level, Network
-from experiments.scenario.knobs import KNOBS
+from experiments.scenario.knobs import with_defaults
 from tests.unit import builders
 
 GRAIN_MS = 10.0
@@ -69,7 +69,7 @@ def network(
 
 def knobs(**changes: str) -> dict[str, str]:
     """All knobs of a scenario in words."""
-    return {name: knob.default for name, knob in KNOBS.items()} | changes
+    return with_defaults(changes)
 
 
 def write_sweep(

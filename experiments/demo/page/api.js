@@ -1,5 +1,5 @@
 // @ts-check
-// The server, spoken to. The token stands behind the `#` of the address that `make demo` printed.
+// Calls the lab's server. The token follows the `#` of the address that `make demo` prints.
 
 /** @typedef {import("./types.js").Shown} Shown */
 /** @typedef {import("./types.js").News} News */
@@ -11,7 +11,7 @@ function token() {
   const given = location.hash.slice(1);
   if (given) {
     sessionStorage.setItem(KEPT, given);
-    // Out of sight of whoever watches the projector.
+    // The audience must not see the token.
     history.replaceState(null, "", location.pathname);
   }
   return sessionStorage.getItem(KEPT) ?? "";
@@ -53,13 +53,13 @@ export async function choices() {
   return (await call("/api/choices")).json();
 }
 
-/** What was shown once need not be asked for again: a finished run does not change. @type {Map<string, Shown>} */
+/** Cache of results: a finished run does not change. @type {Map<string, Shown>} */
 const seen = new Map();
 
 /** @typedef {{key: string, shown?: Shown, job?: string}} Answer */
 
 /**
- * Ask for the arm of these knobs: it has been run, or there is a job now that runs it.
+ * Requests the arm with these knobs. Returns its result if it has been run, else the job that runs it now.
  * @param {Record<string, string>} knobs
  * @returns {Promise<Answer>}
  */
@@ -72,10 +72,10 @@ export async function ask(knobs) {
 }
 
 /**
- * What came of it, when it is there.
+ * Waits for an answer's result.
  * @param {Answer} answer
  * @param {(news: News) => void} told
- * @param {AbortSignal} signal when it is no longer wanted; the job ends if nobody else wants it
+ * @param {AbortSignal} signal cancels; the job ends if nobody else waits for it
  * @returns {Promise<Shown>}
  */
 export async function result({ key, shown, job }, told, signal) {
@@ -106,7 +106,7 @@ async function made(job, told, signal) {
   throw new Refused(STOPPED);
 }
 
-/** A browser throws a TypeError when a connection ends in the middle. @param {unknown} error @returns {never} */
+/** Browsers throw a TypeError when a connection breaks. @param {unknown} error @returns {never} */
 function lost(error) {
   throw error instanceof TypeError ? new Refused(STOPPED) : error;
 }

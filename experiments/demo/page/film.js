@@ -1,9 +1,9 @@
 // @ts-check
-// A film: where the bytes of one load were at any instant, as it was recorded. No drawing here.
+// A film: where the bytes of a load were at any instant, from recorded data. Draws nothing.
 //
-// Positions are of the TCP stream. Before `arrived` bytes are with the client, up to `farFrom` lost or held back by
-// something lost, up to `nearFrom` on the link's farther stage, up to `sent` on its nearer one, up to `handed` unsent in
-// the front's kernel. Between two looks nothing is known, so the last one stands.
+// Positions count bytes of the TCP stream. Bytes up to `arrived` are with the client; up to `farFrom` lost, or behind a
+// loss; up to `nearFrom` on the link's farther stage; up to `sent` on its nearer one; up to `handed` unsent in the
+// front's kernel. Between two samples the earlier one holds.
 
 /** @typedef {import("./types.js").FilmDocument} FilmDocument */
 /** @typedef {import("./types.js").Asked} Asked */
@@ -15,7 +15,7 @@
 export const STREAMS = ["others", "important"];
 
 /**
- * How many of the sorted times are not later than t.
+ * Counts the times that are not later than t. times: sorted.
  * @param {readonly number[]} times
  * @param {number} t
  */
@@ -50,7 +50,7 @@ export class Film {
     return found;
   }
 
-  /** When the origin had the important resource to give, in milliseconds; where that is not known, when it was asked for. */
+  /** When the origin had the important resource, in milliseconds; if unknown, when it was requested. */
   get availableMs() {
     const asked = this.asked("important");
     return asked.available_ms ?? asked.received_ms ?? asked.sent_ms;
@@ -62,7 +62,7 @@ export class Film {
     const seen = countUntil(arrivals.t_ms, tMs);
     const arrived = seen ? Math.max(0, arrivals.end[seen - 1]) : 0;
     const index = countUntil(looks.t_ms, tMs) - 1;
-    // What has arrived since the last look had been sent.
+    // Bytes that have arrived since the last sample must have been sent.
     const read = (/** @type {number[]} */ column) => Math.max(arrived, index < 0 ? 0 : column[index]);
     return {
       arrived,
@@ -74,14 +74,13 @@ export class Film {
   }
 
   /**
-   * Payload bytes of a stream before a position. Within a record they count as spread evenly, as in analysis/loads/stream.py.
-   * @param {Stream} stream
-   * @param {number} position
+   * Payload bytes of a stream before a position; within a record they are spread evenly, as in
+   * analysis/loads/stream.py. @param {Stream} stream @param {number} position
    */
   before(stream, position) {
     const ends = this.document.tape.end;
     const totals = this.totals[stream];
-    // The first record that ends at the position or behind it.
+    // The first record that ends at the position or after it.
     let index = countUntil(ends, position);
     if (index > 0 && ends[index - 1] === position) index -= 1;
     if (index === ends.length) return totals[totals.length - 1] ?? 0;
@@ -91,7 +90,7 @@ export class Film {
   }
 
   /**
-   * Payload between two positions, in the order of the stream; neighbours of one stream together.
+   * Payload between two positions, in order; consecutive bytes of one stream are joined.
    * @param {number} from
    * @param {number} to
    * @returns {Segment[]}
@@ -115,7 +114,7 @@ export class Film {
     return found;
   }
 
-  /** The most that was ever sent and not read, in payload bytes: what the link's drawing must have room for. */
+  /** The most payload bytes ever in flight; the link's drawing needs room for them. */
   get mostInFlight() {
     let most = 0;
     for (const tMs of this.document.looks.t_ms) {

@@ -1,9 +1,9 @@
 // @ts-check
-// What keys do, unless something is being typed or chosen.
+// Keyboard shortcuts; off while the user types or chooses something.
 
 const OF_SLIDERS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 
-/** What a presenter's remote sends, wherever the focus is. */
+/** Keys of a presenter's remote; they work wherever the focus is. */
 const OF_STORIES = ["PageUp", "PageDown"];
 
 /** @param {Element | null} target @param {string} key @param {boolean} presenting */
@@ -24,7 +24,7 @@ export function onKeys(presenting, actions) {
     if (event.ctrlKey || event.metaKey || event.altKey || takes(document.activeElement, event.key, presenting())) {
       return;
     }
-    // A button that has the focus is pressed by these.
+    // These keys press a focused button.
     if ((event.key === " " || event.key === "Enter") && document.activeElement instanceof HTMLButtonElement) return;
     const action = actions[event.key];
     if (!action) return;

@@ -1,5 +1,5 @@
 // @ts-check
-// The live page: knobs or story on one side, what was recorded on the other.
+// The live page: knobs or story on one side, the films on the other.
 
 import { ask, choices, Refused, result } from "./api.js";
 import { onKeys, playerKeys } from "./keys.js";
@@ -74,7 +74,7 @@ class Page {
     this._status("Cancelled. The page still shows the earlier arms.");
   }
 
-  /** Both arms, side by side as soon as both are there. @param {number} [speed] */
+  /** Shows both arms side by side when both are done. @param {number} [speed] */
   async ask(speed) {
     const before = this.asking;
     const asking = new AbortController();

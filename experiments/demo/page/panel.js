@@ -1,5 +1,5 @@
 // @ts-check
-// The knobs, and the named scenarios they may start from.
+// The panel: knobs, and named scenarios that set them.
 
 import { element } from "./scene.js";
 
@@ -56,7 +56,7 @@ export class Panel {
     if (focus) /** @type {HTMLElement | null} */ (this.place.querySelector(`[data-focus="${focus}"]`))?.focus();
   }
 
-  /** Something was set. The panel is drawn anew when the focus has gone where Tab takes it. */
+  /** Called after a change. Redraws the panel after the focus has moved, so that Tab works. */
   _touch() {
     this.chosen = "";
     this.changed();
@@ -110,14 +110,14 @@ export class Panel {
     return card;
   }
 
-  /** Between backquotes stands what is typed or read on a terminal. @param {string} text */
+  /** Text between backquotes becomes code. @param {string} text */
   _prose(text) {
     const prose = element("p", "");
     text.split("`").forEach((part, index) => prose.append(index % 2 ? element("code", "", part) : part));
     return prose;
   }
 
-  /** What undoes it: for both arms, or as the lower one. @param {HTMLElement} card @param {Record<string, string>} cure */
+  /** Buttons for the cure: in both arms, or in the lower one. @param {HTMLElement} card @param {Record<string, string>} cure */
   _cure(card, cure) {
     const words = Object.entries(cure);
     if (!words.length) return;
@@ -181,7 +181,7 @@ export class Panel {
     });
   }
 
-  /** The slider's stops, with the value that is set among them. @param {string} value */
+  /** The slider's stops, including the current value. @param {string} value */
   _lowats(value) {
     const stops = this.choices.lowats;
     return stops.includes(value) ? stops : [value, ...stops];
@@ -198,7 +198,7 @@ export class Panel {
     return control;
   }
 
-  /** What a slider is at, also while it is moved. @param {HTMLElement} control @param {string} value */
+  /** Shows a slider's value, also while it moves. @param {HTMLElement} control @param {string} value */
   _reading(control, value) {
     const reading = element("output", "reading", value);
     control.addEventListener("input", () => {
@@ -209,7 +209,7 @@ export class Panel {
     return reading;
   }
 
-  /** Every other knob, as text; the lab says what it does not allow. */
+  /** All other knobs as text fields; the lab checks their values. */
   _rest() {
     const details = document.createElement("details");
     details.open = this.rest;

@@ -1,5 +1,5 @@
 // @ts-check
-// The clock of a film: playing or not, how fast, and where. Link time, in milliseconds.
+// The clock of a film: playing or paused, speed, position. Link time in milliseconds.
 
 export const SLOWEST = 0.1;
 export const FASTEST = 50;

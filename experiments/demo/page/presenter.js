@@ -1,5 +1,5 @@
 // @ts-check
-// The presenter's mode: one step of the story at a time, large. Used by the live page and by the file of slides.
+// The presenter's mode: shows one step of the story at a time, in large type. The live page and the slides use it.
 
 import { element } from "./scene.js";
 
@@ -49,7 +49,7 @@ export class Presenter {
     button.disabled = !enabled;
     button.addEventListener("click", () => {
       this.go(this.index + way);
-      // The button is a new one; whoever uses the keyboard stays on it.
+      // The button has been replaced; the keyboard focus moves to the new one.
       const buttons = this.place.querySelectorAll("button");
       const again = buttons[way > 0 ? 1 : 0];
       (again.disabled ? buttons[way > 0 ? 0 : 1] : again).focus();

@@ -1,5 +1,5 @@
 // @ts-check
-// Two arms side by side, on the same scales and one clock, each with its verdict and its figures.
+// The scene: two arms with common scales and one clock, each with its verdict and its figures.
 
 import { Film } from "./film.js";
 import { Player, FASTEST, SLOWEST } from "./player.js";
@@ -23,7 +23,7 @@ const VERDICTS = {
   undecided: "undecided",
 };
 
-/** Of a link that never held more, so that a few bytes are not drawn huge. */
+/** The link's scale has at least this many bytes, so that a few bytes are not drawn huge. */
 const LEAST_ON_LINK = 64 * 1024;
 
 /** @param {unknown} scenario */
@@ -32,7 +32,7 @@ function lowatOf(scenario) {
   return typeof lowat === "number" ? lowat : null;
 }
 
-/** What one arm is called and what came of it. @param {Shown} shown @param {string} name */
+/** An arm's name, verdict and figures. @param {Shown} shown @param {string} name */
 function heading(shown, name) {
   const { arm } = shown;
   const head = element("header", "arm-head");
@@ -58,7 +58,7 @@ function heading(shown, name) {
   return head;
 }
 
-/** Why, in the lab's words; all of it for whoever points at it or goes there with Tab. @param {Shown} shown */
+/** The verdict's reason; the full text is shown on hover and focus. @param {Shown} shown */
 function note(shown) {
   const { verdict_reason: reason, warnings } = shown.arm;
   const told = [reason ? `${reason}.` : "", shown.wait ?? "", ...warnings].filter((text) => text);
@@ -97,7 +97,7 @@ export class Scene {
     this.player.load(durationMs);
   }
 
-  /** Everything anew, for the room that there is; how long the longer film is. */
+  /** Redraws everything for the available space; returns the longer film's duration. */
   _draw() {
     const films = this.arms.map((shown) => (shown.film ? new Film(shown.film) : null));
     const there = films.filter((film) => film !== null);
@@ -116,7 +116,7 @@ export class Scene {
     });
     if (!drawn.length) return 0;
     this.place.replaceChildren(...drawn);
-    // Only now is it known how much room the words leave.
+    // The space that the text leaves is known only now.
     const room = this.place.clientHeight / drawn.length;
     drawn.forEach((article, index) => {
       const film = films[index];

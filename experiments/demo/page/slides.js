@@ -1,5 +1,5 @@
 // @ts-check
-// The file of slides: the story, with all that was recorded for it inside. It asks nobody for anything.
+// The slides: one file with the story and all its recorded data. Makes no requests.
 
 import { onKeys, playerKeys } from "./keys.js";
 import { Presenter } from "./presenter.js";

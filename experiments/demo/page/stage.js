@@ -1,10 +1,12 @@
 // @ts-check
-// One arm on the stage: the four places, what they hold at an instant, and when each stream came.
+// The stage of an arm: the four places and the bytes in each at an instant, and when each stream arrived.
 //
 // Rules:
-// 1. Bytes are drawn on one scale everywhere but on the link, which holds so little that it is magnified; it says so.
-// 2. With the front, streams stand apart: they can still be reordered. In the kernel and on the link they stand in line.
-// 3. Nothing is drawn before its instant: the film has it all, the audience has not.
+// 1. All places have the same scale for bytes, except the link: it holds so few that it is magnified, which a label
+//    says.
+// 2. In the front, streams are drawn apart: they can still be reordered. In the kernel and on the link they form a
+//    queue.
+// 3. Nothing is drawn before its instant, although the film contains it.
 
 import { STREAMS } from "./film.js";
 import { kib, seconds } from "./words.js";
@@ -14,12 +16,12 @@ import { kib, seconds } from "./words.js";
 /** @typedef {{bytes: number, linkBytes: number, durationMs: number}} Scale */
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
-/** The drawing is so high, and as wide as the room for it allows. */
+/** The drawing's height; its width is what is available. */
 const HEIGHT = 250;
 const NARROWEST = 1000;
 const WIDEST = 1700;
 
-/** Left edge and width of each place, where the drawing is 1000 wide. */
+/** Left edge and width of each place, if the drawing is 1000 wide. */
 const PLACES = {
   front: { x: 6, width: 166 },
   socket: { x: 200, width: 278 },
@@ -38,13 +40,13 @@ const QUEUE_HEIGHT = 44;
 const NAME_WIDTH = 80;
 const LOST_WIDTH = 115;
 
-/** The strip of time below. */
+/** The timeline at the bottom. */
 const STRIP_X = 80;
 const STRIP_RIGHT = 26;
 const LANE = { others: 152, important: 184 };
 const LANE_HEIGHT = 22;
 const STRIP_BOTTOM = 216;
-/** What the words beside that line, and behind its lane, may take. */
+/** Room for the labels beside the timeline and after its lanes. */
 const NAME_ROOM = 80;
 const WAITING_ROOM = 150;
 
@@ -70,10 +72,10 @@ function tickStep(most) {
 export class Stage {
   /**
    * @param {Film} film
-   * @param {Scale} scale of all stages that stand side by side
-   * @param {number | null} lowat bytes, where it is one number
+   * @param {Scale} scale common to all stages that are shown together
+   * @param {number | null} lowat bytes, if it is a number
    * @param {import("./types.js").Stream | null} favoured the stream that is asked to come first
-   * @param {number} aspect of the room for it, width by height
+   * @param {number} aspect of the available space, width by height
    */
   constructor(film, scale, lowat, favoured, aspect) {
     this.film = film;
@@ -97,7 +99,7 @@ export class Stage {
     this._places(lowat);
     this._tickets();
     this._strip();
-    // Hue is the resource's, as in all figures; the one that is asked to come first has an outline.
+    // Hues are those of all figures; the resources asked to come first have an outline.
     for (const fill of this.element.querySelectorAll(`.fill.${favoured}`)) fill.classList.add("asked-first");
   }
 
@@ -157,7 +159,7 @@ export class Stage {
   _tickets() {
     for (const stream of STREAMS) {
       const group = this._add(`ticket-${stream}`, make("g", { class: `ticket ${stream}` }));
-      // Where it came from: from the client, who waits at its other end.
+      // Points back to the client, which sent the request.
       const trail = make("path", { class: "trail" });
       this.parts[`trail-${stream}`] = trail;
       group.append(
@@ -238,7 +240,7 @@ export class Stage {
   }
 
   /**
-   * Bytes in line: the next to leave stands at the right.
+   * Draws queued bytes: the next to leave is at the right.
    * @param {string} name
    * @param {{x: number, width: number}} box
    * @param {number} from
@@ -304,7 +306,7 @@ export class Stage {
     this.parts["client-bytes"].textContent = kib(total);
   }
 
-  /** Requests on their way, then at the front until the client has the first byte of what it asked for. @param {number} tMs */
+  /** Draws requests: on their way, then at the front until the client has the response's first byte. @param {number} tMs */
   _showTickets(tMs) {
     STREAMS.forEach((stream, index) => {
       const asked = this.film.asked(stream);
@@ -364,7 +366,7 @@ export class Stage {
     text.textContent = answered
       ? `waited ${seconds(firstMs - this.film.availableMs)}`
       : `waiting ${seconds(tMs - this.film.availableMs)}`;
-    // On the side where there is room, and once answered where it stays.
+    // On the side that has room; once the request is answered, it stays there.
     const wanted = answered ? this._x(firstMs) : now;
     const toTheLeft = wanted > STRIP_X + 0.5 * (this.width - STRIP_X - STRIP_RIGHT);
     const behind = Math.max(this._x(Math.min(tMs, this.film.asked("important").last_byte_ms)), wanted);

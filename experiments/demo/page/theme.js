@@ -1,5 +1,5 @@
 // @ts-check
-// Light or dark: as the machine is set, until somebody chooses.
+// Light or dark: as the system is set, until the user chooses.
 
 export function toggleTheme() {
   const root = document.documentElement;

@@ -1,11 +1,11 @@
-// What the server sends: experiments/demo/arm_view.py, choices.py and story.py; docs/results.md says what it means.
+// The server's documents: experiments/demo/arm_view.py, choices.py and story.py make them, docs/results.md explains them.
 
 /** The important resources of the page, or the others. */
 export type Stream = "others" | "important";
 
 export interface Asked {
   stream: Stream;
-  /** Of the only resource, or of them together. */
+  /** The name of the only resource, or of all together. */
   name: string;
   sent_ms: number;
   received_ms: number | null;
@@ -25,7 +25,7 @@ export interface FilmDocument {
   arrivals: { t_ms: number[]; end: number[] };
 }
 
-/** An arm as `priolab show --json` has it; of it what is shown. */
+/** The part of an arm's document in `priolab show --json` that the page shows. */
 export interface Arm {
   name: string;
   status: string;
@@ -103,7 +103,7 @@ export interface Choices {
   story: StepOffer[];
 }
 
-/** A step in a file of slides; `shown` are keys of the arms that it holds. */
+/** A step in the slides; `shown` are the keys of its arms. */
 export interface Slide extends StepOffer {
   shown: [string, string];
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// What the page wants to see: knobs of both arms, and the one in which they differ.
+// The page's request: the knobs of both arms, and the knob in which they differ.
 
 /** @typedef {Record<string, string>} Knobs */
 
@@ -16,7 +16,7 @@ export class Wish {
     this.values = ["none", this.defaults.LOWAT];
   }
 
-  /** @param {Knobs} knobs of a named scenario: against its control */
+  /** Compares a named scenario with its control. @param {Knobs} knobs of the scenario */
   scenario(knobs) {
     const { LOWAT: lowat, ...others } = knobs;
     this.compare = "LOWAT";
@@ -31,7 +31,7 @@ export class Wish {
     this.shared = { ...step.knobs };
   }
 
-  /** @param {string} name the knob in which the arms are to differ; the values begin with what it was and another */
+  /** @param {string} name the knob in which the arms shall differ; they begin with its current value and another one */
   differ(name) {
     if (name === this.compare) return;
     this.shared[this.compare] = this.values[1];

@@ -1,5 +1,5 @@
 // @ts-check
-// Numbers as people read them. The same figures as `priolab show` prints.
+// Formats numbers for people, as `priolab show` does.
 
 /** @param {number | null} ms */
 export function seconds(ms) {

@@ -1,15 +1,16 @@
 /**
- * A front that speaks SPDY/3.1 to whoever asks for it by ALPN, and HTTP/1.1 to others; the origin is asked over HTTP/1.1.
+ * A front that speaks SPDY/3.1 to clients that choose it by ALPN, and HTTP/1.1 to others. To the origin it speaks
+ * HTTP/1.1.
  *
  *   node server.mjs CONFIG     CONFIG is spdy.json, rendered
  *   node server.mjs --version
  *
  * Rules:
- * 1. Framing, windows and header blocks are the package's (spdy-transport). So is the order of the streams, unless
- *    `order` is "strict": then it is strict.mjs's.
- * 2. The package is not in the tree: `modules` says where it was installed.
- * 3. With `buffering` all of an answer is taken from the origin and pending here; without, no more than the stream
- *    asks for.
+ * 1. The npm package spdy-transport does framing, windows and header blocks. It also orders the streams, unless `order`
+ *    is "strict": then strict.mjs does.
+ * 2. The package is not in the tree: `modules` is the folder where it is installed.
+ * 3. With `buffering` the front reads all of a response from the origin and holds it; without, it reads no more than
+ *    the stream takes.
  * 4. Requests have no body: the lab's clients send none.
  */
 
@@ -20,7 +21,7 @@ import tls from "node:tls";
 import { orderStrictly } from "./strict.mjs";
 
 const SPDY = "spdy/3.1";
-const DAY_MS = 86_400_000; // a slow link is not a dead client
+const DAY_MS = 86_400_000; // a slow link must not look like a dead client
 const OF_A_CONNECTION = ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding"];
 
 if (process.argv[2] === "--version") {
@@ -41,7 +42,7 @@ function withoutConnection(headers) {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_A_CONNECTION.includes(name)));
 }
 
-/** Asks the origin; `answered` gets its answer, `failed` an error. */
+/** Requests a resource from the origin; calls `answered` with the response, or `failed` with an error. */
 function ask({ method, path, host, headers }, answered, failed) {
   const [name, port] = config.origin.split(":");
   const asked = http.request({ agent, host: name, port, method, path, headers: { ...headers, host } }, answered);
@@ -55,7 +56,7 @@ function pass(answer, sink) {
   return answer.on("end", () => sink.end());
 }
 
-/** A stream of SPDY. */
+/** Answers a SPDY stream. */
 function serve(stream) {
   stream.on("error", complain);
   stream.resume();
@@ -74,7 +75,7 @@ function serve(stream) {
   );
 }
 
-/** A request of HTTP/1.1: whether the front is ready is asked so. */
+/** Answers HTTP/1.1 requests, such as that of the readiness check. */
 const plain = http.createServer((request, response) => {
   ask(
     { method: request.method, path: request.url, host: request.headers.host, headers: withoutConnection(request.headers) },

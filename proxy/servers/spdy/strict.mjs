@@ -1,20 +1,21 @@
 /**
- * The order of SPDY's streams as they ask for it, decided as late as can be: in place of the scheduler of
- * spdy-transport, of which docs/spdy.md says what it does.
+ * A scheduler for SPDY streams that follows their priorities and decides as late as possible. It replaces the scheduler
+ * of spdy-transport, which docs/spdy.md describes.
  *
  * Rules:
- * 1. A frame is written when all before it is with the kernel. What waits in the kernel and one frame before it cannot
- *    be overtaken; everything else can.
- * 2. Of the DATA that waits, that of the lowest level goes first; within a level, first come, first served.
- * 3. Control frames go before all DATA, and among themselves as they come: header blocks depend on each other.
- * 4. The session's window is asked for when DATA is written, so it is spent in the same order. What does not fit is cut.
+ * 1. A frame is written when the kernel has taken the previous one. So the bytes in the kernel and one frame have a
+ *    fixed order; all other frames can still be reordered.
+ * 2. The waiting DATA frame with the lowest level goes first; within a level, the oldest.
+ * 3. Control frames go before all DATA, in the order in which they were made: header blocks depend on each other.
+ * 4. DATA takes from the session's window when it is written, so in the same order. A frame larger than the window is
+ *    cut.
  */
 
 const LEVELS = 8;
-const WEIGHT_PER_LEVEL = 5; // the package keeps SPDY's level as a weight: 1, 6, 11 ...
+const WEIGHT_PER_LEVEL = 5; // the package turns SPDY's level into a weight: 1, 6, 11 ...
 const HEADER_BYTES = 8;
 
-/** As much of the first frame that waits as there is room for in a window; undefined if that is nothing. */
+/** Takes the first waiting frame, or the part of it that fits into the window; undefined if nothing fits. */
 function take(waiting, room) {
   const [{ bytes, callback }] = waiting;
   const size = bytes.length - HEADER_BYTES;
@@ -29,7 +30,7 @@ function take(waiting, room) {
   return { bytes: first };
 }
 
-/** Of a connection of spdy-transport, before it is started. */
+/** Replaces the scheduler of a connection of spdy-transport, which must not have been started. */
 export function orderStrictly(connection) {
   const { socket } = connection;
   const { framer, window } = connection._spdyState;
@@ -57,7 +58,7 @@ export function orderStrictly(connection) {
     frame.callback?.(null);
   }
 
-  /** A stream has one frame waiting, and makes the next within this turn of the event loop, when that one was taken. */
+  /** Writes in the next turn of the event loop: a stream whose frame was taken makes its next one in this turn. */
   function soon() {
     setImmediate(write);
   }

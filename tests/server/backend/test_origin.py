@@ -1,4 +1,4 @@
-"""The origin by itself: what it serves, when, and what it writes down."""
+"""The origin by itself: its responses, their times, and its log."""
 
 import http.client
 import io

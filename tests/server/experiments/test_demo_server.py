@@ -1,4 +1,4 @@
-"""The demo's server: who may ask for what, and what no request can bring about."""
+"""The demo's server: permissions, and effects that no request may have."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""What is done when a job has ended, however it ended."""
+"""The keeper's work after a job's end, however the job ended."""
 
 from pathlib import Path
 

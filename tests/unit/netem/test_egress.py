@@ -64,7 +64,7 @@ def journal(folder: Path, stages: tc.Stages, *places: Qdiscs) -> dict[str, int]:
 
 
 def test_each_packet_is_counted_once(tmp_path: Path) -> None:
-    """The bottleneck's queue is the gate and the packet being sent, without the delay line."""
+    """The bottleneck queue is the gate and the packet being sent, without the delay line."""
     stages = egress.stages(LINK, "wire", "to-client", "to-front")["down"]
     front = _Told({("wire", 1): (4, 2), ("wire", 2): (4, 2)})
     middle = _Told({("to-client", 1): (8, 0), ("to-client", 2): (8, 0), ("to-client", 3): (7, 0)})

@@ -202,8 +202,8 @@ def test_in_words() -> None:
     document = made().as_document()
     assert document["largest"] == "propagation"
     assert sentence(document) == (
-        "the script waited 1.02 s = 0.30 with the front, still reorderable + 0.20 unsent in the kernel"
-        " + 0.18 in the bottleneck's queue + 0.31 propagation + 0.02 for its TLS record to be complete"
+        "the script waited 1.02 s = 0.30 in the front, still reorderable + 0.20 unsent in the kernel"
+        " + 0.18 in the bottleneck queue + 0.31 in propagation + 0.02 for its TLS record to be complete"
         " + 0.01 unexplained"
     )
 

@@ -85,5 +85,5 @@ def test_what_is_not_covered_is_said(knobs: dict[str, str], told: str) -> None:
 
 def test_a_server_that_is_not_described_has_no_prediction() -> None:
     """Its entry says nothing of how it writes."""
-    with pytest.raises(NoPrediction, match="how this server writes is not described"):
+    with pytest.raises(NoPrediction, match="does not describe how this server writes"):
         Writes.from_document({"record_bytes": None, "batch_bytes": None, "strict": None})

@@ -149,8 +149,8 @@ def test_a_little_may_be_all() -> None:
         (cell(45, 55), Layer.SERVER, "does the contrary"),
         (cell(), Layer.SOCKET, "LOWAT gives 100% of it back"),
         (cell(control=ALL), Layer.NOWHERE, "without LOWAT as well"),
-        (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT as without"),
-        (cell(lowat=SOME), Layer.FRONT, "begin early, but not have the part"),
+        (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT and without"),
+        (cell(lowat=SOME), Layer.FRONT, "begins early, but does not get the share"),
     ],
 )
 def test_layers(made: Cell, layer: Layer, told: str) -> None:

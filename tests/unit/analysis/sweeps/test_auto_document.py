@@ -54,7 +54,7 @@ def test_it_says_what_was_found(tmp_path: Path) -> None:
     assert found.holds
     told = text(found, {"RATE": "100mbit"})
     assert "**Near in 1 of 1 networks, goodput kept in 1**" in told
-    assert "**1 of 1 brought what was promised**" in told
+    assert "**1 of 1 kept the promise**" in told
     assert "| LOWAT=auto, in the kernel | 10 Mbit/s | 400 ms | 390 ms | never | yes |" in told
     assert "| LOWAT=131072 | 10 Mbit/s | 400 ms | never | never | no |" in told
     assert max(len(line) for line in told.splitlines() if not line.startswith("|")) <= 120
@@ -65,7 +65,7 @@ def test_a_miss_is_named_with_its_reason(tmp_path: Path) -> None:
     by_chance = study(tmp_path / "one", auto_ms=1300)
     assert by_chance.holds
     told = " ".join(text(by_chance, {}).split())
-    assert "not near LOWAT=16384 with the script at 200 ms. That value is sooner than auto at 1 of 2 moments" in told
+    assert "not near LOWAT=16384 with the script at 200 ms. That value is faster than auto at 1 of 2 moments" in told
     assert "**Near in 1 of 1 networks**; the largest ratio is 1.04." in told
     late = study(tmp_path / "two", auto_ms=1300, lucky=False)
     assert not late.holds
