@@ -225,9 +225,7 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
 def _fabric(scenarios: Sequence[Scenario], request: SweepRequest) -> tuple[Fabric, str]:
     """The fabric that can run all scenarios. Probing takes a moment, so it sees one scenario of each kind."""
     largest = max(scenario.page.total_bytes for scenario in scenarios)
-    kinds = {
-        (each.congestion_control, each.link.shaped, each.page.total_bytes == largest): each for each in scenarios
-    }
+    kinds = {(each.congestion_control, each.link.shaped, each.page.total_bytes == largest): each for each in scenarios}
     return choose(request.run["FABRIC"], list(kinds.values()), request.run["SHAPER"])
 
 
