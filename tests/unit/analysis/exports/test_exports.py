@@ -84,7 +84,7 @@ def recording(
     return Recording(
         name=name,
         arm=name.split(".", maxsplit=1)[0],
-        document=dict(builders.run().document) | {"verdict": "kept", "verdict_reason": "why"},
+        record=builders.run().record,
         plan=asked,
         events=evidence.events,
         requests=evidence.requests,
@@ -286,11 +286,3 @@ def test_only_the_measured_load_has_a_verdict() -> None:
     assert (second["first_byte_ms"], second["other_bytes_before"]) == (300.0, 60)
     assert (second["lowat_bytes"], second["gso_segments"]) == (131_072, None)
     assert set(made["loads"].columns) == set(second)
-
-
-def test_a_scenario_of_other_types() -> None:
-    """A number that is text is told, not written into a column of numbers."""
-    made = recording(0)
-    document = dict(made.document) | {"scenario": dict(made.scenario) | {"rate_bit_s": "fast"}}
-    with pytest.raises(FolderError, match=r"^control\.1/run\.json: scenario: rate_bit_s is 'fast'$"):
-        tables.tables(album(replace(made, document=document)))

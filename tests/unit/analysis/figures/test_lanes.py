@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from analysis.figures.lanes import Step, lanes
 from analysis.records.rate import Rate
-from tests.unit.builders import Pieces, page_load
+from tests.unit.builders import Pieces, page_load, scenario
 
 STEP_S = 0.1
 RATE_BIT_S = 1_514_000  # 180,000 bytes of payload per second, 18,000 in a step
 
 
 def a_rate(rate_bit_s: int | None, rate_steps: str | None = None) -> Rate | None:
-    return Rate.of({"rate_bit_s": rate_bit_s, "rate_steps": rate_steps})
+    return Rate.of(scenario(rate_bit_s=rate_bit_s, rate_steps=rate_steps))
 
 
 def heights(steps: list[Step]) -> list[float]:
