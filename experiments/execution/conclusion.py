@@ -5,7 +5,7 @@ Experiments and sweeps differ in which runs they want and where the folders go; 
 
 import traceback
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -196,18 +196,16 @@ def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
 
 def _order(run: Run, manner: Manner, tools: Tools) -> Order:
     return Order(
+        **manner.options(),
         knobs=run.arm.knobs,
-        page=asdict(run.arm.scenario.page),
+        page=run.arm.scenario.page,
         fabric=manner.fabric.name,
-        shaper=manner.shaper,
         seed=run.seed,
-        sample_ns=manner.sample_ns,
         load_deadline_ns=_deadline_ns(run.arm.scenario, manner),
-        capture=manner.capture,
         programs=tools.programs,
         versions=_versions(run.arm.scenario, tools),
-        node_route=asdict(tools.node_route) if tools.node_route else None,
-        tuner=asdict(tools.tuner) if run.arm.scenario.lowat == LOWAT_AUTO else None,
+        node_route=tools.node_route,
+        tuner=tools.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
     )
 
 
