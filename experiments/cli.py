@@ -271,13 +271,14 @@ def _show(options: argparse.Namespace, report: Report) -> int:
     try:
         if sweeping.is_sweep(folder) and not options.json:
             return sweeping.present(folder, report)
-        summary = summarize(load_experiment(folder))
+        experiment = load_experiment(folder)
+        summary = summarize(experiment)
     except FolderError as error:
         raise StepFailed("showing results", str(error)) from error
     if options.json:
         report.document(summary)
     else:
-        report.link(summary["arms"][-1]["scenario"])
+        report.link(list(experiment.arms().values())[-1][0].scenario)
         report.summary(summary)
     return 0 if summary["status"] == "ok" else 1
 

@@ -228,7 +228,6 @@ _QUICK = tuple(name for name in _KINDS if name != "a folder for reproduce")
 _WARM = (
     *("altair", "experiments.cli", "experiments.demo.server", "experiments.studies.reproduce", "pyarrow.parquet"),
     *("analysis.figures.album", "analysis.figures.knee", "analysis.notebooks.lab", "httpx"),
-    "jsonschema",
 )
 
 

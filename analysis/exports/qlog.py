@@ -16,6 +16,7 @@ Times are milliseconds since the client's first event, the same in the three tra
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from analysis.exports.recording import Album, Recording
@@ -51,7 +52,7 @@ def _spoken(album: Album) -> str:
 
 
 def _traces(album: Album, recording: Recording) -> Iterator[dict[str, Any]]:
-    server = {"name": f"front ({recording.scenario['server']}) and origin", "type": "server"}
+    server = {"name": f"front ({recording.scenario.server}) and origin", "type": "server"}
     link = {"name": "the link, toward the client", "type": "network", "flow": "server"}
     yield _trace(album, recording, {"name": "client", "type": "client"}, _client(recording))
     yield _trace(album, recording, server, _server(recording))
@@ -91,7 +92,7 @@ def _marker(recording: Recording, t_ns: int, kind: str, message: str) -> _Event:
 
 
 def _client(recording: Recording) -> Iterator[_Event]:
-    scenario = {"name": recording.arm, "details": dict(recording.scenario)}
+    scenario = {"name": recording.arm, "details": asdict(recording.scenario)}
     yield _event(recording, recording.zero_ns, "simulation:scenario", scenario)
     offsets: dict[int, int] = {}
     for event in recording.events:

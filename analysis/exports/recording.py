@@ -3,11 +3,9 @@
 Only runs that are ok are here; an invalid run is never shown as a result, in any format.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
 
 from analysis.exports.streams import Stream, streams
 from analysis.loads.findings import judgement
@@ -17,7 +15,9 @@ from analysis.records.runs import Evidence, Experiment, Layers, Run
 from common.formats.events import Event
 from common.formats.plan import Plan
 from common.formats.reading import FolderError
+from common.formats.run import RunRecord
 from common.formats.samples import OriginRequest, QueueSample, SocketSample
+from common.formats.scenario import ScenarioRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Recording:
 
     name: str
     arm: str
-    document: Mapping[str, Any]
+    record: RunRecord
     plan: Plan
     events: tuple[Event, ...]
     requests: tuple[OriginRequest, ...]
@@ -35,10 +35,9 @@ class Recording:
     layers: Layers
 
     @property
-    def scenario(self) -> Mapping[str, Any]:
+    def scenario(self) -> ScenarioRecord:
         """The scenario as asked."""
-        scenario: Mapping[str, Any] = self.document["scenario"]
-        return scenario
+        return self.record.scenario
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -110,8 +109,8 @@ class Album:
 def album(experiment: Experiment) -> Album:
     """Reads every run that is ok. Raises FolderError."""
     return Album(
-        experiment=str(experiment.document["experiment"]),
-        revision=str(experiment.document.get("git_revision") or "unknown"),
+        experiment=experiment.record.experiment,
+        revision=experiment.record.git_revision or "unknown",
         started_at=_started_at(experiment),
         recordings=tuple(_recording(run) for run in experiment.runs if run.status == "ok"),
         left_out=tuple(f"{run.path.name} ({run.status})" for run in experiment.runs if run.status != "ok"),
@@ -119,9 +118,9 @@ def album(experiment: Experiment) -> Album:
 
 
 def _started_at(experiment: Experiment) -> datetime:
-    given = experiment.document.get("started_at")
+    given = experiment.record.started_at
     try:
-        moment = datetime.fromisoformat(str(given))
+        moment = datetime.fromisoformat(given)
     except ValueError:
         moment = datetime.min
     if moment.tzinfo is None:
@@ -136,7 +135,7 @@ def _recording(run: Run) -> Recording:
     return Recording(
         name=run.path.name,
         arm=run.arm,
-        document=run.document,
+        record=run.record,
         plan=plan,
         events=evidence.events,
         requests=evidence.requests,

@@ -11,10 +11,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args, get_type_hints
 
 from analysis.exports.recording import Album, Recording
-from analysis.records.shape import AUTO
 from common.formats.events import Arrival, Event
-from common.formats.reading import FolderError
 from common.formats.samples import QueueSample, SocketSample
+from common.formats.scenario import AUTO
 
 # In a table, the name `bytes` alone would not tell whose bytes they are.
 _RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}
@@ -152,16 +151,18 @@ def _plain(hint: Any) -> type:
 def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
     rows = []
     for recording in recordings:
-        asked = {name: _asked(recording, name, kind) for name, kind in _SCENARIO.items()}
+        scenario = asdict(recording.scenario)
+        lowat = None if scenario["lowat"] == AUTO else scenario["lowat"]  # the arm's name tells it
+        asked = {name: scenario.get(name, lowat) for name in _SCENARIO}
         about = {
             "arm": recording.arm,
             "run": recording.name,
-            "repetition": recording.document.get("repetition"),
-            "fabric": recording.document.get("fabric"),
+            "repetition": recording.record.repetition,
+            "fabric": recording.record.fabric,
         }
         for load in recording.loads:
             measured = load is recording.measured
-            document = load.as_document()
+            document = asdict(load.as_record())
             own = {
                 "load": load.number,
                 "measured": measured,
@@ -178,15 +179,6 @@ def _resources(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
         for load in recording.loads:
             about = {"arm": recording.arm, "run": recording.name, "load": load.number}
             about |= {"measured": load is recording.measured}
-            for name, times in load.as_document()["resources"].items():
-                rows.append(dict.fromkeys(_RESOURCE) | about | {"resource": name} | times)
+            for name, times in load.as_record().resources.items():
+                rows.append(about | {"resource": name} | asdict(times))
     return rows
-
-
-def _asked(recording: Recording, name: str, kind: type) -> Any:
-    value = recording.scenario.get("lowat" if name == "lowat_bytes" else name)
-    if name == "lowat_bytes" and value == AUTO:
-        return None  # not a single number; the arm's name tells it
-    if value is None or isinstance(value, (int, float) if kind is float else kind):
-        return value
-    raise FolderError(f"{recording.name}/run.json: scenario: {name} is {value!r}")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from analysis.figures.words import kilobytes, plain
 from analysis.loads.bookkeeping import NoLedger, ledger
@@ -13,8 +12,9 @@ from analysis.loads.metrics import PageLoad, measured_load
 from analysis.loads.verdict import Judgement
 from analysis.records.rate import steps_of
 from analysis.records.runs import Evidence, Experiment, Layers, Run
-from analysis.reports.summary import measured, typical
+from analysis.reports.summary import typical
 from common.formats.page import MAPS
+from common.formats.scenario import ScenarioRecord
 
 CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium"})
 """The clients' names in figures."""
@@ -40,7 +40,7 @@ class Arm:
     @property
     def lowat(self) -> int | None:
         """LOWAT as asked, if it is a single number for the whole run; None otherwise."""
-        lowat: int | str | None = self.run.scenario["lowat"]
+        lowat = self.run.scenario.lowat
         return lowat if isinstance(lowat, int) else None
 
     @property
@@ -53,7 +53,7 @@ class Arm:
     @property
     def setting(self) -> str:
         """The arm's server and LOWAT in words, without the client."""
-        lowat = self.run.scenario["lowat"]
+        lowat = self.run.scenario.lowat
         words = f"LOWAT {'unset' if lowat is None else lowat}"
         return f"{self.server}, {words}" if self.server else words
 
@@ -68,7 +68,7 @@ class Arm:
 def arms(experiment: Experiment) -> list[Arm]:
     """The arms in the experiment's order, without those that have no ok run. Raises FolderError."""
     runs = [run for repetitions in experiment.arms().values() if (run := typical(repetitions)) is not None]
-    servers, clients = [run.scenario["server"] for run in runs], [_client(run) for run in runs]
+    servers, clients = [run.scenario.server for run in runs], [_client(run) for run in runs]
     return [
         arm_of(
             run,
@@ -80,7 +80,7 @@ def arms(experiment: Experiment) -> list[Arm]:
 
 
 def _client(run: Run) -> str:
-    return CLIENTS[run.scenario["client"]]
+    return CLIENTS[run.scenario.client]
 
 
 def arm_of(run: Run, *, server: str | None = None, client: str | None = None, called: str | None = None) -> Arm:
@@ -101,7 +101,7 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
     """The facts common to all arms, and the arms that are missing."""
-    yield from facts(shown, experiment.document["fabric"])
+    yield from facts(shown, experiment.record.fabric)
     names = {arm.run.arm for arm in shown}
     yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
 
@@ -110,22 +110,22 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     """The facts common to all arms: the link, and the settings of the front."""
     run = shown[0].run
     scenario = run.scenario
-    rate = scenario["rate_bit_s"]
-    yield ", ".join(dict.fromkeys(str(arm.run.scenario["server"]) for arm in shown))
+    rate = scenario.rate_bit_s
+    yield ", ".join(dict.fromkeys(arm.run.scenario.server for arm in shown))
     clients = list(dict.fromkeys(_client(arm.run) for arm in shown))
     if clients != [CLIENTS["h2"]]:
         yield ", ".join(clients)
     yield "unlimited rate" if rate is None else f"{kilobytes(rate)} ({plain(rate / 1000)} kbit/s)"
     if steps := steps_of(scenario):
         yield ", ".join(f"{kilobytes(rate_bit_s)} from {plain(at_ns / 10**9)} s" for at_ns, rate_bit_s in steps)
-    yield f"{plain(scenario['delay_ns'] / 10**6)} ms"
-    yield str(scenario["congestion_control"])
-    yield f"send buffer {_buffer(scenario['sndbuf_bytes'])}"
+    yield f"{plain(scenario.delay_ns / 10**6)} ms"
+    yield scenario.congestion_control
+    yield f"send buffer {_buffer(scenario.sndbuf_bytes)}"
     # A browser makes connections to spare.
     on = "one connection" if clients == [CLIENTS["h2"]] else "the connection that carried it"
-    yield f"page load {measured(run)['load']} on {on}"
+    yield f"page load {run.record.measured.load} on {on}"
     yield from _unusual(scenario)
-    made = (fabric, run.observed.get("shaper"))
+    made = (fabric, run.observed.shaper)
     yield ", ".join(str(word) for word in made if word)
 
 
@@ -135,24 +135,24 @@ def _buffer(size_bytes: int | None) -> str:
     return f"{plain(size_bytes / 2**20)} MiB" if size_bytes >= 2**20 else f"{plain(size_bytes / 1024)} KiB"
 
 
-def _unusual(scenario: Mapping[str, Any]) -> Iterator[str]:
+def _unusual(scenario: ScenarioRecord) -> Iterator[str]:
     """The settings that differ from most figures, as knobs."""
-    if scenario["native"] != "off":
-        yield f"NATIVE={scenario['native']}"
-    if scenario["buffering"] != "on":
-        yield f"BUFFERING={scenario['buffering']}"
+    if scenario.native != "off":
+        yield f"NATIVE={scenario.native}"
+    if scenario.buffering != "on":
+        yield f"BUFFERING={scenario.buffering}"
     for name, usual in (("page", MAPS), ("plan", "loads"), ("first", None), ("shaper_at", "link")):
-        if scenario[name] != usual:
-            yield f"{name.upper()}={scenario[name]}"
-    if scenario["priorities"] != "spdy":
-        yield f"PRIORITY={scenario['priorities']}"
-    if scenario["dialect"] != "plain":
-        yield f"DIALECT={scenario['dialect']}"
-    if scenario["record_bytes"] is not None:
-        yield f"RECORD={scenario['record_bytes']}"
-    if scenario["gso_segments"] is not None:
-        yield f"GSO={scenario['gso_segments']}"
-    if scenario["loss"]:
-        yield f"LOSS={scenario['loss'] * 100:g}%"
-    if scenario["jitter_ns"]:
-        yield f"JITTER={scenario['jitter_ns'] / 10**6:g}ms"
+        if (value := getattr(scenario, name)) != usual:
+            yield f"{name.upper()}={value}"
+    if scenario.priorities != "spdy":
+        yield f"PRIORITY={scenario.priorities}"
+    if scenario.dialect != "plain":
+        yield f"DIALECT={scenario.dialect}"
+    if scenario.record_bytes is not None:
+        yield f"RECORD={scenario.record_bytes}"
+    if scenario.gso_segments is not None:
+        yield f"GSO={scenario.gso_segments}"
+    if scenario.loss:
+        yield f"LOSS={scenario.loss * 100:g}%"
+    if scenario.jitter_ns:
+        yield f"JITTER={scenario.jitter_ns / 10**6:g}ms"

@@ -3,8 +3,8 @@
 There is a panel for each scenario, with and without LOWAT; in it each client has two bars, from first byte to last.
 """
 
-import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -17,6 +17,7 @@ from analysis.figures.palette import INK, QUIET
 from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel
 from analysis.loads.metrics import Piece
 from analysis.records.runs import Experiment
+from common.formats.scenario import ScenarioRecord
 
 _TOOLTIP = [
     alt.Tooltip("resource:N", title="resource"),
@@ -46,10 +47,9 @@ def draw(experiment: Experiment) -> Chart | None:
 
 
 def _groups(shown: Sequence[Arm]) -> list[list[Arm]]:
-    groups: dict[str, list[Arm]] = {}
+    groups: dict[ScenarioRecord, list[Arm]] = {}
     for arm in shown:
-        scenario = {name: value for name, value in arm.run.scenario.items() if name != "client"}
-        groups.setdefault(json.dumps(scenario, sort_keys=True), []).append(arm)
+        groups.setdefault(replace(arm.run.scenario, client="h2"), []).append(arm)
     return list(groups.values())
 
 
@@ -93,7 +93,7 @@ def _lanes(arm: Arm) -> list[tuple[Lane, list[Piece]]]:
 
 
 def _client(arm: Arm) -> str:
-    return CLIENTS[arm.run.scenario["client"]]
+    return CLIENTS[arm.run.scenario.client]
 
 
 def _asked(arm: Arm) -> str:

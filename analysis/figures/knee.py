@@ -64,11 +64,11 @@ def draw(sweep: Sweep) -> Declaration | None:
 
 
 def _headline(sweep: Sweep, found: Sequence[Network], shown: Sequence[Network]) -> Iterator[str]:
-    document = sweep.document
-    yield document["name"]
+    record = sweep.record
+    yield record.name
     yield f"{len(found)} network{'s' if len(found) > 1 else ''}"
-    yield document["fabric"]
-    yield "one repetition" if document["repeat"] == 1 else f"{document['repeat']} repetitions"
+    yield record.fabric
+    yield "one repetition" if record.repeat == 1 else f"{record.repeat} repetitions"
     yield "ring: recommended"
     yield "grey: noise band"
     if troubles := sum(len(arm.troubles) for arm in sweep.arms):

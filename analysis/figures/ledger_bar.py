@@ -44,7 +44,7 @@ def _panel(arm: Arm, ledger: Ledger, present: Sequence[Layer], axis: Axis, *, is
     layers = [_bar(parts, present, panel), *_lengths(parts, panel), *_possible(arm, panel)]
     largest = ledger.parts[ledger.largest]
     words = f"{arm.name}: {largest / 10**9:.2f} of {ledger.wait_ns / 10**9:.2f} s {WORDS[ledger.largest]}"
-    return panel.made_of(layers, sheet.title(words, sentence(ledger.as_document()).split()))
+    return panel.made_of(layers, sheet.title(words, sentence(ledger.as_record()).split()))
 
 
 def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from analysis.loads.ledger import Layer
-from analysis.loads.verdict import Verdict
+from common.formats.run import Verdict
 
 INK = "#1a1a1a"
 QUIET = "#5a5a5a"

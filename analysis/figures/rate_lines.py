@@ -1,22 +1,25 @@
 """Changes of the link's rate: thin lines through a panel, each with the new rate beside it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from analysis.figures import lettering
 from analysis.figures.lettering import Label
 from analysis.figures.palette import QUIET
 from analysis.figures.sheet import SMALL, WIDTH, Chart, Panel
 from analysis.figures.words import kilobytes
+from common.formats.run import Observed
 
 _LINE_PX = 1.5
 _MARGIN_PX = 8
 
 
-def steps_made(observed: Mapping[str, Any], until_s: float) -> list[tuple[float, int]]:
+def steps_made(observed: Observed, until_s: float) -> list[tuple[float, int]]:
     """(seconds after the measured load began, bits per second) of the steps that were made by then."""
-    steps = observed["rate_steps"]
-    made = [((step["at_ns"] + step["late_ns"]) / 10**9, step["rate_bit_s"]) for step in steps if not step["reason"]]
+    made = [
+        ((step.at_ns + step.late_ns) / 10**9, step.rate_bit_s)
+        for step in observed.rate_steps
+        if step.late_ns is not None and step.rate_bit_s is not None
+    ]
     return [(at_s, rate_bit_s) for at_s, rate_bit_s in made if at_s <= until_s]
 
 

@@ -4,10 +4,10 @@ analysis/loads/ledger.py explains the layers, and how the passing of the focal r
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
 from analysis.loads.ledger import Layer, Ledger, Moment
 from analysis.loads.metrics import PageLoad
@@ -18,6 +18,7 @@ from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
 from common.formats.events import Arrival
 from common.formats.samples import QueueSample, SocketSample
+from common.formats.scenario import ScenarioRecord
 from common.packets import PACKET_BYTES, framed
 
 FEWEST_LOOKS = 10
@@ -39,9 +40,9 @@ class _Link:
     queue_first: bool
 
     @classmethod
-    def of(cls, scenario: Mapping[str, Any], began_ns: int) -> Self:
-        at = scenario["shaper_at"]
-        return cls(rate=Rate.of(scenario, began_ns), delay_ns=scenario["delay_ns"], queue_first=at == "front")
+    def of(cls, scenario: ScenarioRecord, began_ns: int) -> Self:
+        at = scenario.shaper_at
+        return cls(rate=Rate.of(scenario, began_ns), delay_ns=scenario.delay_ns, queue_first=at == "front")
 
     def transmission_ns(self, frame_bytes: float, at_ns: int) -> int:
         """The transmission time of a packet that is sent about then."""
@@ -51,15 +52,15 @@ class _Link:
         return begins_ns if self.rate is None else round(self.rate.through_ns(begins_ns, frames_bytes))
 
 
-def _short(waited_ns: int, scenario: Mapping[str, Any]) -> str:
+def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
     """A wait in words. A browser's times are rounded down to milliseconds, so a short wait may seem negative."""
-    by_browser = scenario["client"] != "h2"
+    by_browser = scenario.client != "h2"
     if by_browser and -_BROWSER_STEP_NS < waited_ns < 0:
         return "less than a millisecond"
     return f"{waited_ns / 10**6:.1f} ms"
 
 
-def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> Ledger:
+def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Ledger:
     """The ledger of a load; of the measured one, where the rate changes. Raises NoLedger."""
     focal = load.focal
     others = Payload(evidence.events, load.number, {each.name for each in load.page.others})
@@ -77,7 +78,7 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping
         raise NoLedger(f"the front's socket was not looked at any more when the {focal.name} was sent")
     if not layers.arrivals:
         raise NoLedger("what arrived at the client was not noted down")
-    if scenario["rate_bit_s"] is not None and not layers.queue:
+    if scenario.rate_bit_s is not None and not layers.queue:
         raise NoLedger("the link's queue was not noted down")
     link = _Link.of(scenario, load.started_ns)
     parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, link)

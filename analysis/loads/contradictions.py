@@ -13,19 +13,18 @@ Four pairs of clocks are compared, each both ways:
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from analysis.loads.metrics import PageLoad, ResourceTimes, page_loads
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
-from analysis.records.shape import AUTO, PROBE
 from common.formats.events import Arrival
 from common.formats.page import Resource
 from common.formats.samples import OriginRequest, QueueSample
+from common.formats.scenario import AUTO, PROBE, ScenarioRecord
 from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES, framed
 
 _MS = 10**6
@@ -76,7 +75,7 @@ class Contradiction:
 
 
 def contradictions(
-    evidence: Evidence, layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
+    evidence: Evidence, layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
     """Returns the contradictions, the easiest to understand first. scenario: see run.json.
 
@@ -89,12 +88,12 @@ def contradictions(
     yield from _requests(loads, evidence)
     yield from _causes(asked, scenario, allowance)
     yield from _origin(asked, allowance)
-    if scenario["client"] == "h2":  # a browser takes its time, and makes connections to spare
+    if scenario.client == "h2":  # a browser takes its time, and makes connections to spare
         yield from _delays(asked, layers, scenario, allowance)
         yield from _transport(layers, scenario, allowance)
         yield from _held(layers, allowance)
     yield from _unsent(layers, scenario)
-    if loads and scenario["plan"] != PROBE and scenario["shaper_at"] == "link":
+    if loads and scenario.plan != PROBE and scenario.shaper_at == "link":
         yield from _rate(loads[-1], layers, scenario, allowance)
 
 
@@ -214,8 +213,8 @@ def _requests(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[Contrad
             yield Contradiction(what=what, asked=str(len(loads)), seen=str(served))
 
 
-def _causes(asked: Iterable[_Asked], scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
-    up_ns, down_ns = scenario["delay_up_ns"], scenario["delay_ns"] - scenario["jitter_ns"]
+def _causes(asked: Iterable[_Asked], scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
+    up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns - scenario.jitter_ns
     for each in asked:
         for (what, took_ns), least_ns in ((each.to_origin, up_ns), (each.to_client, down_ns)):
             if took_ns is not None and took_ns < least_ns - allowance.moment_ns:
@@ -223,13 +222,13 @@ def _causes(asked: Iterable[_Asked], scenario: Mapping[str, Any], allowance: All
 
 
 def _delays(
-    asked: Iterable[_Asked], layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
+    asked: Iterable[_Asked], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
     """Checks that requests, and documents alone on an empty link, take no longer than the link explains."""
-    if scenario["loss"] or not layers.queue:
+    if scenario.loss or not layers.queue:
         return
     rate = Rate.of(scenario)
-    up_ns, down_ns = scenario["delay_up_ns"], scenario["delay_ns"]
+    up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns
     for each in asked:
         ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, 0)]
         if each.is_alone and each.request.available_ns is not None:
@@ -238,7 +237,7 @@ def _delays(
             before, after = layers.held(each.request.available_ns), layers.held(each.first_ns)
             if not _holds_something(before) and _dropped(before) == _dropped(after):
                 pieces_ns = each.resource.last_ns - each.resource.first_ns
-                ways.append((each.to_client, down_ns, scenario["jitter_ns"] + packets_ns + pieces_ns))
+                ways.append((each.to_client, down_ns, scenario.jitter_ns + packets_ns + pieces_ns))
         for (what, took_ns), asked_ns, besides_ns in ways:
             if took_ns is not None and took_ns > asked_ns + besides_ns + allowance.too_late_ns:
                 yield Contradiction(what=what, asked=_ms(asked_ns), seen=_ms(took_ns))
@@ -264,10 +263,10 @@ def _origin(asked: Iterable[_Asked], allowance: Allowance) -> Iterator[Contradic
             )
 
 
-def _transport(layers: Layers, scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
+def _transport(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
     """Checks positions in the TCP stream: sent before they arrive, and arrived before they are acknowledged."""
     times_ns = [sample.t_ns for sample in layers.sockets]
-    delay_ns = scenario["delay_ns"] - scenario["jitter_ns"]
+    delay_ns = scenario.delay_ns - scenario.jitter_ns
     for arrival in layers.arrivals:
         index = bisect_left(times_ns, arrival.t_ns - delay_ns + allowance.moment_ns)
         if index < len(times_ns) and (sent_bytes := layers.sockets[index].sent_bytes) < arrival.tcp_bytes:
@@ -276,10 +275,10 @@ def _transport(layers: Layers, scenario: Mapping[str, Any], allowance: Allowance
             break
     for sample in layers.sockets:
         # What TLS read for its handshake is not noted down.
-        arrived = latest(layers.arrivals, sample.t_ns - scenario["delay_up_ns"] + allowance.too_late_ns)
+        arrived = latest(layers.arrivals, sample.t_ns - scenario.delay_up_ns + allowance.too_late_ns)
         acked_bytes = sample.bytes_acked - _ACKED_EARLY_BYTES
         if arrived and acked_bytes > (arrived_bytes := arrived.tcp_bytes):
-            what = f"bytes the client had {_ms(scenario['delay_up_ns'])} before they were acknowledged"
+            what = f"bytes the client had {_ms(scenario.delay_up_ns)} before they were acknowledged"
             yield Contradiction(what=what, asked=f"{acked_bytes}", seen=f"{arrived_bytes}")
             break
 
@@ -303,9 +302,9 @@ def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
             return
 
 
-def _unsent(layers: Layers, scenario: Mapping[str, Any]) -> Iterator[Contradiction]:
+def _unsent(layers: Layers, scenario: ScenarioRecord) -> Iterator[Contradiction]:
     """Checks that the kernel takes at most a packet buffer beyond LOWAT (tcp_stream_memory_free in net/ipv4/tcp.c)."""
-    lowat = scenario["lowat"]
+    lowat = scenario.lowat
     if lowat in (None, AUTO):
         return
     most_bytes = lowat + PACKET_BUFFER_BYTES + RECORD_BYTES
@@ -315,7 +314,7 @@ def _unsent(layers: Layers, scenario: Mapping[str, Any]) -> Iterator[Contradicti
         yield Contradiction(what="bytes unsent in the front's kernel", asked=asked, seen=f"{found_bytes} bytes")
 
 
-def _rate(load: PageLoad, layers: Layers, scenario: Mapping[str, Any], allowance: Allowance) -> Iterator[Contradiction]:
+def _rate(load: PageLoad, layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
     """Checks the arrival rate while packets wait in the bottleneck, except around retransmissions."""
     rate = Rate.of(scenario, load.started_ns)
     sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]

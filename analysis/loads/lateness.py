@@ -12,15 +12,14 @@ concerns all bytes. It is a median: after a gap in the stream the time stamp is 
 queue overflows, one read in twenty may follow a gap.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from analysis.loads.metrics import PageLoad, ResourceTimes
 from analysis.loads.oracle import page_crossed_ns
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
+from common.formats.scenario import ScenarioRecord
 from common.packets import PACKET_BYTES
 
 FIRST = "first"
@@ -38,13 +37,13 @@ class Late:
     first_byte_ns: int
 
 
-def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mapping[str, Any]) -> dict[str, Late]:
+def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> dict[str, Late]:
     """FIRST: its first packet at the client, where TLS records are known. IMPORTANT: the origin had it to give.
 
     Nothing of a link that loses packets, where a lost page is as late as one that nobody served. With jitter a packet
     may be late by as much twice.
     """
-    if scenario["loss"]:
+    if scenario.loss:
         return {}
     found: dict[str, Late] = {}
     if (asked_ns := _asked_ns(load, load.focal, layers, scenario)) is not None:
@@ -53,7 +52,7 @@ def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Mappi
     if came := _first_to_come(load, evidence):
         first, came_ns = load.resources[came[0]], came[1]
         if (asked_ns := _asked_ns(load, first, layers, scenario)) is not None:
-            way_ns = scenario["delay_ns"] + 2 * scenario["jitter_ns"] + _packet_ns(Rate.of(scenario))
+            way_ns = scenario.delay_ns + 2 * scenario.jitter_ns + _packet_ns(Rate.of(scenario))
             found[FIRST] = _late(load, first, came_ns - asked_ns - first.resource.first_ns - way_ns)
     return found
 
@@ -80,13 +79,13 @@ def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None
     return None
 
 
-def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Mapping[str, Any]) -> int | None:
+def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: ScenarioRecord) -> int | None:
     """The time at which a resource's request reaches the origin if only the link takes time.
 
     None if it waits for more than one document.
     """
     before = load.page.before(times.resource)
-    up_ns, down_ns = int(scenario["delay_up_ns"]), scenario["delay_ns"]
+    up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns
     if not before:
         return load.started_ns + up_ns
     if len(before) > 1:
@@ -95,10 +94,10 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Ma
     queued_ns = 0
     if rate is not None:
         # What is queued before the page can be there was retransmitted needlessly in the load before, and goes first.
-        until_ns = load.started_ns + up_ns + down_ns - scenario["jitter_ns"]
+        until_ns = load.started_ns + up_ns + down_ns - scenario.jitter_ns
         held = [line.bytes for line in layers.queue if load.started_ns < line.t_ns <= until_ns]
         queued_ns = max(held, default=0) * 8 * 10**9 // rate.slowest_bit_s
-    at_bottleneck_ns = up_ns + before[0].last_ns + down_ns + 2 * scenario["jitter_ns"] + queued_ns
+    at_bottleneck_ns = up_ns + before[0].last_ns + down_ns + 2 * scenario.jitter_ns + queued_ns
     sent_bytes = max(before[0].size_bytes, _sent_bytes(load.started_ns, times.requested_ns, layers))
     return load.started_ns + page_crossed_ns(rate, at_bottleneck_ns, sent_bytes) + up_ns
 

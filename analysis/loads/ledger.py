@@ -25,7 +25,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+
+from common.formats.run import LedgerRecord, OtherBytes
 
 
 class Layer(StrEnum):
@@ -105,21 +106,18 @@ class Ledger:
         index = bisect_right(self.moments, self.available_ns, key=lambda moment: moment.t_ns)
         return self.moments[max(0, index - 1)]
 
-    def as_document(self) -> dict[str, Any]:
+    def as_record(self) -> LedgerRecord:
         """The ledger as run.json has it: milliseconds and bytes."""
         moment = self.at_available
-        return {
-            "focal": self.focal,
-            "wait_ms": self.wait_ns / 10**6,
-            "parts_ms": {layer.value: wait_ns / 10**6 for layer, wait_ns in self.parts.items()},
-            "largest": self.largest.value,
-            "explained": round(self.explained, 4),
-            "other_bytes_at_available": {
-                field.name.removesuffix("_bytes"): getattr(moment, field.name)
-                for field in fields(moment)
-                if field.name.endswith("_bytes")
-            },
-        }
+        bytes_in = {each.name: getattr(moment, f"{each.name}_bytes") for each in fields(OtherBytes)}
+        return LedgerRecord(
+            focal=self.focal,
+            wait_ms=self.wait_ns / 10**6,
+            parts_ms={layer.value: wait_ns / 10**6 for layer, wait_ns in self.parts.items()},
+            largest=self.largest.value,
+            explained=round(self.explained, 4),
+            other_bytes_at_available=OtherBytes(**bytes_in),
+        )
 
 
 WORDS: Mapping[Layer, str] = MappingProxyType(
@@ -139,11 +137,11 @@ WORDS: Mapping[Layer, str] = MappingProxyType(
 _SHORTEST_MS = 5.0
 
 
-def sentence(document: Mapping[str, Any]) -> str:
+def sentence(record: LedgerRecord) -> str:
     """Puts a ledger of run.json into words, without parts shorter than 5 ms."""
     parts = [
         f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f} {words}"
         for layer, words in WORDS.items()
-        if abs(wait_ms := document["parts_ms"].get(layer.value, 0)) >= _SHORTEST_MS
+        if abs(wait_ms := record.parts_ms.get(layer.value, 0)) >= _SHORTEST_MS
     ]
-    return f"the {document['focal']} waited {document['wait_ms'] / 1000:.2f} s = {' '.join(parts).removeprefix('+ ')}"
+    return f"the {record.focal} waited {record.wait_ms / 1000:.2f} s = {' '.join(parts).removeprefix('+ ')}"

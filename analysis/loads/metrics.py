@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from statistics import quantiles
-from typing import Any
 
 from analysis.records.runs import Evidence
 from common.formats.events import Event
-from common.formats.page import MAPS, Page, Resource
+from common.formats.page import Page, Resource
 from common.formats.reading import FolderError
+from common.formats.run import LoadRecord, ResourceRecord
 from common.formats.samples import OriginRequest
 
 
@@ -174,50 +174,36 @@ class PageLoad:
         """Payload of the others that arrived from the focal resource's first byte to its last."""
         return self.others.bytes_until(self.focal.last_byte_ns) - self.other_bytes_before
 
-    def as_document(self) -> dict[str, Any]:
+    def as_record(self) -> LoadRecord:
         """The load as run.json keeps it: milliseconds from the load's first request, and bytes."""
-        document = {
-            "load": self.number,
-            "resources": {name: self._times(times) for name, times in self.resources.items()},
-            "focal": self.focal.name,
-            "available_ms": self.ms(self.focal.available_ns),
-            "first_byte_ms": self.ms(self.focal.first_byte_ns),
-            "important_last_byte_ms": self.ms(self.important.last_byte_ns),
-            "others_first_byte_ms": self.ms(self.others.first_byte_ns),
-            "others_last_byte_ms": self.ms(self.others.last_byte_ns),
-            "other_bytes_before": self.other_bytes_before,
-            "other_bytes_during": self.other_bytes_during,
+        return LoadRecord(
+            load=self.number,
+            resources={name: self._times(times) for name, times in self.resources.items()},
+            focal=self.focal.name,
+            available_ms=self.ms(self.focal.available_ns),
+            first_byte_ms=self.ms(self.focal.first_byte_ns),
+            important_last_byte_ms=self.ms(self.important.last_byte_ns),
+            others_first_byte_ms=self.ms(self.others.first_byte_ns),
+            others_last_byte_ms=self.ms(self.others.last_byte_ns),
+            other_bytes_before=self.other_bytes_before,
+            other_bytes_during=self.other_bytes_during,
+        )
+
+    def _times(self, times: ResourceTimes) -> ResourceRecord:
+        gaps_ns = times.gaps and {
+            "gap_p50_ms": times.gaps.p50_ns,
+            "gap_p99_ms": times.gaps.p99_ns,
+            "gap_longest_ms": times.gaps.longest_ns,
         }
-        return document | (_maps_keys(document) if self.page.name == MAPS else {})
-
-    def _times(self, times: ResourceTimes) -> dict[str, Any]:
-        document: dict[str, Any] = {
-            "available_ms": self.ms(times.available_ns),
-            "headers_ms": self.ms(times.headers_ns),
-            "first_byte_ms": self.ms(times.first_byte_ns),
-            "last_byte_ms": self.ms(times.last_byte_ns),
-            "size_bytes": times.size_bytes,
-            "important": times.resource.important,
-        }
-        if gaps := times.gaps:
-            document |= {
-                "gap_p50_ms": gaps.p50_ns / 10**6,
-                "gap_p99_ms": gaps.p99_ns / 10**6,
-                "gap_longest_ms": gaps.longest_ns / 10**6,
-            }
-        return document
-
-
-def _maps_keys(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of PAGE=maps, by the names of its resources."""
-    edges = ("headers_ms", "first_byte_ms", "last_byte_ms")
-    return {
-        "script_available_ms": document["available_ms"],
-        "script": {edge: document["resources"]["script"][edge] for edge in edges},
-        "image": {edge: document["resources"]["image"][edge] for edge in edges},
-        "image_bytes_before_script": document["other_bytes_before"],
-        "image_bytes_during_script": document["other_bytes_during"],
-    }
+        return ResourceRecord(
+            available_ms=self.ms(times.available_ns),
+            headers_ms=self.ms(times.headers_ns),
+            first_byte_ms=self.ms(times.first_byte_ns),
+            last_byte_ms=self.ms(times.last_byte_ns),
+            size_bytes=times.size_bytes,
+            important=times.resource.important,
+            **{name: gap_ns / 10**6 for name, gap_ns in (gaps_ns or {}).items()},
+        )
 
 
 def page_loads(evidence: Evidence) -> list[PageLoad]:

@@ -37,13 +37,13 @@ There is no prediction for:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Self
 
 from analysis.loads.oracle import bound, latest_important
-from analysis.records.shape import AUTO
 from common.formats.page import Page, Resource
+from common.formats.scenario import AUTO, ScenarioRecord
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
@@ -82,17 +82,17 @@ class Writes:
         )
 
 
-def first_byte_ms(scenario: Mapping[str, Any], page: Page, writes: Writes) -> float:
+def first_byte_ms(scenario: ScenarioRecord, page: Page, writes: Writes) -> float:
     """Milliseconds from the measured load's first request. Raises NoPrediction."""
     focal = latest_important(page)
     _check_covered(scenario, page, focal, writes)
-    delay_s, up_s = scenario["delay_ns"] / 10**9, scenario["delay_up_ns"] / 10**9
+    delay_s, up_s = scenario.delay_ns / 10**9, scenario.delay_up_ns / 10**9
     document_bytes = sum(each.size_bytes for each in page.before(focal))
-    soonest_ns = bound(page, focal, {**scenario, "jitter_ns": 0}).first_byte_ns
+    soonest_ns = bound(page, focal, replace(scenario, jitter_ns=0)).first_byte_ns
     soonest_ms: float = soonest_ns / 10**6
-    if scenario["rate_bit_s"] is None:
+    if scenario.rate_bit_s is None:
         return soonest_ms
-    line = _Line.of(scenario, page)
+    line = _Line.of(scenario, page, scenario.rate_bit_s / 8)
     record_s = line.transmission_s(writes.record_bytes)
     held_s = sum(each.last_ns for each in page.before(focal)) / 10**9
     asked_s = up_s + len(page.before(focal)) * (up_s + delay_s) + held_s + line.transmission_s(document_bytes)
@@ -102,23 +102,23 @@ def first_byte_ms(scenario: Mapping[str, Any], page: Page, writes: Writes) -> fl
     return max(soonest_ms + record_s * 1000, latest_s * 1000)
 
 
-def _check_covered(scenario: Mapping[str, Any], page: Page, focal: Resource, writes: Writes) -> None:
+def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes: Writes) -> None:
     for knob, covered in (
-        ("NATIVE=on", scenario["native"] == "off"),
-        ("LOSS", not scenario["loss"]),
-        ("JITTER", not scenario["jitter_ns"]),
-        ("a WINDOW smaller than the others", scenario["window_bytes"] >= sum(each.size_bytes for each in page.others)),
+        ("NATIVE=on", scenario.native == "off"),
+        ("LOSS", not scenario.loss),
+        ("JITTER", not scenario.jitter_ns),
+        ("a WINDOW smaller than the others", scenario.window_bytes >= sum(each.size_bytes for each in page.others)),
         ("a page with others that are late, or in chunks", not any(each.last_ns for each in page.others)),
         ("a page whose resources wait for different ones", all(each.after == focal.after for each in page.contents)),
-        ("FIRST", scenario["first"] is None),
-        ("a DIALECT that is not plain", scenario["dialect"] == "plain"),
-        ("PRIORITY where streams share", writes.strict or scenario["priorities"] == "spdy"),
-        ("LOWAT=auto", scenario["lowat"] != AUTO),
-        ("BUFFERING=off", scenario["buffering"] == "on"),
-        ("RATE_STEPS", not scenario["rate_steps"]),
-        ("SHAPER_AT=front", scenario["shaper_at"] == "link"),
-        ("RECORD", scenario["record_bytes"] is None),
-        ("CLIENT=chromium", scenario["client"] == "h2"),
+        ("FIRST", scenario.first is None),
+        ("a DIALECT that is not plain", scenario.dialect == "plain"),
+        ("PRIORITY where streams share", writes.strict or scenario.priorities == "spdy"),
+        ("LOWAT=auto", scenario.lowat != AUTO),
+        ("BUFFERING=off", scenario.buffering == "on"),
+        ("RATE_STEPS", not scenario.rate_steps),
+        ("SHAPER_AT=front", scenario.shaper_at == "link"),
+        ("RECORD", scenario.record_bytes is None),
+        ("CLIENT=chromium", scenario.client == "h2"),
     ):
         if not covered:
             raise NoPrediction(f"{knob} is not covered")
@@ -142,20 +142,19 @@ class _Line:
     is_paced: bool
 
     @classmethod
-    def of(cls, scenario: Mapping[str, Any], page: Page) -> Self:
-        byte_s = scenario["rate_bit_s"] / 8
-        round_trip_s = (scenario["delay_ns"] + scenario["delay_up_ns"]) / 10**9
+    def of(cls, scenario: ScenarioRecord, page: Page, byte_s: float) -> Self:
+        round_trip_s = (scenario.delay_ns + scenario.delay_up_ns) / 10**9
         pipe = max(1.0, byte_s * round_trip_s / PACKET_BYTES)
-        most = pipe + scenario["queue_packets"]
-        grown = _FIRST_WINDOW + scenario["reloads"] * page.contents_bytes / SEGMENT_BYTES
-        control = scenario["congestion_control"]
+        most = pipe + scenario.queue_packets
+        grown = _FIRST_WINDOW + scenario.reloads * page.contents_bytes / SEGMENT_BYTES
+        control = scenario.congestion_control
         is_paced = control == "bbr"
         after_loss = _AFTER_LOSS.get(control, 1.0)
         largest = min(grown, _STARTUP_GAIN * pipe if is_paced else most)
         return cls(
             byte_s=byte_s,
             round_trip_s=round_trip_s,
-            queue_segments=scenario["queue_packets"],
+            queue_segments=scenario.queue_packets,
             pipe=pipe,
             window=largest if is_paced or grown < most else most * (1 + after_loss) / 2,
             largest=largest,
@@ -201,18 +200,18 @@ class _Line:
         return waited_s + remaining * _WIRE / self.byte_s
 
 
-def _ahead_bytes(scenario: Mapping[str, Any], page: Page, focal: Resource, writes: Writes, line: _Line) -> float:
+def _ahead_bytes(scenario: ScenarioRecord, page: Page, focal: Resource, writes: Writes, line: _Line) -> float:
     """The bytes ahead of the focal resource: of the others, and of important resources that exist earlier."""
     sooner = [each for each in page.important if each is not focal and each.first_ns <= focal.first_ns]
     before = float(sum(each.size_bytes for each in (*page.others, *sooner)))
-    if writes.strict and scenario["priorities"] != "spdy":
+    if writes.strict and scenario.priorities != "spdy":
         return before  # the front has no reason to send the resource first
     sent = line.sent_bytes(focal.first_ns / 10**9)
-    offload = min(scenario["gso_segments"] or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * SEGMENT_BYTES
+    offload = min(scenario.gso_segments or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * SEGMENT_BYTES
     room = max(0.0, _buffer_bytes(scenario, line) - line.at_once_bytes)
     ahead = [max(line.at_once_bytes, sent) + ceil(room / offload) * offload]
-    if scenario["lowat"] is not None:
-        ahead.append(_let_go_bytes(scenario["lowat"], offload, writes, line.at_once_bytes, sent))
+    if isinstance(scenario.lowat, int):
+        ahead.append(_let_go_bytes(scenario.lowat, offload, writes, line.at_once_bytes, sent))
     begun = writes.record_bytes if writes.batch_bytes else writes.record_bytes / 2
     return min(before, min(ahead) + begun)
 
@@ -226,8 +225,8 @@ def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent
     return first + max(0, ceil((sent + lowat / 2 - first) / refill)) * refill
 
 
-def _buffer_bytes(scenario: Mapping[str, Any], line: _Line) -> float:
+def _buffer_bytes(scenario: ScenarioRecord, line: _Line) -> float:
     """The size of the send buffer: as asked for, or larger if the window has grown."""
-    per_window = _BUFFER_PER_WINDOW.get(scenario["congestion_control"], 2)
+    per_window = _BUFFER_PER_WINDOW.get(scenario.congestion_control, 2)
     grown = per_window * max(line.largest, _FIRST_WINDOW) * _SEGMENT_TRUESIZE
-    return max(float(scenario["sndbuf_bytes"] or 0), grown)
+    return max(float(scenario.sndbuf_bytes or 0), grown)

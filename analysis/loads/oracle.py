@@ -1,12 +1,12 @@
 """The oracle: the earliest possible first byte of the focal resource, whatever server and kernel do. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from analysis.loads.metrics import PageLoad
 from analysis.records.rate import Rate
 from common.formats.page import Page, Resource
+from common.formats.run import OracleRecord
+from common.formats.scenario import ScenarioRecord
 from common.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
 
 _FIRST_BYTE = 1
@@ -30,7 +30,7 @@ def latest_important(page: Page) -> Resource:
     return max(page.important, key=lambda each: sum(one.last_ns for one in page.before(each)) + each.first_ns)
 
 
-def bound(page: Page, focal: Resource, scenario: Mapping[str, Any]) -> Bound:
+def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
     """The lower bound for a resource of a page on the link of a scenario (see run.json).
 
     Its first byte cannot be at the client before these, one after the other:
@@ -53,16 +53,16 @@ def bound(page: Page, focal: Resource, scenario: Mapping[str, Any]) -> Bound:
     Bytes of the others go before it without fault, too: an ideal server gives the link to them while the resource does
     not exist. That is what the link carries from their first request to then, all of them at most.
     """
-    one_way_ns = max(0, scenario["delay_ns"] - scenario["jitter_ns"])
+    one_way_ns = max(0, scenario.delay_ns - scenario.jitter_ns)
     rate = Rate.of(scenario)
     # All instants are those of the bottleneck, which stands at the client's end.
-    asked_ns = _asked_ns(page, focal, rate, scenario["delay_up_ns"] + one_way_ns)
+    asked_ns = _asked_ns(page, focal, rate, scenario.delay_up_ns + one_way_ns)
     available_ns = asked_ns + focal.first_ns
     first_byte_ns = _crossed_ns(available_ns, _FIRST_BYTE, rate)
     total_bytes = sum(each.size_bytes for each in page.others)
     if rate is None:
         return Bound(first_byte_ns=first_byte_ns, other_bytes=total_bytes)
-    round_ns = scenario["delay_up_ns"] + one_way_ns
+    round_ns = scenario.delay_up_ns + one_way_ns
     from_ns = min(_asked_ns(page, each, rate, round_ns) + each.first_ns for each in page.others)
     carried = int(unframed(rate.carried_bytes(min(from_ns, available_ns), available_ns)))
     return Bound(first_byte_ns=first_byte_ns, other_bytes=min(total_bytes, carried))
@@ -104,13 +104,13 @@ class Inversion:
     late_ns: int
     other_bytes: int
 
-    def as_document(self) -> dict[str, float]:
+    def as_record(self) -> OracleRecord:
         """The comparison as run.json has it."""
-        return {
-            "first_byte_ms": self.bound.first_byte_ns / 10**6,
-            "inversion_ms": self.late_ns / 10**6,
-            "inversion_bytes": self.other_bytes,
-        }
+        return OracleRecord(
+            first_byte_ms=self.bound.first_byte_ns / 10**6,
+            inversion_ms=self.late_ns / 10**6,
+            inversion_bytes=self.other_bytes,
+        )
 
 
 def inversion(load: PageLoad, limit: Bound) -> Inversion:

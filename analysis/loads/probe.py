@@ -6,13 +6,13 @@ Rules:
 2. Only the order counts, not the time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from analysis.loads.verdict import Judgement, Verdict
+from analysis.loads.verdict import Judgement
 from common.formats.events import Event
 from common.formats.page import Page
+from common.formats.run import ProbeRecord, Verdict
 
 ALONE = 0.98
 """A share from which on a stream is said to have had the window to itself: a step is about two hundredths of it all."""
@@ -35,20 +35,19 @@ class Probe:
         """The important resource's share of the bytes."""
         return self.size_bytes(self.important) / sum(size_bytes for _, size_bytes in self.served)
 
-    def as_document(self) -> dict[str, Any]:
+    def as_record(self) -> ProbeRecord:
         """The result as run.json has it."""
-        return {
-            "steps": self.steps,
-            "important": self.important,
-            "important_share": round(self.important_share, 4),
-            "served": [[name, size_bytes] for name, size_bytes in self.served],
-        }
+        return ProbeRecord(
+            steps=self.steps,
+            important=self.important,
+            important_share=round(self.important_share, 4),
+            served=self.served,
+        )
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Probe":
+    def from_record(cls, record: ProbeRecord) -> "Probe":
         """Reads the result from run.json."""
-        served = tuple((str(name), int(size_bytes)) for name, size_bytes in document["served"])
-        return cls(important=document["important"], steps=document["steps"], served=served)
+        return cls(important=record.important, steps=record.steps, served=record.served)
 
 
 def probe_of(events: Sequence[Event], page: Page) -> Probe | None:

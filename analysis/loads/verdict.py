@@ -15,24 +15,15 @@ Rules, the first that applies decides:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
 from common.formats.page import Resource
+from common.formats.run import Verdict
 
 _STILL_THERE_AT_MOST = 0.05
 _KEPT_AT_MOST = 0.5
 _INVERTED_FROM = 0.9
 _ALL_BUT_ALONE = 0.95
-
-
-class Verdict(StrEnum):
-    """The verdicts."""
-
-    KEPT = "kept"
-    INVERTED = "inverted"
-    NOTHING = "nothing-to-prioritize"
-    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, kw_only=True)

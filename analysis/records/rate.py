@@ -7,13 +7,11 @@ one first finishes the packet that it is sending, so an instant deviates by at m
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
-STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
-"""What rate_steps looks like where there are any."""
+from common.formats.scenario import ScenarioRecord
 
 _STEP = re.compile(r"(\d+)bit@(\d+)ns")
 _NS = 10**9
@@ -21,9 +19,9 @@ _BYTE_BITS = 8
 _EVER_NS = 2**63
 
 
-def steps_of(scenario: Mapping[str, Any]) -> list[tuple[int, int]]:
+def steps_of(scenario: ScenarioRecord) -> list[tuple[int, int]]:
     """(nanoseconds after the measured load began, bits per second) of each step."""
-    return [(int(at_ns), int(rate)) for rate, at_ns in _STEP.findall(scenario["rate_steps"] or "")]
+    return [(int(at_ns), int(rate)) for rate, at_ns in _STEP.findall(scenario.rate_steps or "")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +31,12 @@ class Rate:
     pieces: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, scenario: Mapping[str, Any], began_ns: int = 0) -> Self | None:
+    def of(cls, scenario: ScenarioRecord, began_ns: int = 0) -> Self | None:
         """The rate of a scenario, None if it is unlimited. began_ns: when the measured load began."""
-        if scenario["rate_bit_s"] is None:
+        if scenario.rate_bit_s is None:
             return None
         steps = ((began_ns + at_ns, rate_bit_s) for at_ns, rate_bit_s in steps_of(scenario))
-        return cls(pieces=((-_EVER_NS, scenario["rate_bit_s"]), *steps))
+        return cls(pieces=((-_EVER_NS, scenario.rate_bit_s), *steps))
 
     @property
     def slowest_bit_s(self) -> int:

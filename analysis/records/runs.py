@@ -1,18 +1,19 @@
 """Run folders as values. Raises FolderError, naming file and line, for anything that is not one."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from analysis.records import shape
 from analysis.records.samples import latest
-from common.formats import RUN_FORMAT, files
+from common.formats import RUN_FORMAT
+from common.formats.environment import EnvironmentRecord
 from common.formats.events import Arrival, Event
+from common.formats.experiment import ExperimentRecord
 from common.formats.page import Page
 from common.formats.plan import Plan
-from common.formats.reading import FolderError, read_document, read_journal
+from common.formats.reading import read_document, read_journal
+from common.formats.run import Observed, RunRecord, Status
 from common.formats.samples import OriginRequest, QueueSample, SocketSample
+from common.formats.scenario import ScenarioRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,29 +56,27 @@ class Run:
     """A run: its folder and run.json."""
 
     path: Path
-    document: Mapping[str, Any]
+    record: RunRecord
 
     @property
     def arm(self) -> str:
         """Name of the arm."""
-        return str(self.document["arm"])
+        return self.record.arm
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         """ok, failed, invalid or unsupported."""
-        return str(self.document["status"])
+        return self.record.status
 
     @property
-    def scenario(self) -> Mapping[str, Any]:
+    def scenario(self) -> ScenarioRecord:
         """The scenario as asked."""
-        scenario: Mapping[str, Any] = self.document["scenario"]
-        return scenario
+        return self.record.scenario
 
     @property
-    def observed(self) -> Mapping[str, Any]:
+    def observed(self) -> Observed:
         """The settings as observed."""
-        observed: Mapping[str, Any] = self.document["observed"]
-        return observed
+        return self.record.seen
 
     def plan(self) -> Plan:
         """What its client was told to ask for, read anew."""
@@ -97,7 +96,7 @@ class Experiment:
     """One invocation: its arms in order, each with its repetitions."""
 
     path: Path
-    document: Mapping[str, Any]
+    record: ExperimentRecord
     runs: tuple[Run, ...]
 
     def arms(self) -> dict[str, list[Run]]:
@@ -110,27 +109,23 @@ class Experiment:
 
 def load_experiment(path: Path) -> Experiment:
     """The experiment in a folder. Raises FolderError."""
-    file = path / "experiment.json"
-    document = load_document(file, shape.EXPERIMENT)
-    for name in document["runs"]:
-        if Path(name).name != name:
-            raise FolderError(f"{file}: runs: {name!r} is no name of a folder in it")
-    return Experiment(path=path, document=document, runs=tuple(load_run(path / name) for name in document["runs"]))
+    record = read_experiment(path)
+    return Experiment(path=path, record=record, runs=tuple(load_run(path / name) for name in record.runs))
+
+
+def read_experiment(path: Path) -> ExperimentRecord:
+    """The experiment.json of a folder. Raises FolderError."""
+    return read_document(path / "experiment.json", ExperimentRecord, format_number=RUN_FORMAT)
 
 
 def load_run(path: Path) -> Run:
     """The run in a folder. Raises FolderError."""
-    return Run(path=path, document=load_document(path / "run.json", shape.RUN))
+    return Run(path=path, record=read_document(path / "run.json", RunRecord, format_number=RUN_FORMAT))
 
 
-def load_environment(path: Path) -> Mapping[str, Any]:
+def load_environment(path: Path) -> EnvironmentRecord:
     """Kernel, and versions of programs, of a run folder. Raises FolderError."""
-    file = path / "env.json"
-    document = _json(file)
-    if told := shape.trouble(document, shape.ENVIRONMENT):
-        raise FolderError(f"{file}: {told}")
-    read: Mapping[str, Any] = document
-    return read
+    return read_document(path / "env.json", EnvironmentRecord)
 
 
 def load_plan(path: Path) -> Plan:
@@ -159,36 +154,3 @@ def load_layers(path: Path) -> Layers:
         queue=tuple(line for line in lines if line.direction == "down"),
         arrivals=tuple(read_journal(path / "client" / "arrivals.jsonl", Arrival)),
     )
-
-
-def load_document(file: Path, schema: Mapping[str, Any], formats: Sequence[int] = (RUN_FORMAT,)) -> Mapping[str, Any]:
-    """A JSON document that has a format and a schema (analysis.records.shape). Raises FolderError."""
-    document = _json(file)
-    found = document.get("format") if isinstance(document, dict) else None
-    if found not in formats:
-        readable = f"format{'s' if len(formats) > 1 else ''} {' and '.join(map(str, formats))}"
-        raise FolderError(f"{file}: format {found}; this version reads {readable}")
-    if told := shape.trouble(document, schema):
-        raise FolderError(f"{file}: {told}")
-    read: Mapping[str, Any] = document
-    return read
-
-
-def _json(file: Path) -> Any:
-    try:
-        return _printable(files.document(file))
-    except FileNotFoundError:
-        raise FolderError(f"{file}: missing; not a results folder, or an unfinished one") from None
-    except (ValueError, OSError) as error:
-        raise FolderError(f"{file}: {error}") from error
-
-
-def _printable(value: Any) -> Any:
-    """The document with every text in it as it can be shown: on terminals, in pictures and in pages."""
-    if isinstance(value, str):
-        return files.printable(value)
-    if isinstance(value, list):
-        return [_printable(each) for each in value]
-    if isinstance(value, dict):
-        return {files.printable(key): _printable(each) for key, each in value.items()}
-    return value

@@ -3,12 +3,11 @@
 A closed set of rules. Each compares what was asked for with what was observed in the same run, or with its outcome.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from analysis.records.pages import page_in
 from analysis.records.rate import Rate
-from analysis.records.shape import AUTO, PROBE
+from common.formats.run import Observed, RunRecord
+from common.formats.scenario import AUTO, PROBE, ScenarioRecord
 from common.packets import PACKET_BYTES
 
 _GSO_BYTES = 65_536
@@ -25,45 +24,43 @@ _PROBED = (
     "effect. PLAN=loads includes the socket."
 )
 
-Document = Mapping[str, Any]
 
-
-def advice(run: Document) -> list[str]:
-    """Sentences for a run.json whose status is ok."""
-    if run["scenario"].get("plan") == PROBE:
+def advice(run: RunRecord) -> list[str]:
+    """Sentences for a run whose status is ok."""
+    if run.scenario.plan == PROBE:
         return [_PROBED]
-    if run["observed"]["sndbuf_most_bytes"] is None:
+    if run.seen.sndbuf_most_bytes is None:
         return [_NO_TCP]
-    found = [rule(run["scenario"], run["observed"]) for rule in _RULES]
-    found += [rule(run["scenario"], run) for rule in _RULES_OF_OUTCOMES]
+    found = [rule(run.scenario, run.seen) for rule in _RULES]
+    found += [rule(run.scenario, run) for rule in _RULES_OF_OUTCOMES]
     return [sentence for sentence in found if sentence]
 
 
-def _fixed(scenario: Document) -> int | None:
+def _fixed(scenario: ScenarioRecord) -> int | None:
     """LOWAT, where it is one number for all of the run."""
-    lowat = scenario["lowat"]
+    lowat = scenario.lowat
     return lowat if isinstance(lowat, int) else None
 
 
-def _can_bind(scenario: Document) -> bool:
+def _can_bind(scenario: ScenarioRecord) -> bool:
     """True if LOWAT is a limit that the image can reach. If not, a single sentence says so."""
     lowat = _fixed(scenario)
     return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
 
 
-def _others_bytes(scenario: Document) -> int:
-    return sum(each.size_bytes for each in page_in(scenario).others)
+def _others_bytes(scenario: ScenarioRecord) -> int:
+    return sum(each.size_bytes for each in scenario.whole_page.others)
 
 
-def _others(scenario: Document) -> str:
+def _others(scenario: ScenarioRecord) -> str:
     """The other resources as a sentence calls them."""
-    others = page_in(scenario).others
+    others = scenario.whole_page.others
     return others[0].name if len(others) == 1 else "others"
 
 
-def _no_limit(scenario: Document, observed: Document) -> str | None:
+def _no_limit(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
-    if scenario["lowat"] != _NO_LIMIT:
+    if scenario.lowat != _NO_LIMIT:
         return None
     return (
         f"LOWAT={_NO_LIMIT} is the kernel's own value and no limit: it is the same as LOWAT=none, the control. "
@@ -71,7 +68,7 @@ def _no_limit(scenario: Document, observed: Document) -> str | None:
     )
 
 
-def _larger_than_image(scenario: Document, observed: Document) -> str | None:
+def _larger_than_image(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
     lowat, size = _fixed(scenario), _others_bytes(scenario)
     if lowat is None or not size <= lowat < _NO_LIMIT:
@@ -83,13 +80,13 @@ def _larger_than_image(scenario: Document, observed: Document) -> str | None:
     )
 
 
-def _stock_send_buffer(scenario: Document, observed: Document) -> str | None:
+def _stock_send_buffer(scenario: ScenarioRecord, observed: Observed) -> str | None:
     lowat = _fixed(scenario)
-    if lowat is None or scenario["sndbuf_bytes"] is not None or not _can_bind(scenario):
+    if lowat is None or scenario.sndbuf_bytes is not None or not _can_bind(scenario):
         return None
-    if not scenario["reloads"]:
+    if not scenario.reloads:
         return None  # the reason is another: _fresh_connection
-    most = observed["sndbuf_most_bytes"]
+    most = observed.sndbuf_most_bytes or 0
     if most >= 4 * lowat:
         return None
     return (
@@ -98,8 +95,8 @@ def _stock_send_buffer(scenario: Document, observed: Document) -> str | None:
     )
 
 
-def _grown_send_buffer(scenario: Document, observed: Document) -> str | None:
-    asked, most = scenario["sndbuf_bytes"], observed["sndbuf_most_bytes"]
+def _grown_send_buffer(scenario: ScenarioRecord, observed: Observed) -> str | None:
+    asked, most = scenario.sndbuf_bytes, observed.sndbuf_most_bytes or 0
     if asked is None or most <= 2 * asked:
         return None
     return (
@@ -108,11 +105,11 @@ def _grown_send_buffer(scenario: Document, observed: Document) -> str | None:
     )
 
 
-def _one_offload_packet(scenario: Document, observed: Document) -> str | None:
-    lowat, most = _fixed(scenario), observed["notsent_most_bytes"]
-    if lowat is None or lowat >= _GSO_BYTES or most <= lowat or scenario["gso_segments"] is not None:
+def _one_offload_packet(scenario: ScenarioRecord, observed: Observed) -> str | None:
+    lowat, most = _fixed(scenario), observed.notsent_most_bytes or 0
+    if lowat is None or lowat >= _GSO_BYTES or most <= lowat or scenario.gso_segments is not None:
         return None
-    if any(observed["socket_lowat"]):
+    if any(observed.socket_lowat):
         return None  # the server's own value ruled part of the time
     return (
         f"LOWAT={lowat} let up to {most} bytes stand unsent: the kernel checks it only when it begins a new packet "
@@ -120,42 +117,42 @@ def _one_offload_packet(scenario: Document, observed: Document) -> str | None:
     )
 
 
-def _larger_than_buffer(scenario: Document, observed: Document) -> str | None:
-    lowat, buffer = _fixed(scenario), observed["sndbuf_most_bytes"]
-    if lowat is None or not _can_bind(scenario) or scenario["sndbuf_bytes"] is None or lowat < buffer:
+def _larger_than_buffer(scenario: ScenarioRecord, observed: Observed) -> str | None:
+    lowat, buffer = _fixed(scenario), observed.sndbuf_most_bytes or 0
+    if lowat is None or not _can_bind(scenario) or scenario.sndbuf_bytes is None or lowat < buffer:
         return None
     return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes fills up first. SNDBUF makes it larger."
 
 
-def _small_window(scenario: Document, observed: Document) -> str | None:
+def _small_window(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
-    page = page_in(scenario)
-    if scenario["window_bytes"] >= max(each.size_bytes for each in page.others):
+    page = scenario.whole_page
+    if scenario.window_bytes >= max(each.size_bytes for each in page.others):
         return None
     return (
-        f"WINDOW={scenario['window_bytes']} is smaller than a resource: flow control limits what the front may give to "
+        f"WINDOW={scenario.window_bytes} is smaller than a resource: flow control limits what the front may give to "
         f"the kernel, with and without LOWAT. A WINDOW as large as the largest resource removes that limit."
     )
 
 
-def _deep_bottleneck(scenario: Document, observed: Document) -> str | None:
+def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
     rate = Rate.of(scenario)
-    if rate is None or scenario["shaper_at"] != "link":
+    if rate is None or scenario.shaper_at != "link":
         return None  # on the front's own egress hardly anything queues
-    queue_s = scenario["queue_packets"] * PACKET_BYTES * 8 / rate.slowest_bit_s
+    queue_s = scenario.queue_packets * PACKET_BYTES * 8 / rate.slowest_bit_s
     if queue_s < _LONG_QUEUE_S:
         return None
-    remedy = "A smaller QUEUE" if scenario["congestion_control"] == "bbr" else "A smaller QUEUE, or CC=bbr,"
+    remedy = "A smaller QUEUE" if scenario.congestion_control == "bbr" else "A smaller QUEUE, or CC=bbr,"
     return (
-        f"QUEUE={scenario['queue_packets']}: the bottleneck queue can hold {queue_s:.1f} s of packets. They are "
+        f"QUEUE={scenario.queue_packets}: the bottleneck queue can hold {queue_s:.1f} s of packets. They are "
         f"sent, so LOWAT does not bound them. {remedy} keeps them from piling up there."
     )
 
 
-def _own_egress(scenario: Document, observed: Document) -> str | None:
+def _own_egress(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
-    if scenario["shaper_at"] != "front":
+    if scenario.shaper_at != "front":
         return None
     return (
         "SHAPER_AT=front: the bottleneck is on the front's own egress. There TCP Small Queues keep in the socket what "
@@ -163,48 +160,48 @@ def _own_egress(scenario: Document, observed: Document) -> str | None:
     )
 
 
-def _own_mechanism(scenario: Document, observed: Document) -> str | None:
-    if not any(observed["socket_lowat"]) or scenario["lowat"] == AUTO:
+def _own_mechanism(scenario: ScenarioRecord, observed: Observed) -> str | None:
+    if not any(observed.socket_lowat) or scenario.lowat == AUTO:
         return None
-    seen = ", ".join(str(value) for value in observed["socket_lowat"])
+    seen = ", ".join(str(value) for value in observed.socket_lowat)
     return (
         f"NATIVE=on: the server set the socket's own TCP_NOTSENT_LOWAT (seen: {seen}). LOWAT, the sysctl, applies only "
         f"while that is 0. Compare load by load."
     )
 
 
-def _fallback(scenario: Document, observed: Document) -> str | None:
+def _fallback(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del scenario
-    if observed["tuner"] != "userland" or observed["tuner_reason"] == "as asked":
+    if observed.tuner != "userland" or observed.tuner_reason == "as asked":
         return None
     return (
-        f"The tuner of LOWAT=auto was a process beside the front, not in the kernel: {observed['tuner_reason']}. "
+        f"The tuner of LOWAT=auto was a process beside the front, not in the kernel: {observed.tuner_reason}. "
         f"TUNER=userland avoids this note."
     )
 
 
-def _ferry_instead(scenario: Document, observed: Document) -> str | None:
+def _ferry_instead(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del scenario
-    if not (reason := observed["shaper_reason"]):
+    if not (reason := observed.shaper_reason):
         return None
     return f"SHAPER=auto took the ferry instead of the kernel's netem: {reason}. SHAPER=ferry avoids this note."
 
 
-def _random(scenario: Document, observed: Document) -> str | None:
+def _random(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
     words = []
-    if scenario["loss"]:
-        words.append(f"LOSS={scenario['loss'] * 100:g}%")
-    if scenario["jitter_ns"]:
-        words.append(f"JITTER={scenario['jitter_ns'] / 10**6:g}ms")
+    if scenario.loss:
+        words.append(f"LOSS={scenario.loss * 100:g}%")
+    if scenario.jitter_ns:
+        words.append(f"JITTER={scenario.jitter_ns / 10**6:g}ms")
     if not words:
         return None
     return f"{' and '.join(words)}: results depend on chance and differ between repetitions. REPEAT=5 shows the spread."
 
 
-def _coarse_clock(scenario: Document, observed: Document) -> str | None:
+def _coarse_clock(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del scenario
-    step_ns = observed["clock_resolution_ns"]
+    step_ns = observed.clock_resolution_ns
     if step_ns is None or step_ns <= _COARSE_NS:
         return None
     return (
@@ -213,11 +210,11 @@ def _coarse_clock(scenario: Document, observed: Document) -> str | None:
     )
 
 
-def _unread_dialect(scenario: Document, run: Document) -> str | None:
-    dialect, ledger = scenario["dialect"], run.get("ledger")
-    if dialect == "plain" or scenario["lowat"] is None or scenario["priorities"] != "spdy":
+def _unread_dialect(scenario: ScenarioRecord, run: RunRecord) -> str | None:
+    dialect, ledger = scenario.dialect, run.ledger
+    if dialect == "plain" or scenario.lowat is None or scenario.priorities != "spdy":
         return None
-    if not ledger or ledger["largest"] != "front_committed" or run["verdict"] != "inverted":
+    if not ledger or ledger.largest != "front_committed" or run.verdict != "inverted":
         return None
     return (
         f"DIALECT={dialect}: the front itself put the {_others(scenario)} first, so it seems not to read this dialect. "
@@ -225,60 +222,60 @@ def _unread_dialect(scenario: Document, run: Document) -> str | None:
     )
 
 
-def _not_buffered(scenario: Document, run: Document) -> str | None:
-    if scenario["buffering"] == "on" or scenario["priorities"] != "spdy" or not run["loads"]:
+def _not_buffered(scenario: ScenarioRecord, run: RunRecord) -> str | None:
+    if scenario.buffering == "on" or scenario.priorities != "spdy" or not run.loads:
         return None
-    if not run.get("front", {}).get("strict"):
+    if not run.front.get("strict"):
         return None  # sharing is what it does anyway
-    load = run["loads"][-1]
+    load = run.measured
     size = _others_bytes(scenario)
-    left = size - load["other_bytes_before"]
-    if left < size / 4 or load["other_bytes_during"] < left / 4:
+    left = size - load.other_bytes_before
+    if left < size / 4 or load.other_bytes_during < left / 4:
         return None
     return (
-        f"BUFFERING=off: the front held little of the {load['focal']}, so it sent the {_others(scenario)} while it "
+        f"BUFFERING=off: the front held little of the {load.focal}, so it sent the {_others(scenario)} while it "
         "waited for more, despite the order asked for. BUFFERING=on keeps whole responses pending."
     )
 
 
-def _large_record(scenario: Document, run: Document) -> str | None:
-    ledger = run.get("ledger")
-    if not ledger or scenario["lowat"] is None or run["verdict"] == "nothing-to-prioritize":
+def _large_record(scenario: ScenarioRecord, run: RunRecord) -> str | None:
+    ledger = run.ledger
+    if not ledger or scenario.lowat is None or run.verdict == "nothing-to-prioritize":
         return None
-    waited_ms = ledger["parts_ms"]["tls_record"]
-    if waited_ms < _LONG_RECORD_MS or waited_ms < ledger["wait_ms"] / 4:
+    waited_ms = ledger.parts_ms.get("tls_record", 0.0)
+    if waited_ms < _LONG_RECORD_MS or waited_ms < ledger.wait_ms / 4:
         return None
     return (
-        f"The first byte of the {ledger['focal']} waited {waited_ms / 1000:.2f} s for its TLS record to be complete. "
+        f"The first byte of the {ledger.focal} waited {waited_ms / 1000:.2f} s for its TLS record to be complete. "
         "LOWAT cannot shorten that wait. RECORD=1400 can, if the server has such a setting."
     )
 
 
-def _fresh_connection(scenario: Document, run: Document) -> str | None:
-    lowat, account = _fixed(scenario), run.get("ledger")
-    if lowat is None or scenario["sndbuf_bytes"] is not None or scenario["reloads"] or not _can_bind(scenario):
+def _fresh_connection(scenario: ScenarioRecord, run: RunRecord) -> str | None:
+    lowat, account = _fixed(scenario), run.ledger
+    if lowat is None or scenario.sndbuf_bytes is not None or scenario.reloads or not _can_bind(scenario):
         return None
-    at_available = account["other_bytes_at_available"] if account else None
+    at_available = account.other_bytes_at_available if account else None
     # Where LOWAT is the limit, the kernel asks for more as soon as half of it is left (tcp_stream_memory_free).
-    if not at_available or not at_available["pending"] or 2 * at_available["unsent"] >= lowat:
+    if not at_available or not at_available.pending or 2 * at_available.unsent >= lowat:
         return None
     return (
         f"RELOADS=0 with SNDBUF=stock: LOWAT={lowat} changes little on a fresh connection, because its send buffer "
-        f"fills up first: when the important resource existed, {at_available['unsent']} bytes of the others stood "
+        f"fills up first: when the important resource existed, {at_available.unsent} bytes of the others stood "
         f"unsent. SNDBUF=4M gives a grown buffer; with RELOADS, and a QUEUE that is long enough, it grows by itself."
     )
 
 
-def _nothing_left(scenario: Document, run: Document) -> str | None:
-    if run["verdict"] != "nothing-to-prioritize":
+def _nothing_left(scenario: ScenarioRecord, run: RunRecord) -> str | None:
+    if run.verdict != "nothing-to-prioritize":
         return None
-    focal = max(page_in(scenario).important, key=lambda each: each.first_ns)
+    focal = max(scenario.whole_page.important, key=lambda each: each.first_ns)
     late = f"The origin holds the {focal.name} back for {focal.first_ns // 10**6} ms"
-    remedy = "A RATE that is limited" if scenario["rate_bit_s"] is None else "A shorter delay, or larger others,"
+    remedy = "A RATE that is limited" if scenario.rate_bit_s is None else "A shorter delay, or larger others,"
     return f"{late}: the others were gone before it existed. {remedy} lets them compete."
 
 
-_RULES: tuple[Callable[[Document, Document], str | None], ...] = (
+_RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (
     _no_limit,
     _larger_than_image,
     _stock_send_buffer,
@@ -294,7 +291,7 @@ _RULES: tuple[Callable[[Document, Document], str | None], ...] = (
     _random,
     _coarse_clock,
 )
-_RULES_OF_OUTCOMES: tuple[Callable[[Document, Document], str | None], ...] = (
+_RULES_OF_OUTCOMES: tuple[Callable[[ScenarioRecord, RunRecord], str | None], ...] = (
     _unread_dialect,
     _not_buffered,
     _large_record,

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import convert
+
 from analysis.records.rate import Rate
+from common.formats.scenario import ScenarioRecord
 from common.packets import RECORD_BYTES
 
 FRACTION = 0.03
@@ -57,7 +60,7 @@ def _row(
     good = {way: arm for way, arm in arms.items() if arm["status"] == "ok"}
     by_way = {way: good[way][resource][edge] if way in good else None for way in ways}
     known = [value for value in by_way.values() if value is not None]
-    rate = Rate.of(next(iter(arms.values()))["scenario"])
+    rate = Rate.of(convert(next(iter(arms.values()))["scenario"], ScenarioRecord))
     record_ms = RECORD_BYTES * 8 * 1000 / rate.slowest_bit_s if rate else 0.0
     return Row(
         arm=name,

@@ -98,7 +98,7 @@ class Film:
 
 def film_of(run: Run) -> Film:
     """The film of a run that is ok. Raises NoFilm, and FolderError for a damaged folder."""
-    return film(run.evidence(), run.layers(), queue_first=run.scenario["shaper_at"] == "front")
+    return film(run.evidence(), run.layers(), queue_first=run.scenario.shaper_at == "front")
 
 
 def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:

@@ -23,10 +23,10 @@ from analysis.loads.metrics import measured_load
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
 from analysis.records.samples import latest
-from analysis.records.shape import AUTO
 from common.formats.decisions import Decision
 from common.formats.reading import FolderError, read_journal
 from common.formats.samples import SocketSample
+from common.formats.scenario import AUTO
 from common.packets import PACKET_BUFFER_BYTES, unframed
 
 ROUND_TRIPS = 2
@@ -171,7 +171,7 @@ def follow(run: Run, target_ns: int) -> Seen:
 
 
 def _settings(run: Run) -> list[Setting]:
-    lowat = run.scenario["lowat"]
+    lowat = run.scenario.lowat
     if lowat != AUTO:
         return [Setting(t_ns=0, lowat_bytes=lowat)]
     decisions = read_journal(run.path / "front" / "lowat.jsonl", Decision)

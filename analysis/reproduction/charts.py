@@ -8,9 +8,9 @@ import altair as alt
 from analysis.figures.lettering import FAMILIES
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
 from analysis.figures.picture import drawn
-from analysis.loads.verdict import Verdict
 from analysis.reproduction.claims import Figures
 from analysis.reproduction.loads import LoadSeen
+from common.formats.run import Verdict
 
 Chart = Any  # the types that Altair's layering returns are wider than those its functions accept
 

@@ -12,15 +12,15 @@ Each picture has a criterion, decided by verdicts (`analysis.loads.verdict`) and
    with LOWAT 131072 none is inverted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
-from analysis.loads.verdict import Verdict
 from analysis.records.runs import Run
-from analysis.reports.summary import measured
 from analysis.reproduction.loads import LoadSeen
+from common.formats.run import Verdict
+from common.formats.scenario import AUTO
 from common.packets import RECORD_BYTES
 
 _DELAYED_FROM = 0.05
@@ -71,17 +71,21 @@ class Figures:
     @classmethod
     def of(cls, run: Run) -> Self:
         """Reads them from a run whose status is ok."""
-        load: Mapping[str, Any] = measured(run)
-        rate_bit_s = run.scenario["rate_bit_s"]
+        load, oracle = run.record.measured, run.record.oracle
+        script, image = load.resources["script"], load.resources["image"]
+        lowat, rate_bit_s = run.scenario.lowat, run.scenario.rate_bit_s
+        assert run.record.verdict is not None
+        assert oracle is not None
+        assert lowat != AUTO
         return cls(
-            lowat_bytes=run.scenario["lowat"],
-            verdict=Verdict(run.document["verdict"]),
-            script_first_s=load["script"]["first_byte_ms"] / 1000,
-            script_last_s=load["script"]["last_byte_ms"] / 1000,
-            image_last_s=load["image"]["last_byte_ms"] / 1000,
-            available_s=load["script_available_ms"] / 1000,
-            possible_s=run.document["oracle"]["script_first_byte_ms"] / 1000,
-            image_before_bytes=load["image_bytes_before_script"],
+            lowat_bytes=lowat,
+            verdict=run.record.verdict,
+            script_first_s=script.first_byte_ms / 1000,
+            script_last_s=script.last_byte_ms / 1000,
+            image_last_s=image.last_byte_ms / 1000,
+            available_s=load.available_ms / 1000,
+            possible_s=oracle.first_byte_ms / 1000,
+            image_before_bytes=load.other_bytes_before,
             record_s=RECORD_BYTES * 8 / rate_bit_s if rate_bit_s else 0.0,
         )
 

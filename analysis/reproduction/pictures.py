@@ -52,7 +52,7 @@ def pictures(made_of: Experiments) -> list[Picture]:
             claim=claims.by_load(stock, bounded),
             svg=charts.rendered(charts.by_number(stock, bounded)),
             table=_by_load(stock, bounded),
-            note=f"SNDBUF=stock QUEUE={made_of.growing.runs[0].scenario['queue_packets']}: the kernel's own send buffer"
+            note=f"SNDBUF=stock QUEUE={made_of.growing.runs[0].scenario.queue_packets}: the kernel's own send buffer"
             " follows the congestion window, which needs some room in the bottleneck queue to grow.",
         ),
     ]
@@ -65,7 +65,7 @@ def _one(runs: Sequence[Run]) -> Run:
 
 
 def _arm(experiment: Experiment, lowat_bytes: int | None) -> Run:
-    return next(_one(runs) for runs in experiment.arms().values() if runs[0].scenario["lowat"] == lowat_bytes)
+    return next(_one(runs) for runs in experiment.arms().values() if runs[0].scenario.lowat == lowat_bytes)
 
 
 def _timeline(experiment: Experiment, run: Run, claim: claims.Claim) -> Picture:

@@ -10,14 +10,12 @@ value.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from analysis.records import shape
-from analysis.records.runs import Run, load_document, load_run
+from analysis.records.runs import Run, load_run
 from analysis.sweeps.measures import IN_NO_TIME, busy_ms
-from common.formats.reading import FolderError
+from common.formats.reading import FolderError, read_document
+from common.formats.sweep import SWEEP_FORMAT, SweepArmRecord, SweepRecord
 
-SWEEP_FORMATS = (1,)
 _LOWAT = "LOWAT"
 _WORDS_OF_LOWAT = ("none", "auto")
 
@@ -55,7 +53,7 @@ class Sweep:
     """A sweep: its sweep.json, and the runs beside it."""
 
     path: Path
-    document: Mapping[str, Any]
+    record: SweepRecord
     arms: tuple[SweepArm, ...]
 
     @property
@@ -67,38 +65,36 @@ class Sweep:
 def load_sweep(path: Path) -> Sweep:
     """Reads the sweep in a folder, finished or not. Raises FolderError."""
     file = path / "sweep.json"
-    document = load_document(file, shape.SWEEP, formats=SWEEP_FORMATS)
-    knobs = {arm["arm"]: arm["knobs"] for arm in document["arms"]}
-    for arm in document["arms"]:
-        if arm["twin_of"] is not None and knobs.get(arm["twin_of"]) != arm["knobs"]:
-            raise FolderError(
-                f"{file}: {arm['arm']} is the twin of {arm['twin_of']}, which is no arm of the same knobs"
-            )
-    arms = [_arm(path, arm, document) for arm in document["arms"]]
-    return Sweep(path=path, document=document, arms=_in_bytes(file, arms))
+    record = read_document(file, SweepRecord, format_number=SWEEP_FORMAT)
+    knobs = {arm.arm: arm.knobs for arm in record.arms}
+    for arm in record.arms:
+        if arm.twin_of is not None and knobs.get(arm.twin_of) != arm.knobs:
+            raise FolderError(f"{file}: {arm.arm} is the twin of {arm.twin_of}, which is no arm of the same knobs")
+    arms = [_arm(path, arm, record.repeat) for arm in record.arms]
+    return Sweep(path=path, record=record, arms=_in_bytes(file, arms))
 
 
-def _arm(path: Path, arm: Mapping[str, Any], document: Mapping[str, Any]) -> SweepArm:
+def _arm(path: Path, arm: SweepArmRecord, repeat: int) -> SweepArm:
     good: list[Run] = []
     troubles: list[Trouble] = []
-    for number in range(1, document["repeat"] + 1):
-        name = f"{arm['arm']}.{number}"
+    for number in range(1, repeat + 1):
+        name = f"{arm.arm}.{number}"
         if not (path / name).is_dir():
             troubles.append(Trouble(run=name, status="missing", reason=_why_missing(path, name)))
             continue
         run = load_run(path / name)
-        if run.arm != arm["arm"]:
-            raise FolderError(f"{path / name / 'run.json'}: a run of {run.arm}, not of {arm['arm']}")
+        if run.arm != arm.arm:
+            raise FolderError(f"{path / name / 'run.json'}: a run of {run.arm}, not of {arm.arm}")
         if run.status != "ok":
-            troubles.append(Trouble(run=name, status=run.status, reason=str(run.document["reason"])))
+            troubles.append(Trouble(run=name, status=run.status, reason=str(run.record.reason)))
         elif busy_ms(run) <= 0:
             troubles.append(Trouble(run=name, status="invalid", reason=IN_NO_TIME))
         else:
             good.append(run)
     return SweepArm(
-        name=arm["arm"],
-        knobs=arm["knobs"],
-        twin_of=arm["twin_of"],
+        name=arm.arm,
+        knobs=arm.knobs,
+        twin_of=arm.twin_of,
         good=tuple(good),
         troubles=tuple(troubles),
     )
@@ -110,7 +106,7 @@ def _why_missing(path: Path, name: str) -> str:
 
 def _in_bytes(file: Path, arms: Sequence[SweepArm]) -> tuple[SweepArm, ...]:
     """The arms, with LOWAT in bytes if it was another word. Raises FolderError if no good run tells its value."""
-    known = {arm.knobs.get(_LOWAT): str(arm.good[0].scenario["lowat"]) for arm in arms if arm.good}
+    known = {arm.knobs.get(_LOWAT): str(arm.good[0].scenario.lowat) for arm in arms if arm.good}
     found = []
     for arm in arms:
         word = arm.knobs.get(_LOWAT, _WORDS_OF_LOWAT[0])

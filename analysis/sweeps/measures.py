@@ -18,14 +18,12 @@ context switches there tell how often the front was woken, and nothing of its lo
 from collections.abc import Mapping
 from enum import StrEnum
 from math import ceil
-from typing import Any
 
 from analysis.loads.ledger import Layer
-from analysis.records.pages import page_in
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
-from analysis.reports.summary import measured
 from common.formats.reading import FolderError, read_journal
+from common.formats.run import LoadRecord
 from common.formats.samples import ProcessSample
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
@@ -55,11 +53,10 @@ COSTS = (Measure.CPU, Measure.VOLUNTARY, Measure.INVOLUNTARY, Measure.READS, Mea
 
 def measures(run: Run) -> Mapping[Measure, float | None]:
     """The measures of a run whose status is ok. Raises FolderError if it lacks something that such a run has."""
-    load = measured(run)
-    ledger = run.document.get("ledger")
+    load, ledger = run.record.measured, run.record.ledger
     return {
-        Measure.FIRST_BYTE: load["first_byte_ms"],
-        Measure.SEND_QUEUE: ledger["parts_ms"].get(Layer.UNSENT) if ledger else None,
+        Measure.FIRST_BYTE: load.first_byte_ms,
+        Measure.SEND_QUEUE: ledger.parts_ms.get(Layer.UNSENT) if ledger else None,
         Measure.COMPLETE: _complete_ms(load),
         Measure.GOODPUT: _goodput_bit_s(run),
         **_costs(run),
@@ -76,7 +73,7 @@ def grains(run: Run) -> Mapping[Measure, float]:
     """
     rate_bit_s = _slowest_bit_s(run)
     packets_ms = _RECORD_PACKETS * PACKET_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
-    grain_ms = max(packets_ms, (run.observed["clock_resolution_ns"] or 0) / 10**6)
+    grain_ms = max(packets_ms, (run.observed.clock_resolution_ns or 0) / 10**6)
     times = dict.fromkeys((Measure.FIRST_BYTE, Measure.SEND_QUEUE, Measure.COMPLETE), grain_ms)
     return {**times, Measure.GOODPUT: _goodput_bit_s(run) * grain_ms / busy_ms(run)}
 
@@ -92,22 +89,22 @@ def _slowest_bit_s(run: Run) -> int | None:
     return rate.slowest_bit_s if rate else None
 
 
-def _complete_ms(load: Mapping[str, Any]) -> float:
-    return float(max(load["important_last_byte_ms"], load["others_last_byte_ms"]))
+def _complete_ms(load: LoadRecord) -> float:
+    return max(load.important_last_byte_ms, load.others_last_byte_ms)
 
 
 def busy_ms(run: Run) -> float:
     """The time in which there was something to send, in a run whose status is ok; in damaged results 0 or less."""
-    load = measured(run)
-    first_ms, others_ms = load["first_byte_ms"], load["others_last_byte_ms"]
-    soonest_ms = load["available_ms"] + run.scenario["delay_ns"] / 10**6
+    load = run.record.measured
+    first_ms, others_ms = load.first_byte_ms, load.others_last_byte_ms
+    soonest_ms = load.available_ms + run.scenario.delay_ns / 10**6
     idle_ms = max(0.0, min(first_ms, soonest_ms) - others_ms)
-    return float(_complete_ms(load) - min(first_ms, load["others_first_byte_ms"]) - idle_ms)
+    return _complete_ms(load) - min(first_ms, load.others_first_byte_ms) - idle_ms
 
 
 def _payload_bytes(run: Run) -> int:
     """The payload of a load, documents excluded."""
-    return page_in(run.scenario).contents_bytes
+    return run.scenario.whole_page.contents_bytes
 
 
 def _goodput_bit_s(run: Run) -> float:
@@ -122,7 +119,7 @@ def _costs(run: Run) -> dict[Measure, float | None]:
     samples = read_journal(file, ProcessSample) if file.exists() else []
     if samples:
         samples = [sample for sample in samples if sample.pid == samples[-1].pid]
-    payload_mb = _payload_bytes(run) * len(run.document["loads"]) / _MB
+    payload_mb = _payload_bytes(run) * len(run.record.loads) / _MB
 
     def per_mb(name: str, scale: float = 1.0) -> float | None:
         if len(samples) < 2:

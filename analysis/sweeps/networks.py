@@ -123,9 +123,9 @@ class Network:
 
 def networks(sweep: Sweep) -> list[Network]:
     """The networks in the order of the sweep. Raises FolderError if an ok run lacks something that such a run has."""
-    grid = sweep.document["grid"]
+    grid = sweep.record.grid
     varied = [name for name, values in grid.items() if len(values) > 1]
-    chosen = list(dict.fromkeys([*sweep.document["fixed"], *grid]))
+    chosen = list(dict.fromkeys([*sweep.record.fixed, *grid]))
     groups: dict[tuple[tuple[str, str], ...], list[SweepArm]] = {}
     for arm in sweep.arms:
         groups.setdefault(tuple(sorted(network_of(arm.knobs))), []).append(arm)

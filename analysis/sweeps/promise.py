@@ -77,15 +77,15 @@ def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
 
 
 def _is_recommended(run: Run, network: Mapping[str, Any]) -> bool:
-    lowat = run.scenario["lowat"]
+    lowat = run.scenario.lowat
     if (NONE if lowat is None else str(lowat)) != network["knee"]["recommended"]:
         return False
-    return bool(network["knobs"].items() <= run.document["knobs"].items())
+    return bool(network["knobs"].items() <= run.record.knobs.items())
 
 
 def _check_new(run: Run, made: Mapping[str, Any]) -> None:
     """Raises FolderError if the run has another fabric, or a seed of the sweep."""
-    fabric, seed = run.document.get("fabric"), run.document.get("seed", made["first_seed"])
+    fabric, seed = run.record.fabric, run.record.seed
     if fabric != made["fabric"]:
         raise FolderError(f"{run.path}: made in {fabric}, which the promise of a sweep in {made['fabric']} is not for")
     if made["first_seed"] <= seed <= made["last_seed"]:

@@ -30,11 +30,11 @@ def summarize(sweep: Sweep) -> dict[str, Any]:
     judgements = [judgement for network in found for judgement in judge(network)]
     return {
         "format": SUMMARY_FORMAT,
-        "sweep": sweep.document["sweep"],
-        "name": sweep.document["name"],
-        "fabric": sweep.document["fabric"],
+        "sweep": sweep.record.sweep,
+        "name": sweep.record.name,
+        "fabric": sweep.record.fabric,
         "finished": sweep.is_finished,
-        "repeat": sweep.document["repeat"],
+        "repeat": sweep.record.repeat,
         "runs": {"asked": asked, "ok": asked - len(troubles), "troubles": troubles},
         "networks": [_network(network, _made(sweep)) for network in found],
         "auto": _overall(judgements),
@@ -43,9 +43,9 @@ def summarize(sweep: Sweep) -> dict[str, Any]:
 
 def _made(sweep: Sweep) -> dict[str, Any]:
     """The sweep's fabric and its seeds: those of the arms' repetitions, then those of the twins'."""
-    first, repeat = sweep.document["seed"], sweep.document["repeat"]
+    first, repeat = sweep.record.seed, sweep.record.repeat
     return {
-        "fabric": sweep.document["fabric"],
+        "fabric": sweep.record.fabric,
         "repeat": repeat,
         "first_seed": first,
         "last_seed": first + 2 * repeat - 1,

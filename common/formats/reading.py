@@ -2,8 +2,9 @@
 
 1. A line or a document is a value of its record's type, or an error that names the file, the place and the trouble.
 2. Keys that the record does not know are passed over.
-3. Numbers are finite; whole ones are 0 or more in journals, and below 2**63 everywhere.
+3. Numbers are finite, and nowhere beyond 2**63; whole ones are 0 or more in journals.
 4. Text holds nothing that a terminal obeys.
+5. A document has the format that its reader asks for.
 
 Writers do not need this module: records are dataclasses, and msgspec is asked for only by those who read.
 """
@@ -16,7 +17,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from common.formats.files import MOST_DOCUMENT_BYTES, MOST_JOURNAL_BYTES, NO_MEMORY, content, printable
+from common.formats.files import (
+    MOST_DOCUMENT_BYTES,
+    MOST_JOURNAL_BYTES,
+    NO_MEMORY,
+    content,
+    from_json,
+    parsed,
+    printable,
+)
 
 T = TypeVar("T")
 
@@ -46,15 +55,19 @@ def read_journal(file: Path, record: type[T]) -> list[T]:
     return made
 
 
-def read_document(file: Path, record: type[T], most_bytes: int = MOST_DOCUMENT_BYTES) -> T:
-    """Returns a JSON document as a record. Raises FolderError."""
+def read_document(
+    file: Path, record: type[T], *, format_number: int | None = None, most_bytes: int = MOST_DOCUMENT_BYTES
+) -> T:
+    """Returns a JSON document as a record. format_number: its `format`, if it has one. Raises FolderError."""
     text = _content(file, most_bytes)
     try:
-        return _converted(text, record)
+        document = parsed(from_json, text)
+        found = document.get("format") if isinstance(document, dict) else None
+        if format_number is not None and found != format_number:
+            raise ValueError(f"format {found}; this version reads format {format_number}")
+        return msgspec.convert(_checked(document), record)
     except (msgspec.MsgspecError, ValueError) as error:
         raise FolderError(f"{file}: {error}") from error
-    except RecursionError:
-        raise FolderError(f"{file}: it is nested too deeply") from None
     except MemoryError:
         raise FolderError(f"{file}: {NO_MEMORY}") from None
 
@@ -85,7 +98,7 @@ def _converted(text: bytes, record: type[T]) -> T:
     """Raises msgspec.MsgspecError, UnicodeDecodeError, RecursionError."""
     if not _DOUBTFUL.search(text):
         return msgspec.json.decode(text, type=record)
-    return msgspec.convert(_printable(msgspec.json.decode(text)), record)
+    return msgspec.convert(_checked(msgspec.json.decode(text)), record)
 
 
 def _check_numbers(records: Iterable[T], record: type[T]) -> None:
@@ -101,12 +114,17 @@ def _numbers(record: Any) -> list[str]:
     return [field.name for field in fields(record) if field.type in (int, int | None)]
 
 
-def _printable(value: Any) -> Any:
-    """Returns the value with every text in it as it can be shown: on terminals, in pictures and in pages."""
+def _checked(value: Any, at: str = "$") -> Any:
+    """Returns the value with every text in it as it can be shown: on terminals, in pictures and in pages.
+
+    Raises ValueError for a number that nothing measured can be. at: the value's place in the document.
+    """
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):
-        return [_printable(each) for each in value]
+        return [_checked(each, f"{at}[{index}]") for index, each in enumerate(value)]
     if isinstance(value, dict):
-        return {printable(key): _printable(each) for key, each in value.items()}
+        return {printable(key): _checked(each, f"{at}.{key}") for key, each in value.items()}
+    if isinstance(value, int | float) and not -_BOUND <= value <= _BOUND:
+        raise ValueError(f"a number is beyond 2**63 - at `{printable(at)}`")
     return value

@@ -57,7 +57,7 @@ def _reading(folder: Path) -> tuple[int, float]:
     started = time.monotonic()
     layers = run.layers()
     assert layers is not None
-    findings(run.evidence(), layers, run.scenario, run.document["front"])
+    findings(run.evidence(), layers, run.scenario, run.record.front)
     return lines, time.monotonic() - started
 
 
@@ -69,13 +69,13 @@ def _shapers(results: str, silent: Progress) -> Table:
         request = request_from(words)
         wall_s, folder = _timed(lambda request=request: run_experiment(request, silent))  # type: ignore[misc]
         (run,) = load_experiment(folder).runs
-        observed, load = run.observed, run.document["loads"][-1]
+        observed, load = run.record.observed, run.record.measured
         table.add_row(
             shaper,
             f"{wall_s:.1f}",
             f"{observed['rate_bit_s'] / 1000:.1f}",
             f"{observed['round_trip_ns'] / 10**6:.2f}",
-            f"{load['script']['first_byte_ms']:.1f}",
+            f"{load.first_byte_ms:.1f}",
         )
     return table
 

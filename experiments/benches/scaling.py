@@ -22,7 +22,6 @@ from experiments.execution import parcel
 from experiments.execution.local import Local
 from experiments.results.run_folder import write_document
 from experiments.sweep.command import tally_of
-from experiments.sweep.folder import SweepFolder
 from experiments.sweep.sweep import SweepProgress, begin, fingerprint_of, run_sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
 from experiments.sweep.table import arm_results
@@ -99,8 +98,8 @@ def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
 def _filing_s(run: Path, scratch: Path) -> float:
     """The head's seconds for each run: unpack, rename, read run.json."""
     content = parcel.pack(run)
-    folder = SweepFolder.begin(scratch / "filing", {"order": []})
-    with folder:
+    sweep = sweep_from(sweep_request_from(["FABRIC=virtual", f"RESULTS={scratch}"]), yes=False)
+    with begin(sweep, scratch, {}) as folder:
         began_s = time.process_time()
         for number in range(_FILED):
             parcel.unpack(content, folder.building(f"run-{number}").path)

@@ -9,18 +9,21 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from analysis.loads import ledger
+from common.formats.run import LedgerRecord
+from common.formats.scenario import ScenarioRecord
 from experiments.commands.doctor import Capability, LinkOption
 from experiments.commands.printable import printable, shown
 from experiments.execution.experiment import Progress
 from experiments.execution.request import Request
 from experiments.scenario.named import LAYERS, Entry
-from experiments.scenario.scenario import as_document
+from experiments.scenario.scenario import as_record
 from netem import units, words
 
 _WIDTH_OF_A_FILE = 160
@@ -85,20 +88,20 @@ class Report:
         servers = ", ".join(dict.fromkeys(arm.scenario.server for arm in request.arms))
         self.say(f"{request.name}: {arms}{times}; server {servers}")
         self.say(f"fabric: {request.manner.fabric.name} ({request.manner.fabric_reason})")
-        self.link(as_document(scenario))
+        self.link(as_record(scenario))
 
-    def link(self, scenario: Mapping[str, Any]) -> None:
-        """Prints the link, its rate in both units. scenario is a flat document."""
-        rate = "unlimited" if scenario["rate_bit_s"] is None else units.format_rate(scenario["rate_bit_s"])
-        down, up = (units.format_time(scenario[name]) for name in ("delay_ns", "delay_up_ns"))
-        queue = scenario["queue_packets"]
-        if text := scenario["rate_steps"]:
+    def link(self, scenario: ScenarioRecord) -> None:
+        """Prints the link, its rate in both units."""
+        rate = "unlimited" if scenario.rate_bit_s is None else units.format_rate(scenario.rate_bit_s)
+        down, up = units.format_time(scenario.delay_ns), units.format_time(scenario.delay_up_ns)
+        queue = scenario.queue_packets
+        if text := scenario.rate_steps:
             steps = words.WORDS["RATE_STEPS"].parse(text)
             rate += "".join(
                 f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
                 for step in steps
             )
-        place = " on the front's own egress" if scenario["shaper_at"] == "front" else ""
+        place = " on the front's own egress" if scenario.shaper_at == "front" else ""
         self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}")
 
     @contextmanager
@@ -201,7 +204,9 @@ class Report:
     def _ledgers(self, arms: Sequence[Mapping[str, Any]]) -> None:
         for arm in arms:
             if arm["ledger"]:
-                self._console.print(f"{shown(arm['name'])}: {shown(ledger.sentence(arm['ledger']))}")
+                self._console.print(
+                    f"{shown(arm['name'])}: {shown(ledger.sentence(convert(arm['ledger'], LedgerRecord)))}"
+                )
             elif arm["ledger_reason"]:
                 self._console.print(f"{shown(arm['name'])}: no ledger: {shown(arm['ledger_reason'])}")
 

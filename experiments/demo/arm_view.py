@@ -1,13 +1,11 @@
 """The page's view of a run: the arm as `priolab show --json` has it, and the film of its measured load."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from analysis.loads.ledger import sentence
-from analysis.records.pages import page_in
 from analysis.records.runs import Run, load_experiment
 from analysis.reports.film import NoFilm, film_of
 from analysis.reports.summary import summarize
@@ -25,9 +23,9 @@ class FinishedArm:
     arm: str
 
 
-def _names(run: Run, arm: Mapping[str, Any]) -> dict[str, Any]:
+def _names(run: Run) -> dict[str, Any]:
     """The page's names of the important resources and the others, and the group that was asked to come first."""
-    page = page_in(arm["scenario"])
+    page = run.scenario.whole_page
     names = {
         stream: resources[0].name if len(resources) == 1 else f"{len(resources)} {stream}"
         for stream, resources in (("important", page.important), ("others", page.others))
@@ -52,17 +50,17 @@ def document(shown: FinishedArm) -> dict[str, Any]:
         if run.status == "ok":
             film = film_of(run).as_document()
         else:
-            reason = f"the run is {run.status}: {run.document['reason']}"
+            reason = f"the run is {run.status}: {run.record.reason}"
     except NoFilm as error:
         reason = str(error)
     return {
         "experiment": summary["experiment"],
         "fabric": summary["fabric"],
-        "run": run.document.get("run", run.path.name),
-        "knobs": dict(run.document.get("knobs", {})),
-        **_names(run, arm),
+        "run": run.record.run,
+        "knobs": dict(run.record.knobs),
+        **_names(run),
         "arm": arm,
-        "wait": f"T{sentence(arm['ledger']).removeprefix('t')}." if arm["ledger"] else None,
+        "wait": f"T{sentence(run.record.ledger).removeprefix('t')}." if run.record.ledger else None,
         "film": film,
         "film_reason": reason,
     }

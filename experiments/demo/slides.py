@@ -99,7 +99,7 @@ def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ..
     for number, (step, shown) in enumerate(told, start=1):
         runs = [next(run for run in load_experiment(each.folder).runs if run.arm == each.arm) for each in shown]
         named = [arm_of(run, called=name) for run, name in zip(runs, step.names, strict=True)]
-        fabric = str(runs[0].document["fabric"])
+        fabric = runs[0].record.fabric
         chart = slide.draw(step.title, step.text, named, fabric)
         drawn = picture.drawn(chart.to_dict(validate=False))
         for path, content in ((".svg", drawn.encode()), (".png", picture.png(drawn))):

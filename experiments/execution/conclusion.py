@@ -4,16 +4,16 @@ Experiments and sweeps differ in which runs they want and where the folders go; 
 """
 
 import traceback
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analysis.loads.contradictions import Allowance, Contradiction, contradictions, outside
-from analysis.loads.findings import NOTHING, findings
+from analysis.loads.findings import findings
 from analysis.records.runs import load_evidence, load_layers
-from common.formats import RUN_FORMAT
 from common.formats.reading import FolderError
+from common.formats.run import Findings, RunRecord
 from experiments.errors import InvalidRun, LabError, StepFailed
 from experiments.execution.instruments import instruments
 from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
@@ -25,7 +25,7 @@ from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run import capture
 from experiments.run.page_loads import SERVER_NAME
-from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_document
+from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_record
 from experiments.testbed.fabric import Fabric
 from netem.calibration import Tolerance
 from proxy.certificates import issue
@@ -80,8 +80,8 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
     error of the executor or the job, if any. A run that cannot be judged has failed. Raises OSError.
     """
     try:
-        outcome, judged = _outcome_and_findings(run, folder, manner, trouble)
-        accounts = instruments(folder)
+        outcome, found = _outcome_and_findings(run, folder, manner, trouble)
+        record = _record(run, folder, manner, final, wall_s, outcome | {"instruments": instruments(folder)}, found)
     except OSError:
         raise
     except Exception as error:  # a bug in the lab: the traceback goes to a log, the run is marked as failed
@@ -95,18 +95,18 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
             wall_s=wall_s,
             why=str(StepFailed(run.name, f"it could not be judged: {type(error).__name__}: {error}", log)),
         )
-    return _write(run, folder, manner, final, wall_s, outcome | {"instruments": accounts}, judged)
+    return _write(folder, record)
 
 
 def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
     """Writes run.json for a failed run, whatever the run left. Raises OSError."""
     outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
-    return _write(run, folder, manner, final, wall_s, outcome, NOTHING)
+    return _write(folder, _record(run, folder, manner, final, wall_s, outcome, Findings()))
 
 
 def _outcome_and_findings(
     run: Run, folder: RunFolder, manner: Manner, trouble: str | None
-) -> tuple[dict[str, Any], Mapping[str, Any]]:
+) -> tuple[dict[str, Any], Findings]:
     outcome = _outcome(folder, trouble)
     if manner.capture:
         try:
@@ -116,24 +116,24 @@ def _outcome_and_findings(
             if outcome["status"] == "ok":
                 outcome |= {"status": "failed", "reason": str(error)}
     if outcome["status"] != "ok":
-        return outcome, NOTHING
+        return outcome, Findings()
     try:
         return outcome, _judge(run.arm.scenario, folder, manner, outcome["observed"])
     except InvalidRun as error:
-        return outcome | {"status": "invalid", "reason": str(error)}, NOTHING
+        return outcome | {"status": "invalid", "reason": str(error)}, Findings()
     except (LabError, FolderError) as error:
-        return outcome | {"status": "failed", "reason": f"the record is incomplete: {error}"}, NOTHING
+        return outcome | {"status": "failed", "reason": f"the record is incomplete: {error}"}, Findings()
 
 
-def _write(
+def _record(
     run: Run,
     folder: RunFolder,
     manner: Manner,
     final: Path,
     wall_s: float,
     outcome: dict[str, Any],
-    judged: Mapping[str, Any],
-) -> Ending:
+    found: Findings,
+) -> RunRecord:
     if outcome["reason"]:
         # Paths in the reason must be right once the folders have their final names.
         outcome["reason"] = (
@@ -141,27 +141,27 @@ def _write(
             .replace(str(folder.path), str(final / run.name))
             .replace(str(folder.path.parent), str(final))
         )
-    write_json(
-        folder.run,
-        {
-            "format": RUN_FORMAT,
-            "run": run.name,
-            "experiment": final.name,
-            "arm": run.arm.name,
-            "repetition": run.repetition,
-            "seed": run.seed,
-            "fabric": manner.fabric.name,
-            "kernel": manner.fabric.kernel_record(),
-            **outcome,
-            "wall_s": round(wall_s, 3),
-            "knobs": dict(run.arm.knobs),
-            "scenario": as_document(run.arm.scenario),
-            "front": dict(catalogue()[run.arm.scenario.server].traits),
-            **judged,
-        },
+    return RunRecord(
+        run=run.name,
+        experiment=final.name,
+        arm=run.arm.name,
+        repetition=run.repetition,
+        seed=run.seed,
+        fabric=manner.fabric.name,
+        kernel=manner.fabric.kernel_record(),
+        wall_s=round(wall_s, 3),
+        knobs=dict(run.arm.knobs),
+        scenario=as_record(run.arm.scenario),
+        front=dict(catalogue()[run.arm.scenario.server].traits),
+        **outcome,
+        **vars(found),
     )
+
+
+def _write(folder: RunFolder, record: RunRecord) -> Ending:
+    write_json(folder.run, record.as_document())
     folder.outcome.unlink(missing_ok=True)
-    return Ending(status=outcome["status"], reason=outcome["reason"])
+    return Ending(status=record.status, reason=record.reason)
 
 
 def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
@@ -196,18 +196,16 @@ def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
 
 def _order(run: Run, manner: Manner, tools: Tools) -> Order:
     return Order(
+        **manner.options(),
         knobs=run.arm.knobs,
-        page=asdict(run.arm.scenario.page),
+        page=run.arm.scenario.page,
         fabric=manner.fabric.name,
-        shaper=manner.shaper,
         seed=run.seed,
-        sample_ns=manner.sample_ns,
         load_deadline_ns=_deadline_ns(run.arm.scenario, manner),
-        capture=manner.capture,
         programs=tools.programs,
         versions=_versions(run.arm.scenario, tools),
-        node_route=asdict(tools.node_route) if tools.node_route else None,
-        tuner=asdict(tools.tuner) if run.arm.scenario.lowat == LOWAT_AUTO else None,
+        node_route=tools.node_route,
+        tuner=tools.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
     )
 
 
@@ -220,7 +218,7 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
     return {"status": "failed", "reason": reason, "observed": {}}
 
 
-def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Mapping[str, Any]:
+def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Findings:
     """Judges a run. Raises InvalidRun.
 
     On a real clock `observed` receives how late the machine was; a machine that was too late makes the run invalid.
@@ -229,15 +227,15 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     traits = catalogue()[scenario.server].traits
     evidence, layers = load_evidence(folder.path), load_layers(folder.path)
     _none_of(outside(evidence))
-    found = findings(evidence, layers, as_document(scenario), traits)
-    if len(found["loads"]) != expected_loads:
-        raise StepFailed("the client", f"{len(found['loads'])} of {expected_loads} loads are complete", folder.client)
+    found = findings(evidence, layers, as_record(scenario), traits)
+    if len(found.loads) != expected_loads:
+        raise StepFailed("the client", f"{len(found.loads)} of {expected_loads} loads are complete", folder.client)
     if not manner.fabric.virtual_clock:
         observed["lateness"] = late = observed_lateness(folder, evidence, layers, scenario)
         if late:
             check_lateness(late, manner.fabric.tolerance)
     allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
-    _none_of(contradictions(evidence, layers, as_document(scenario), allowance))
+    _none_of(contradictions(evidence, layers, as_record(scenario), allowance))
     return found
 
 

@@ -4,13 +4,13 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.formats import RUN_FORMAT
+from common.formats.experiment import ExperimentRecord
 from experiments.errors import StepFailed
 from experiments.execution.conclusion import Run
 from experiments.execution.fingerprint import fingerprint_here, newest
@@ -62,13 +62,15 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         )
         write_json(
             partial_folder.path / "experiment.json",
-            experiment_document(
-                final,
-                request.name,
-                manner.fabric,
-                started_at=started.isoformat(timespec="seconds"),
-                fingerprint=fingerprint,
-                runs=[f"{arm.name}.{number}" for arm in request.arms for number in range(1, request.repeat + 1)],
+            asdict(
+                experiment_record(
+                    final,
+                    request.name,
+                    manner.fabric,
+                    started_at=started.isoformat(timespec="seconds"),
+                    fingerprint=fingerprint,
+                    runs=[f"{arm.name}.{number}" for arm in request.arms for number in range(1, request.repeat + 1)],
+                )
             ),
         )
         return partial_folder.publish()
@@ -79,20 +81,19 @@ def folder_name(name: str, started: datetime) -> str:
     return f"{name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-def experiment_document(
+def experiment_record(
     final: Path, name: str, fabric: Fabric, *, started_at: str, fingerprint: Mapping[str, Any], runs: Sequence[str]
-) -> dict[str, Any]:
-    """The content of experiment.json, a sweep's included."""
-    return {
-        "format": RUN_FORMAT,
-        "experiment": final.name,
-        "name": name,
-        "fabric": fabric.name,
-        "started_at": started_at,
-        "git_revision": git_revision(),
-        "fingerprint": fingerprint,
-        "runs": list(runs),
-    }
+) -> ExperimentRecord:
+    """The record of an experiment, a sweep's included."""
+    return ExperimentRecord(
+        experiment=final.name,
+        name=name,
+        fabric=fabric.name,
+        started_at=started_at,
+        git_revision=git_revision(),
+        fingerprint=fingerprint,
+        runs=tuple(runs),
+    )
 
 
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:

@@ -7,6 +7,7 @@ alone, so the newest one whose runs are all ok will do.
 import json
 import platform
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from experiments.execution.request import Request
 from experiments.host.tools import Tools
 from experiments.results import digest
 from experiments.results.run_folder import PARTIAL, read_json
-from experiments.scenario.scenario import as_document
+from experiments.scenario.scenario import as_record
 
 _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack", "pyroute2")
 """Packages whose code runs in an arm."""
@@ -27,15 +28,13 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
     kernel: the kernel the places run on; code: the digest of the lab's code.
     """
     document = {
-        "arms": [{"arm": arm.name, **as_document(arm.scenario)} for arm in request.arms],
+        "arms": [{"arm": arm.name, **asdict(as_record(arm.scenario))} for arm in request.arms],
         "repeat": request.repeat,
         "seed": request.seed,
         "fabric": request.manner.fabric.name,
-        "shaper": request.manner.shaper,
+        **request.manner.options(),
         "tuner": request.manner.tuner,
-        "sample_ns": request.manner.sample_ns,
         "load_deadline_ns": request.manner.load_deadline_ns,
-        "capture": request.manner.capture,
         "kernel": kernel,
         "versions": dict(versions),
         "code": code,

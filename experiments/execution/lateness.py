@@ -6,11 +6,11 @@ from typing import Any
 from analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
 from analysis.loads.metrics import measured_load
 from analysis.records.runs import Evidence, Layers
-from analysis.records.shape import PROBE
 from common.formats.page import MAPS
+from common.formats.scenario import PROBE
 from experiments.errors import QUIETER, InvalidRun
 from experiments.results.run_folder import RunFolder, read_json
-from experiments.scenario.scenario import ClientKind, Scenario, as_document
+from experiments.scenario.scenario import ClientKind, Scenario, as_record
 from netem.calibration import Tolerance
 
 _WHAT = {
@@ -28,7 +28,7 @@ def observed_lateness(
     """Returns what run.json keeps; None for a browser, which takes its own time, and for a probe."""
     if scenario.client is not ClientKind.H2 or scenario.plan == PROBE:
         return None
-    found = lateness(measured_load(evidence), evidence, layers, as_document(scenario))
+    found = lateness(measured_load(evidence), evidence, layers, as_record(scenario))
     if scenario.page.name == MAPS and IMPORTANT in found:
         found |= {"script": found[IMPORTANT]}
     return {

@@ -7,10 +7,10 @@ from itertools import product
 from pathlib import Path
 
 from client.plan import PlanKind
+from experiments.results.order import RunOptions
 from experiments.scenario.knobs import scenario_from, with_defaults
 from experiments.scenario.scenario import Scenario
 from experiments.testbed.fabric import Fabric
-from netem.shaper import Shaper
 from proxy.tuner.tuner import TunerKind
 
 
@@ -67,23 +67,17 @@ def _arms_of(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manner:
-    """Execution options that all runs of a batch share: the fabric, the reason for it, and the instruments.
+class Manner(RunOptions):
+    """Execution options that all runs of a batch share: the fabric, the reason for it, and those of each run.
 
-    shaper: the kind of link; None leaves it to the fabric.
-    sample_ns: the interval at which the front's socket and the link's queue are sampled; None for hardly at all.
     load_deadline_ns: the longest page load, in link time; None for a generous one derived from the link.
     tuner: the tuner for LOWAT=auto; None takes what can be used.
-    capture: True to record packets.
     """
 
     fabric: Fabric
     fabric_reason: str
-    sample_ns: int | None
-    shaper: Shaper | None = None
     load_deadline_ns: int | None = None
     tuner: TunerKind | None = None
-    capture: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,6 @@ from experiments.errors import StepFailed
 PARTIAL = ".partial"
 _LOCK = ".lock"
 _LOCK_SOON_S = 10.0
-_MOST_DOCUMENT_BYTES = 2 * 2**30  # a sweep's
 _ENCODER = json.JSONEncoder(indent=2)
 
 
@@ -54,7 +53,7 @@ def write_document(path: Path, content: bytes, step: str) -> None:
 
 def read_json(path: Path) -> Any:
     """Reads what `write_json` wrote. Raises OSError, ValueError."""
-    return files.document(path, _MOST_DOCUMENT_BYTES)
+    return files.document(path)
 
 
 def last_line(journal: Path) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.clock_route import ClockRoute
+from common.formats.environment import EnvironmentRecord
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.testbed.places import Places
@@ -26,15 +27,15 @@ class Environment:
         self._folder = folder
         self._route = places.node_route(tools)
         self._clock = {**places.python_clock(), "node": node_clock(self._route, None)}
-        self._document = {
-            "kernel": platform.release(),
-            "machine": platform.machine(),
-            "cpus": os.cpu_count(),
-            "clock": self._clock,
-            "python": sys.version.split()[0],
-            "versions": dict(tools.versions),
-            **places.describe(),
-        }
+        record = EnvironmentRecord(
+            kernel=platform.release(),
+            machine=platform.machine(),
+            cpus=os.cpu_count(),
+            clock=self._clock,
+            python=sys.version.split()[0],
+            versions=dict(tools.versions),
+        )
+        self._document = {**vars(record), **places.describe()}
         write_json(folder.environment, self._document)
 
     def origin_answers(self, clock: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from common.formats.samples import ProcessSample
 from common.sleeping import sleep_until
 from experiments.errors import InvalidRun
 from experiments.host.processes import Process
-from experiments.host.tools import Tools
+from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.run.browser import client_command, last_event_ns
 from experiments.run.client_output import Listening
@@ -22,7 +22,6 @@ from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.places import CLIENT_PORT, FRONT_PORT, ActiveLink, ActiveTuner, Look, Places, no_look
 from netem.calibration import Tolerance
 from netem.carried import Received
-from netem.shaper import Shaper
 from proxy.server import catalogue
 
 SERVER_NAME = "maps.test"
@@ -34,20 +33,14 @@ _BLAME_S = 0.5  # a moment to see whether the front ended first
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """Execution options of an arm. shaper: None lets the place decide; seed: for the link's randomness.
+    """The order of an arm, and what its fabric adds. aligned: True for loads that begin at a whole second of the clock.
 
-    sample_ns: the interval at which the front's socket and the link's queue are sampled; None for once.
-    capture: True to record packets. aligned: True for loads that begin at a whole second of the
-    clock. In a guest the clock moves when a program reads it; so loads do not begin at other times because programs
-    have read it more or less often while they started.
+    In a guest the clock moves when a program reads it; so loads do not begin at other times because programs have read
+    it more or less often while they started.
     """
 
-    shaper: Shaper | None
+    order: Order
     tolerance: Tolerance
-    seed: int
-    sample_ns: int | None
-    load_deadline_ns: int
-    capture: bool
     aligned: bool = False
 
 
@@ -58,21 +51,20 @@ _LOOKS_BEFORE_NS = 10**7
 
 def load_pages(
     places: Places,
-    scenario: Scenario,
     folder: RunFolder,
     servers: Sequence[Process],
     at_work: tuple[ActiveLink, ActiveTuner | None],
     conditions: Conditions,
-    tools: Tools,
 ) -> tuple[Span, Received]:
     """Returns the span of the measured load, and what the link carried from the front during all loads."""
     link, tuner = at_work
+    scenario = conditions.order.scenario
     plan = _plan(places, scenario, conditions)
     if conditions.aligned:
         plan = replace(plan, begins_ns=(time.monotonic_ns() // _SECOND_NS + 2) * _SECOND_NS)
     plan_file = folder.client / "plan.json"
     plan_file.write_text(plan.to_json())
-    command = client_command(scenario, places.seen(folder), places.python, tools)
+    command = client_command(scenario, places.seen(folder), places.python, conditions.order.tools)
 
     def check_alive() -> None:
         for server in servers:
@@ -91,7 +83,7 @@ def load_pages(
     over_tcp = catalogue()[scenario.server].over_tcp
     before = link.carried()
     with (
-        places.sampling(servers[0], folder.front, conditions.sample_ns) if over_tcp else _nothing(folder) as look,
+        places.sampling(servers[0], folder.front, conditions.order.sample_ns) if over_tcp else _nothing(folder) as look,
         Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
     ):
@@ -135,7 +127,7 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,
         steps=STEPS if scenario.plan is PlanKind.PROBE else None,
-        load_deadline_ns=conditions.load_deadline_ns,
+        load_deadline_ns=conditions.order.load_deadline_ns,
         source_port=None if own else CLIENT_PORT,
         protocol=Protocol(catalogue()[scenario.server].protocol),
     )

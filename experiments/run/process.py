@@ -33,19 +33,11 @@ def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None 
     try:
         order = Order.read(folder)
         fabric = FABRICS[order.fabric]
-        conditions = Conditions(
-            shaper=order.asked_shaper,
-            tolerance=fabric.tolerance,
-            seed=order.seed,
-            sample_ns=order.sample_ns,
-            load_deadline_ns=order.load_deadline_ns,
-            capture=order.capture,
-            aligned=seeded,
-        )
+        conditions = Conditions(order=order, tolerance=fabric.tolerance, aligned=seeded)
         tell("places")
         with fabric.places(order, folder) as places:
             seen = places.seen(folder)
-            run_arm(order.scenario, folder, order.tools, places, conditions, observed=observed, tell=tell)
+            run_arm(folder, places, conditions, observed=observed, tell=tell)
     except InvalidRun as error:
         status, reason = "invalid", str(error)
     except Unavailable as error:

@@ -45,9 +45,7 @@ from proxy.tuner.journal import NAME
 
 
 def run_arm(
-    scenario: Scenario,
     folder: RunFolder,
-    tools: Tools,
     places: Places,
     conditions: Conditions,
     *,
@@ -58,6 +56,8 @@ def run_arm(
 
     Raises StepFailed, Unavailable, and InvalidRun if something observed is not what was asked.
     """
+    order = conditions.order
+    scenario, tools = order.scenario, order.tools
     with ExitStack() as stack:
         environment = Environment(folder, tools, places)
         places.apply_settings(scenario)
@@ -76,22 +76,22 @@ def run_arm(
         tell("link")
         starting = places.start_link(
             scenario.link,
-            conditions.shaper,
+            order.shaper,
             scenario.shaper_at,
-            seed=conditions.seed,
+            seed=order.seed,
             folder=folder.link,
-            interval_ns=conditions.sample_ns,
+            interval_ns=order.sample_ns,
         )
         link = stack.enter_context(starting)
         write_json(folder.asked / "link.json", link.commands)
         observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
         observed |= _calibrate(places, scenario, conditions.tolerance, folder, link)
 
-        with capturing(places, tools, folder) if conditions.capture else nullcontext(()) as taps:
+        with capturing(places, tools, folder) if order.capture else nullcontext(()) as taps:
             servers = (server, origin.process, *taps)
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
-                span, came = load_pages(places, scenario, folder, servers, (link, tuner), conditions, tools)
+                span, came = load_pages(places, folder, servers, (link, tuner), conditions)
         check_unchanged(observed, places.settings())
         if scenario.client is ClientKind.CHROMIUM:
             observed |= observed_browser(folder, environment.resolution_ns)

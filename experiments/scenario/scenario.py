@@ -3,18 +3,19 @@
 `knobs.scenario_from` makes one from the words people write.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 from client.dialects import Dialect
 from client.plan import PlanKind
 from client.priorities import Priorities
 from common.formats.page import Page
+from common.formats.scenario import AUTO, ScenarioRecord
 from netem import words
 from netem.link import Link
 
-LOWAT_AUTO: Literal["auto"] = "auto"
+LOWAT_AUTO = AUTO
 """A tuner beside the front sets each connection's TCP_NOTSENT_LOWAT."""
 
 LOWAT_MOST = 2**32 - 1
@@ -95,18 +96,12 @@ class Scenario:
         return None if self.lowat == LOWAT_AUTO else self.lowat
 
 
-def as_document(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as results record it: `lowat` is bytes, "auto" or null; `page` is a name.
-
-    `target_delay_ns` is null unless `lowat` is "auto".
-    """
-    document = vars(scenario) | vars(scenario.link)
-    del document["link"]
-    document["resources"] = [
-        asdict(each) | {"chunks": list(map(asdict, each.chunks))} for each in scenario.page.resources
-    ]
-    document |= {"dialect": str(scenario.dialect), "page": scenario.page.name}
-    document["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
+def as_record(scenario: Scenario) -> ScenarioRecord:
+    """The scenario as results record it."""
+    fields = vars(scenario) | vars(scenario.link)
+    del fields["link"]
+    fields |= {"page": scenario.page.name, "resources": scenario.page.resources, "dialect": str(scenario.dialect)}
+    fields["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
     if scenario.lowat != LOWAT_AUTO:
-        document["target_delay_ns"] = None
-    return document
+        fields["target_delay_ns"] = None
+    return ScenarioRecord(**fields)

@@ -141,7 +141,7 @@ def _steps(words: Words, report: Report) -> list[Followed]:
         request = request_from({"REUSE": "yes", **words, **STEPS, **knobs, "CONTROL": "no"})
         found += [_followed(name, run) for run in _experiment(request, report).runs]
     for run in _experiment(fixed, report).runs:
-        lowat = run.scenario["lowat"]
+        lowat = run.scenario.lowat
         found.append(_followed("LOWAT unset" if lowat is None else f"LOWAT={lowat}", run))
     return found
 

@@ -18,5 +18,5 @@ def run_checked_with(request: Request, progress: Progress) -> Experiment:
     experiment = load_experiment(run_experiment(request, progress))
     for run in experiment.runs:
         if run.status != "ok":
-            raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.document["reason"])
+            raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.record.reason)
     return experiment

@@ -161,8 +161,8 @@ def _cells(runs: Iterable[Run]) -> _Cells:
     cells: _Cells = {}
     for run in runs:
         scenario, role = run.scenario, run.arm.rpartition(".")[2]
-        dialect = _UNASKED if scenario["priorities"] == "none" else scenario["dialect"]
-        cells.setdefault((scenario["server"], dialect), {})[role] = run
+        dialect = _UNASKED if scenario.priorities == "none" else scenario.dialect
+        cells.setdefault((scenario.server, dialect), {})[role] = run
     return cells
 
 
@@ -176,7 +176,7 @@ def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> M
         alone = runs[server, _UNASKED]
         if dialect == _UNASKED:
             unasked[server] = Unasked(control=crossing(of_cell["control"]), lowat=crossing(of_cell["lowat"]))
-            versions[server] = load_environment(of_cell["lowat"].path)["versions"].get(server, "unknown")
+            versions[server] = load_environment(of_cell["lowat"].path).versions.get(server, "unknown")
             continue
         cells[server, dialect] = Cell(
             server=server,
@@ -206,7 +206,8 @@ def _asked_and_swapped(runs: Mapping[str, Run]) -> tuple[float, float]:
 
 
 def _probe(run: Run) -> Probe:
-    return Probe.from_document(run.document["probe"])
+    assert run.record.probe is not None
+    return Probe.from_record(run.record.probe)
 
 
 def _write_all(path: Path, found: Matrix) -> list[Path]:

@@ -57,14 +57,16 @@ def _made_with(experiment: Experiment) -> dict[str, str]:
     run = experiment.runs[0]
     environment = load_environment(run.path)
     scenario = run.scenario
+    assert scenario.rate_bit_s is not None
+    assert scenario.size_bytes is not None
     return {
-        "server": environment["versions"].get(scenario["server"], "unknown").rpartition(":")[2].strip(),
-        "kernel": environment["kernel"],
-        "congestion control": scenario["congestion_control"],
-        "slow link": f"{units.format_rate(scenario['rate_bit_s'])}, {units.format_time(scenario['delay_ns'])}",
-        "image and script": f"{scenario['size_bytes'] / 1024:.0f} KiB each",
-        "fabric": f"{experiment.document['fabric']}, {run.observed['shaper']}",
-        "run": str(experiment.document["started_at"])[:10],
+        "server": environment.versions.get(scenario.server, "unknown").rpartition(":")[2].strip(),
+        "kernel": environment.kernel,
+        "congestion control": scenario.congestion_control,
+        "slow link": f"{units.format_rate(scenario.rate_bit_s)}, {units.format_time(scenario.delay_ns)}",
+        "image and script": f"{scenario.size_bytes / 1024:.0f} KiB each",
+        "fabric": f"{experiment.record.fabric}, {run.observed.shaper}",
+        "run": experiment.record.started_at[:10],
     }
 
 

@@ -3,13 +3,13 @@
 import argparse
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from common.formats.reading import FolderError
+from common.formats.run import RunRecord
 from experiments.commands.console import Report
 from experiments.errors import LabError, Unavailable
 from experiments.execution.conclusion import Ending, Run
@@ -21,7 +21,7 @@ from experiments.host.plural import counted
 from experiments.host.programs import lack_of
 from experiments.results.run_folder import wrecks
 from experiments.sweep import estimate, sweep_file, table
-from experiments.sweep.folder import SweepFolder, document_of, unfinished
+from experiments.sweep.folder import SweepFolder, record_of, unfinished
 from experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, expanded, run_sweep, sweep_from
 from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
 from experiments.sweep.tally import Tally
@@ -110,11 +110,11 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
 
 def present(folder: Path, report: Report) -> int:
     """Shows the results of a finished sweep; returns the exit code. Raises FolderError."""
-    results, document = table.arm_results(folder), document_of(folder)
-    if document is None:
+    results, record = table.arm_results(folder), record_of(folder)
+    if record is None:
         raise FolderError(f"{folder / 'sweep.json'}: not that of a sweep")
     try:
-        report.made_table(table.results(document, results))
+        report.made_table(table.results(record, results))
     except (LookupError, TypeError, AttributeError) as error:
         raise FolderError(f"{folder / 'sweep.json'}: not of the runs in it: {error!r}") from error
     bad = [result for result in results if result.status != "ok"]
@@ -129,7 +129,7 @@ def present(folder: Path, report: Report) -> int:
 
 def is_sweep(folder: Path) -> bool:
     """True if a results folder is that of a sweep."""
-    return document_of(folder) is not None
+    return record_of(folder) is not None
 
 
 def show_named(report: Report) -> None:
@@ -211,10 +211,8 @@ def wreck_in_words(wreck: Path) -> str:
     return f"ignoring {wreck}: an experiment that was killed; it can be removed"
 
 
-def _ended(
-    report: Report, tally: Tally, tick: Callable[[], None], run: Run, ending: Ending, document: Mapping[str, Any]
-) -> None:
-    tally.ended(run.name, document)
+def _ended(report: Report, tally: Tally, tick: Callable[[], None], run: Run, ending: Ending, record: RunRecord) -> None:
+    tally.ended(run.name, record)
     if ending.status != "ok":
         report.say(f"{run.name}: {ending.status} - {ending.reason}", "red")
     if tally.runs_left:

@@ -13,10 +13,16 @@ Rules:
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from analysis.records.runs import load_run
+from common.formats.experiment import ExperimentRecord
+from common.formats.reading import FolderError, read_document
+from common.formats.run import RunRecord
+from common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
 from experiments.results.run_folder import (
     PARTIAL,
     RunFolder,
@@ -24,7 +30,6 @@ from experiments.results.run_folder import (
     lock_wreck,
     locked,
     publish,
-    read_json,
     write_json,
 )
 
@@ -35,20 +40,20 @@ _AGAIN = ("failed", "unsupported")
 class SweepFolder:
     """An unfinished sweep's folder, locked. A context: left by an exception, it stays unless no run is in it."""
 
-    def __init__(self, path: Path, document: Mapping[str, Any], lock: int) -> None:
+    def __init__(self, path: Path, record: SweepRecord, lock: int) -> None:
         self.path = path
         self.final = path.with_name(path.name.removesuffix(PARTIAL))
-        self.document = document
+        self.record = record
         self._lock = lock
 
     @classmethod
-    def begin(cls, final: Path, document: Mapping[str, Any]) -> Self:
+    def begin(cls, final: Path, record: SweepRecord) -> Self:
         """Begins a new folder."""
         path = final.with_name(final.name + PARTIAL)
         path.mkdir()
         lock = lock_new(path)
-        write_json(path / _DOCUMENT, document)
-        return cls(path, document, lock)
+        write_json(path / _DOCUMENT, record.as_document())
+        return cls(path, record, lock)
 
     @classmethod
     def resume(cls, results: Path, fingerprint: Mapping[str, Any]) -> Self | None:
@@ -58,13 +63,13 @@ class SweepFolder:
         """
         found = []
         for path in locked(results):
-            document = document_of(path)
-            if document is not None and document.get("fingerprint") == fingerprint:
-                found.append((str(document["started_at"]), path, document))
-        for _, path, document in sorted(found, key=lambda each: each[:2], reverse=True):
+            record = record_of(path)
+            if record is not None and record.fingerprint == fingerprint:
+                found.append((record.started_at, path, record))
+        for _, path, record in sorted(found, key=lambda each: each[:2], reverse=True):
             lock = lock_wreck(path)
             if lock is not None:
-                folder = cls(path, document, lock)
+                folder = cls(path, record, lock)
                 folder._clear()
                 return folder
         return None
@@ -80,8 +85,7 @@ class SweepFolder:
     @property
     def order(self) -> Sequence[str]:
         """Names of all runs."""
-        order: Sequence[str] = self.document["order"]
-        return order
+        return self.record.order
 
     def building(self, name: str) -> RunFolder:
         """The folder in which to build a run."""
@@ -91,26 +95,25 @@ class SweepFolder:
         """Renames a complete run's folder to its own name."""
         self.building(name).path.rename(self.path / name)
 
-    def run(self, name: str) -> dict[str, Any]:
-        """Reads run.json of a filed run."""
-        document: dict[str, Any] = read_json(RunFolder(self.path / name).run)
-        return document
+    def run(self, name: str) -> RunRecord:
+        """Reads run.json of a filed run. Raises FolderError."""
+        return load_run(self.path / name).record
 
     def done(self) -> list[str]:
         """Names of the runs done, in order."""
         return _done(self.path, self.order)
 
-    def publish(self, experiment: Mapping[str, Any]) -> Path:
+    def publish(self, experiment: ExperimentRecord) -> Path:
         """Gives the complete folder its final name."""
-        write_json(self.path / "experiment.json", experiment)
+        write_json(self.path / "experiment.json", asdict(experiment))
         publish(self.path, self.final)
         return self.final
 
     def _status(self, name: str) -> str:
         """The status of a filed run. After a power failure the last written files may be gone: then it has failed."""
         try:
-            return str(self.run(name)["status"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return self.run(name).status
+        except FolderError:
             return "failed"
 
     def _clear(self) -> None:
@@ -129,11 +132,10 @@ class SweepFolder:
 
 def unfinished(path: Path) -> str | None:
     """Describes an interrupted sweep; None if the folder is not one."""
-    document = document_of(path)
-    if document is None:
+    record = record_of(path)
+    if record is None:
         return None
-    done = len(_done(path, document["order"]))
-    return f"{done} of {len(document['order'])} runs are in {path}"
+    return f"{len(_done(path, record.order))} of {len(record.order)} runs are in {path}"
 
 
 def _done(path: Path, order: Sequence[str]) -> list[str]:
@@ -141,11 +143,9 @@ def _done(path: Path, order: Sequence[str]) -> list[str]:
     return [name for name in order if name in there]
 
 
-def document_of(path: Path) -> dict[str, Any] | None:
+def record_of(path: Path) -> SweepRecord | None:
     """Reads sweep.json of a folder, finished or not; None if there is none that can be read."""
     try:
-        document = read_json(path / _DOCUMENT)
-    except (OSError, ValueError):
+        return read_document(path / _DOCUMENT, SweepRecord, format_number=SWEEP_FORMAT, most_bytes=MOST_SWEEP_BYTES)
+    except FolderError:
         return None
-    order = document.get("order") if isinstance(document, dict) and "started_at" in document else None
-    return document if isinstance(order, list) and all(isinstance(name, str) for name in order) else None

@@ -4,16 +4,18 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.formats.run import RunRecord
+from common.formats.sweep import SweepArmRecord, SweepRecord
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
-from experiments.execution.experiment import experiment_document, folder_name, results_folder
+from experiments.execution.experiment import experiment_record, folder_name, results_folder
 from experiments.execution.fingerprint import fingerprint_here, newest
 from experiments.execution.local import bearable
 from experiments.execution.request import Manner, Request
@@ -21,14 +23,13 @@ from experiments.host.plural import counted
 from experiments.host.tools import Tools
 from experiments.run.fabrics import FABRICS, choose
 from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import Scenario, as_document
+from experiments.scenario.scenario import Scenario, as_record
 from experiments.sweep import estimate
 from experiments.sweep.folder import SweepFolder
 from experiments.sweep.grid import Grid, Point, expand
 from experiments.sweep.sweep_request import SweepRequest
 from experiments.testbed.fabric import Fabric
 
-_FORMAT = 1
 _ASK_FROM = 10_000
 _MOST = 1_000_000
 _ENOUGH = 1000
@@ -77,12 +78,12 @@ class SweepProgress:
     """Progress callbacks.
 
     `step(text)`: a step before the runs. `opened(folder)`: the folder, with the runs already in it. `ended(run, ending,
-    document)`: a run ended; document is its run.json. `reused(folder)`: this folder is used instead of running.
+    record)`: a run ended. `reused(folder)`: this folder is used instead of running.
     """
 
     step: Callable[[str], None]
     opened: Callable[[SweepFolder], None]
-    ended: Callable[[Run, Ending, Mapping[str, Any]], None]
+    ended: Callable[[Run, Ending, RunRecord], None]
     reused: Callable[[Path], None] = lambda _: None
 
 
@@ -141,11 +142,11 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
             lost = counted(len(missing), "run")
             raise StepFailed("the sweep", f"{lost} did not come back, {min(missing)} among them")
         return folder.publish(
-            experiment_document(
+            experiment_record(
                 folder.final,
                 sweep.name,
                 sweep.manner.fabric,
-                started_at=folder.document["started_at"],
+                started_at=folder.record.started_at,
                 fingerprint=fingerprint,
                 runs=list(runs),
             )
@@ -178,30 +179,24 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
     name = folder_name(sweep.name, started)
     return SweepFolder.begin(
         results / name,
-        {
-            "format": _FORMAT,
-            "sweep": name,
-            "name": sweep.name,
-            "title": sweep.title,
-            "started_at": started.isoformat(timespec="seconds"),
-            "grid": {knob: list(values) for knob, values in sweep.grid.levels.items()},
-            "fixed": dict(sweep.grid.fixed),
-            "repeat": sweep.repeat,
-            "seed": sweep.seed,
-            "order_seed": sweep.order_seed,
-            "fabric": sweep.manner.fabric.name,
-            "fingerprint": fingerprint,
-            "arms": [
-                {
-                    "arm": point.arm.name,
-                    "levels": point.levels,
-                    "knobs": point.arm.knobs,
-                    "twin_of": point.twin_of,
-                }
+        SweepRecord(
+            sweep=name,
+            name=sweep.name,
+            title=sweep.title,
+            started_at=started.isoformat(timespec="seconds"),
+            grid={knob: tuple(values) for knob, values in sweep.grid.levels.items()},
+            fixed=dict(sweep.grid.fixed),
+            repeat=sweep.repeat,
+            seed=sweep.seed,
+            order_seed=sweep.order_seed,
+            fabric=sweep.manner.fabric.name,
+            fingerprint=fingerprint,
+            arms=tuple(
+                SweepArmRecord(arm=point.arm.name, levels=point.levels, knobs=point.arm.knobs, twin_of=point.twin_of)
                 for point in sweep.points
-            ],
-            "order": sweep.order(),
-        },
+            ),
+            order=tuple(sweep.order()),
+        ),
     )
 
 
@@ -217,7 +212,7 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
     )
     arms = hashlib.sha256()
     for point in sweep.points:
-        document = {"arm": point.arm.name, **as_document(point.arm.scenario)}
+        document = {"arm": point.arm.name, **asdict(as_record(point.arm.scenario))}
         arms.update(json.dumps(document, sort_keys=True).encode())
     return fingerprint_here(request, tools) | {"arms": arms.hexdigest()}
 

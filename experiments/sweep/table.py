@@ -12,6 +12,7 @@ from rich.table import Table
 
 from analysis.reports.summary import arms
 from analysis.sweeps.networks import network_of
+from common.formats.sweep import SweepArmRecord, SweepRecord
 from experiments.commands.console import bare_table, seconds
 from experiments.commands.printable import shown
 from experiments.sweep import estimate
@@ -70,18 +71,18 @@ def arm_results(folder: Path) -> list[ArmResult]:
     return [ArmResult.from_summary(arm) for arm in arms(folder)]
 
 
-def results(sweep: Mapping[str, Any], of_arms: Sequence[ArmResult]) -> Table:
-    """The table of results, a line per arm, network by network; times are medians. sweep: sweep.json."""
+def results(sweep: SweepRecord, of_arms: Sequence[ArmResult]) -> Table:
+    """The table of results, a line per arm, network by network; times are medians."""
     found = {result.name: result for result in of_arms}
-    of_network = [name for name, _ in network_of(dict.fromkeys(sweep["grid"], ""))]
-    knobs = [*of_network, *(name for name in sweep["grid"] if name not in of_network)]
+    of_network = [name for name, _ in network_of(dict.fromkeys(sweep.grid, ""))]
+    knobs = [*of_network, *(name for name in sweep.grid if name not in of_network)]
     table = _table(*map(shown, knobs), "", "verdict", numbers=["first\nbyte", "last\nbyte", "others\nlast", "ok"])
-    networks: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for arm in sweep["arms"]:
-        networks.setdefault(tuple(arm["levels"][name] for name in of_network), []).append(arm)
+    networks: dict[tuple[str, ...], list[SweepArmRecord]] = {}
+    for arm in sweep.arms:
+        networks.setdefault(tuple(arm.levels[name] for name in of_network), []).append(arm)
     for members in networks.values():
         for arm in members:
-            _add(table, [arm["levels"].get(name, "") for name in knobs], arm["twin_of"], found[arm["arm"]])
+            _add(table, [arm.levels.get(name, "") for name in knobs], arm.twin_of, found[arm.arm])
         table.add_section()
     return table
 

@@ -6,18 +6,17 @@ more, so that the very first run does not overturn it.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from common.formats.run import RunRecord
 from experiments.sweep.estimate import duration
 
 _TRUST_S = 10.0
 """Seconds of wall time for which the estimate counts as having been right."""
 
 
-def link_s(document: Mapping[str, Any]) -> float:
-    """Link time of a run's page loads, from run.json."""
-    ends_ms = [max(load["important_last_byte_ms"], load["others_last_byte_ms"]) for load in document["loads"]]
-    return float(sum(ends_ms)) / 1000
+def link_s(run: RunRecord) -> float:
+    """Link time of a run's page loads."""
+    return sum(max(load.important_last_byte_ms, load.others_last_byte_ms) for load in run.loads) / 1000
 
 
 class Tally:
@@ -46,11 +45,11 @@ class Tally:
         for name in done:
             self._over(name)
 
-    def ended(self, name: str, document: Mapping[str, Any]) -> None:
-        """Counts a run that has ended; document is its run.json."""
+    def ended(self, name: str, run: RunRecord) -> None:
+        """Counts a run that has ended."""
         self._here_s += self._over(name)
-        self._link_s += link_s(document)
-        self.statuses[document["status"]] += 1
+        self._link_s += link_s(run)
+        self.statuses[run.status] += 1
 
     def _over(self, name: str) -> float:
         """Removes a run from those left; returns its estimate."""

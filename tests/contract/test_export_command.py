@@ -103,7 +103,7 @@ def test_a_damaged_folder(folder: Path, to: str, name: str, content: str, told: 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"started_at": None}, "started_at is None, not a date and time with zone"),
+        ({"started_at": None}, r"Expected `str`, got `null` - at `\$\.started_at`"),
         ({"started_at": "2026-01-01T00:00:00"}, "started_at is 2026-01-01T00:00:00, not a date and time with zone"),
     ],
 )

@@ -46,28 +46,28 @@ def test_a_reader_finds_the_figures(golden: Album) -> None:
             "https://maps.test/script.js",
         ]
         begun = page.entries[0].startTime
-        measured = recording.document["loads"][-1]
+        measured = recording.record.measured.resources
         for name, entry in zip(("image", "script"), page.entries[1:], strict=True):
             first = entry.startTime + timedelta(milliseconds=entry.timings["wait"]) - begun
             last = entry.startTime + timedelta(milliseconds=entry.time) - begun
             # startedDateTime is in microseconds.
-            assert first / timedelta(milliseconds=1) == pytest.approx(measured[name]["first_byte_ms"], abs=0.002)
-            assert last / timedelta(milliseconds=1) == pytest.approx(measured[name]["last_byte_ms"], abs=0.002)
+            assert first / timedelta(milliseconds=1) == pytest.approx(measured[name].first_byte_ms, abs=0.002)
+            assert last / timedelta(milliseconds=1) == pytest.approx(measured[name].last_byte_ms, abs=0.002)
         for entry in page.entries:
             spent_ms = sum(value for key, value in entry.timings.items() if value > 0 and key != "ssl")
             assert entry.time == pytest.approx(spent_ms)
-        assert page.image_size == page.js_size == recording.scenario["size_bytes"]
+        assert page.image_size == page.js_size == recording.scenario.size_bytes
 
 
 def test_chunks_are_all_of_the_payload(golden: Album) -> None:
     """The chunks of an entry add up to its size, the first is the first byte and the last the last."""
     for recording, document in zip(golden.recordings, _documents(golden), strict=True):
-        measured = recording.document["loads"][-1]
+        measured = recording.record.measured.resources
         for name, entry in zip(("image", "script"), document["log"]["entries"][1:], strict=True):
             chunks = entry["_chunks"]
             assert sum(chunk["bytes"] for chunk in chunks) == entry["response"]["bodySize"]
-            assert chunks[0]["ts"] == measured[name]["first_byte_ms"]
-            assert chunks[-1]["ts"] == measured[name]["last_byte_ms"]
+            assert chunks[0]["ts"] == measured[name].first_byte_ms
+            assert chunks[-1]["ts"] == measured[name].last_byte_ms
 
 
 def test_priorities(golden: Album) -> None:

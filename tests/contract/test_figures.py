@@ -71,12 +71,12 @@ def browsed(sampled: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Ex
     """Each arm a second time, as if a browser had been its client, to which payload came later."""
     runs = [*sampled.runs]
     for run in sampled.runs:
-        scenario = {**run.scenario, "client": "chromium"}
-        document = {**run.document, "arm": f"chromium-{run.arm}", "scenario": scenario}
+        scenario = replace(run.scenario, client="chromium")
+        record = replace(run.record, arm=f"chromium-{run.arm}", scenario=scenario)
         path = tmp_path_factory.mktemp("browsed") / f"chromium-{run.arm}.1"
         shutil.copytree(run.path, path)
         _delay_payload(path / "client" / "events.jsonl", _LATER_NS)
-        runs.append(replace(run, path=path, document=document))
+        runs.append(replace(run, path=path, record=record))
     return replace(sampled, runs=tuple(runs))
 
 

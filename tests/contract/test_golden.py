@@ -22,8 +22,9 @@ def test_a_golden_folder_is_read(folder: Path) -> None:
     """What its run.json says of the loads is what its events still amount to, and it has a summary."""
     experiment = load_experiment(folder)
     for run in experiment.runs:
-        loads = [load.as_document() for load in page_loads(run.evidence())]
-        assert loads == run.document["loads"]
+        loads = tuple(load.as_record() for load in page_loads(run.evidence()))
+        assert loads == run.record.loads
+        assert run.record.as_document() == json.loads((run.path / "run.json").read_text())
     summary = summarize(experiment)
     assert summary["status"] == "ok"
     assert [arm["name"] for arm in summary["arms"]] == ["control", "lowat-16384"]

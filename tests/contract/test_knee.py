@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from analysis.figures import knee, picture
-from analysis.records import shape
 from analysis.records.runs import Run, load_experiment, load_run
 from analysis.reports.summary import arms
 from analysis.reports.summary import summarize as summarize_experiment
@@ -33,12 +33,11 @@ def copy(tmp_path: Path) -> Path:
 
 def test_the_summary_has_its_schema(summary: Summary) -> None:
     """And the schema would notice."""
-    assert shape.trouble(summary, schema.SUMMARY) is None
+    check = Draft202012Validator(schema.SUMMARY)
+    check.validate(summary)
     damaged = json.loads(json.dumps(summary))
     del damaged["networks"][0]["knee"]["promise"]["goodput_bit_s"]["low"]
-    assert shape.trouble(damaged, schema.SUMMARY) == (
-        "networks/0/knee/promise/goodput_bit_s: 'low' is a required property"
-    )
+    assert not check.is_valid(damaged)
 
 
 def test_what_it_says(summary: Summary) -> None:
@@ -181,7 +180,7 @@ def steered(tmp_path: Path) -> Sweep:
 def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     """In a table and in the summary; the notes say that there is one repetition of each, and what is missing."""
     found = summarize(steered)
-    assert shape.trouble(json.loads(json.dumps(found)), schema.SUMMARY) is None
+    Draft202012Validator(schema.SUMMARY).validate(json.loads(json.dumps(found)))
     assert found["auto"] == {"judged": 1, "near": 1, "keep_goodput": 1, "unknown": 0, "worst_ratio": 1.1}
     auto = table.of_auto(found)
     assert auto is not None
@@ -231,7 +230,7 @@ def test_the_command_for_programs(copy: Path, capsys: pytest.CaptureFixture[str]
     before = sorted(copy.iterdir())
     assert cli.main(["knee", str(copy), "--json"]) == 1
     summary = json.loads(capsys.readouterr().out)
-    assert shape.trouble(summary, schema.SUMMARY) is None
+    Draft202012Validator(schema.SUMMARY).validate(summary)
     assert summary["runs"]["troubles"] == [
         {"run": "loss-0-lowat-4096.2", "status": "missing", "reason": "it has not been run"}
     ]

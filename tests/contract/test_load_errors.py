@@ -1,6 +1,7 @@
 """Folders that are not run folders, or are damaged, are reported with file and line."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     ]
     run = run_folder.RunFolder(tmp_path / "control.1")
     run.create()
-    run_folder.write_json(run.run, builders.run(loads=[builders.load_document((5.0, 9.0), (1.0, 4.0))]).document)
+    run_folder.write_json(run.run, builders.run().record.as_document())
     (run.client / "plan.json").write_text(plan(Priorities.SPDY))
     (run.client / "events.jsonl").write_text("".join(event.to_json() + "\n" for event in events))
     (run.origin / "access.jsonl").write_text(json.dumps(REQUEST) + "\n")
@@ -49,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _experiment(*runs: str) -> dict[str, Any]:
-    return {"format": RUN_FORMAT, "experiment": "maps-1", "fabric": "virtual", "runs": list(runs)}
+    return asdict(builders.experiment_record(*runs))
 
 
 def error_of(folder: Path) -> str:
@@ -143,7 +144,7 @@ def test_events_that_are_not_text(folder: Path) -> None:
 def test_a_document_without_its_keys(tmp_path: Path) -> None:
     """A document of the right format that lacks what it should hold says what."""
     (tmp_path / "experiment.json").write_text(json.dumps({"format": RUN_FORMAT}))
-    with pytest.raises(FolderError, match=r"experiment\.json: 'experiment' is a required property"):
+    with pytest.raises(FolderError, match=r"experiment\.json: Object missing required field `experiment`"):
         load_experiment(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,14 @@ from tests.contract.conftest import GOLDEN_SWEEP, Summary
 
 def anew(run: Run, **changes: Any) -> Run:
     """The same, as if it had been made with another seed."""
-    return Run(path=run.path, document={**run.document, "seed": run.document["seed"] + 6, **changes})
+    return replace(run, record=replace(run.record, **{"seed": run.record.seed + 6} | changes))
 
 
 def test_a_promise_is_kept_by_new_runs_alone(sweep: Sweep, summary: Summary) -> None:
     """Not by one with a seed that the sweep had, nor by one of another fabric; LOWAT may be in other words."""
     network = summary["networks"][0]
     (run,) = (run for arm in sweep.arms for run in arm.good if run.path.name == "loss-0-lowat-16384.1")
-    in_words = anew(run, knobs={**run.document["knobs"], "LOWAT": "16k"})
+    in_words = anew(run, knobs={**run.record.knobs, "LOWAT": "16k"})
     assert [kept.holds for kept in check(network, [in_words])] == [True, True]
     for seed in (1, 6):
         with pytest.raises(FolderError, match=f"its seed, {seed}, is one of the sweep's, 1 to 6; a new run needs"):
@@ -48,9 +49,11 @@ def test_the_best_value_is_promised_and_kept(sweep: Sweep, summary: Summary) -> 
     runs = [anew(run) for arm in sweep.arms for run in arm.good]
     assert [kept.holds for kept in check(network, runs)] == [True, True]
     late = [anew(run) for run in runs if run.arm == "loss-0-lowat-16384"][:1]
-    document = json.loads(json.dumps(late[0].document))
-    document["loads"][-1]["first_byte_ms"] += 1000
-    first, goodput = check(network, [Run(path=late[0].path, document=document)])
+    *before, last = late[0].record.loads
+    later = anew(
+        late[0], seed=late[0].record.seed, loads=(*before, replace(last, first_byte_ms=last.first_byte_ms + 1000))
+    )
+    first, goodput = check(network, [later])
     assert not first.holds
     assert first.words == "script_first_byte_ms: 1.39 s, outside of what was promised, 374 ms to 406 ms"
     assert goodput.holds

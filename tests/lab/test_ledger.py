@@ -76,7 +76,7 @@ def test_every_byte_is_in_one_place(run: Runs) -> None:
         assert len(found.moments) > 1000
         for moment in found.moments:
             parts = [value for name, value in vars(moment).items() if name.endswith("_bytes")]
-            assert sum(parts) == measured.scenario["size_bytes"]
+            assert sum(parts) == measured.scenario.size_bytes
             assert min(parts) >= 0
 
 

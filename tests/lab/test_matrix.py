@@ -120,7 +120,8 @@ def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tup
     found: dict[tuple[str, str], dict[str, float]] = {}
     for run in run_checked(request, Report(aside=True)).runs:
         _, dialect, role = run.arm.split(".")
-        found.setdefault((run.scenario["server"], dialect), {})[role] = run.document["probe"]["script_share"]
+        assert run.record.probe is not None
+        found.setdefault((run.scenario.server, dialect), {})[role] = run.record.probe.important_share
     return found
 
 

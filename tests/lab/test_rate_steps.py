@@ -7,6 +7,7 @@ import pytest
 
 from analysis.loads.metrics import measured_load
 from analysis.records.runs import Run, load_run
+from common.formats.run import PredictionRecord
 from common.packets import framed
 from tests.lab.conftest import Runs
 
@@ -51,12 +52,13 @@ def test_the_rate_is_the_one_that_holds_then(run: Runs, shaper: str) -> None:
 def test_what_was_done_is_recorded(run: Runs, shaper: str) -> None:
     """Each step within a tenth of a millisecond of its time; one after the load is no fault."""
     stepped = _stepped(run, shaper)
-    made, back, never = stepped.observed["rate_steps"]
-    assert (made["at_ns"], made["rate_bit_s"]) == (1_500_000_000, 5_120_000)
-    assert (back["at_ns"], back["rate_bit_s"]) == (2_000_000_000, 512_000)
-    assert 0 <= made["late_ns"] < 10**5
-    assert 0 <= back["late_ns"] < 10**5
-    assert (never["late_ns"], never["reason"]) == (None, "the load had ended before")
+    made, back, never = stepped.observed.rate_steps
+    assert (made.at_ns, made.rate_bit_s) == (1_500_000_000, 5_120_000)
+    assert (back.at_ns, back.rate_bit_s) == (2_000_000_000, 512_000)
+    for step in (made, back):
+        assert step.late_ns is not None
+        assert 0 <= step.late_ns < 10**5
+    assert (never.late_ns, never.reason) == (None, "the load had ended before")
     load = measured_load(stepped.evidence())
     lines = [json.loads(line) for line in (stepped.path / "link" / "changes.jsonl").read_text().splitlines()]
     assert [line["asked_ns"] - load.started_ns for line in lines] == [1_500_000_000, 2_000_000_000]
@@ -64,8 +66,9 @@ def test_what_was_done_is_recorded(run: Runs, shaper: str) -> None:
     assert layers is not None
     held = [layers.held(load.started_ns + at_ns) for at_ns in range(900_000_000, 2_500_000_000, 10**7)]
     assert all(each is not None and 0 < each.packets < 400 for each in held)
-    assert stepped.document["prediction"]["reason"] == "RATE_STEPS is not covered"
-    assert stepped.document["ledger"]["explained"] >= 0.95
+    assert stepped.record.prediction == PredictionRecord(first_byte_ms=None, reason="RATE_STEPS is not covered")
+    assert stepped.record.ledger is not None
+    assert stepped.record.ledger.explained >= 0.95
 
 
 def test_both_shapers_are_the_same_link(run: Runs) -> None:

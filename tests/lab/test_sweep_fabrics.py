@@ -52,7 +52,7 @@ def test_a_sweep_runs_in_every_fabric(
     done = until_punctual(go, lambda done: was_late(done.stdout + done.stderr))
     assert done.returncode == 0, done.stdout + done.stderr
     sweep = load_sweep((lab.results / "latest").resolve())
-    assert sweep.document["fabric"] == fabric
+    assert sweep.record.fabric == fabric
     (network,) = networks(sweep)
     assert network.pair is not None
     goodputs = [half.estimate(Measure.GOODPUT).median for half in network.pair]

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from distributed import Client
 
+from common.formats.run import RunRecord
 from experiments.execution.cluster import Cluster
 from experiments.execution.conclusion import Ending, Run
 from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
@@ -109,8 +110,8 @@ class Heard:
     endings: dict[str, Ending] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
 
-    def ended(self, run: Run, ending: Ending, document: Mapping[str, Any]) -> None:
-        assert document["run"] == run.name
+    def ended(self, run: Run, ending: Ending, record: RunRecord) -> None:
+        assert record.run == run.name
         assert run.name not in self.endings, "told twice"
         self.endings[run.name] = ending
 

@@ -8,13 +8,15 @@ from typing import Any
 from analysis.loads.metrics import PageLoad, Piece, ResourceTimes
 from analysis.records.runs import Evidence, Experiment, Run
 from common.cost import Cost
-from common.formats import RUN_FORMAT
 from common.formats.events import Event, Kind
+from common.formats.experiment import ExperimentRecord
 from common.formats.page import Page, Resource
+from common.formats.run import LoadRecord, ResourceRecord, RunRecord, Status, Verdict
 from common.formats.samples import OriginRequest, ProcessSample, SocketSample
+from common.formats.scenario import ScenarioRecord
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.pages import Parameters, page_of
-from experiments.scenario.scenario import as_document
+from experiments.scenario.scenario import as_record
 
 MS = 10**6
 
@@ -144,65 +146,88 @@ def observed(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def load_document(script_ms: tuple[float, float], image_ms: tuple[float, float], before: int = 0) -> dict[str, Any]:
+def scenario(knobs: Mapping[str, str] | None = None, **changes: Any) -> ScenarioRecord:
+    """What run.json keeps of a scenario, but for these fields."""
+    return dataclasses.replace(as_record(scenario_from(knobs or {})), **changes)
+
+
+def load_record(script_ms: tuple[float, float], image_ms: tuple[float, float], before: int = 0) -> LoadRecord:
     """A load of PAGE=maps as run.json keeps it; times are those of the first and the last byte."""
-    script = {"headers_ms": 1.0, "first_byte_ms": script_ms[0], "last_byte_ms": script_ms[1]}
-    image = {"headers_ms": 1.0, "first_byte_ms": image_ms[0], "last_byte_ms": image_ms[1]}
-    page = {"headers_ms": 0.4, "first_byte_ms": 0.5, "last_byte_ms": 0.5}
-    return {
-        "load": 1,
-        "resources": {
-            "page": {"available_ms": 0.1, **page, "size_bytes": 558, "important": False},
-            "image": {"available_ms": 0.9, **image, "size_bytes": 716_800, "important": False},
-            "script": {"available_ms": 200.0, **script, "size_bytes": 716_800, "important": True},
-        },
-        "focal": "script",
-        "available_ms": 200.0,
-        "first_byte_ms": script_ms[0],
-        "important_last_byte_ms": script_ms[1],
-        "others_first_byte_ms": image_ms[0],
-        "others_last_byte_ms": image_ms[1],
-        "other_bytes_before": before,
-        "other_bytes_during": 0,
-        "script_available_ms": 200.0,
-        "script": script,
-        "image": image,
-        "image_bytes_before_script": before,
-        "image_bytes_during_script": 0,
-    }
+
+    def times(available_ms: float, edges_ms: tuple[float, float], size_bytes: int = 716_800) -> ResourceRecord:
+        first_ms, last_ms = edges_ms
+        return ResourceRecord(
+            available_ms=available_ms,
+            headers_ms=1.0,
+            first_byte_ms=first_ms,
+            last_byte_ms=last_ms,
+            size_bytes=size_bytes,
+            important=edges_ms is script_ms,
+        )
+
+    return LoadRecord(
+        load=1,
+        resources={"page": times(0.1, (0.5, 0.5), 558), "image": times(0.9, image_ms), "script": times(200, script_ms)},
+        focal="script",
+        available_ms=200.0,
+        first_byte_ms=script_ms[0],
+        important_last_byte_ms=script_ms[1],
+        others_first_byte_ms=image_ms[0],
+        others_last_byte_ms=image_ms[1],
+        other_bytes_before=before,
+        other_bytes_during=0,
+    )
 
 
 def run(
     arm: str = "control",
     *,
-    status: str = "ok",
-    verdict: str | None = "kept",
-    loads: Sequence[dict[str, Any]] = (),
-    knobs: dict[str, str] | None = None,
+    status: Status = "ok",
+    verdict: str = "kept",
+    loads: Sequence[LoadRecord] = (),
+    knobs: Mapping[str, str] | None = None,
     wall_s: float = 1.0,
+    path: Path | None = None,
     **saw: Any,
 ) -> Run:
-    """One arm's run.json, not in any folder."""
+    """One arm's run.json, not in any folder; of one load, if of no others."""
     good = status == "ok"
-    return Run(
-        path=Path(f"{arm}.1"),
-        document={
-            "format": RUN_FORMAT,
-            "arm": arm,
-            "status": status,
-            "reason": None if good else f"the reason of {arm}",
-            "scenario": as_document(scenario_from(knobs or {})),
-            "observed": observed(**saw) if good else {},
-            "verdict": verdict if good else None,
-            "verdict_reason": f"{verdict}, because" if good else None,
-            "loads": list(loads) if good else [],
-            **dict.fromkeys(("oracle", "prediction", "probe", "ledger", "ledger_reason")),
-            "wall_s": wall_s,
-        },
+    record = RunRecord(
+        run=f"{arm}.1",
+        experiment="maps-20260101-000000-abcd",
+        arm=arm,
+        repetition=1,
+        seed=1,
+        fabric="virtual",
+        status=status,
+        reason=None if good else f"the reason of {arm}",
+        observed=observed(**saw) if good else {},
+        instruments={},
+        wall_s=wall_s,
+        knobs=dict(knobs or {}),
+        scenario=scenario(knobs),
+        front={},
+        verdict=Verdict(verdict) if good else None,
+        verdict_reason=f"{verdict}, because" if good else None,
+        loads=tuple(loads or [load_record((5.0, 9.0), (1.0, 4.0))]) if good else (),
+    )
+    return Run(path=path or Path(record.run), record=record)
+
+
+def experiment_record(*runs: str) -> ExperimentRecord:
+    """The record of an experiment of runs with these names."""
+    return ExperimentRecord(
+        experiment="maps-20260101-000000-abcd",
+        name="maps",
+        fabric="virtual",
+        started_at="2026-01-01T00:00:00+00:00",
+        git_revision=None,
+        fingerprint={},
+        runs=runs,
     )
 
 
 def experiment(*runs: Run) -> Experiment:
     """An experiment of these runs."""
-    document = {"format": RUN_FORMAT, "experiment": "maps-20260101-000000-abcd", "fabric": "virtual", "runs": []}
-    return Experiment(path=Path("results/maps"), document=document, runs=runs)
+    record = experiment_record(*(run.path.name for run in runs))
+    return Experiment(path=Path("results/maps"), record=record, runs=runs)

@@ -108,9 +108,8 @@ def write_sweep(
 
 def write_run(folder: Path, arm: str, number: int, words: Mapping[str, str], first_ms: float) -> Path:
     """A run of an arm, whose script's first byte came then; the run's folder."""
-    load = builders.load_document((first_ms, 12_000.0), (500.0, 11_000.0))
-    document = dict(builders.run(arm, loads=[load], knobs=dict(words)).document) | {"knobs": dict(words)}
+    load = builders.load_record((first_ms, 12_000.0), (500.0, 11_000.0))
     path = folder / f"{arm}.{number}"
     path.mkdir()
-    (path / "run.json").write_text(json.dumps(document))
+    (path / "run.json").write_text(json.dumps(builders.run(arm, loads=[load], knobs=words).record.as_document()))
     return path

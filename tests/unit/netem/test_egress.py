@@ -11,7 +11,7 @@ import pytest
 from experiments.commands.console import Report
 from experiments.errors import InvalidRun, Unavailable
 from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import ShaperAt, as_document
+from experiments.scenario.scenario import ShaperAt, as_record
 from experiments.testbed.containers.compose import Compose
 from experiments.testbed.namespaces.front_shaper import check_at, make_room, observed_at
 from experiments.testbed.namespaces.front_shaper_check import check_egress
@@ -120,7 +120,7 @@ def test_a_queue_that_an_ordinary_user_cannot_fill() -> None:
 def test_the_terminal_says_where_the_queue_is(capsys: pytest.CaptureFixture[str]) -> None:
     """The report names the place only if it is not the link."""
     for scenario in (SCENARIO, scenario_from({})):
-        Report().link(as_document(scenario))
+        Report().link(as_record(scenario))
     own, usual = capsys.readouterr().out.splitlines()
     assert own == f"{usual} on the front's own egress"
 

@@ -88,7 +88,7 @@ def recording(
     return Recording(
         name=name,
         arm=name.split(".", maxsplit=1)[0],
-        document=dict(builders.run().document) | {"verdict": "kept", "verdict_reason": "why"},
+        record=builders.run().record,
         plan=asked,
         events=evidence.events,
         requests=evidence.requests,
@@ -292,14 +292,6 @@ def test_only_the_measured_load_has_a_verdict() -> None:
     assert set(made["loads"].columns) == set(second)
 
 
-def test_a_scenario_of_other_types() -> None:
-    """A number that is text is told, not written into a column of numbers."""
-    made = recording(0)
-    document = dict(made.document) | {"scenario": dict(made.scenario) | {"rate_bit_s": "fast"}}
-    with pytest.raises(FolderError, match=r"^control\.1/run\.json: scenario: rate_bit_s is 'fast'$"):
-        tables.tables(album(replace(made, document=document)))
-
-
 _PAGE = page_of_parts(
     part("html", content_type="text/html; charset=utf-8", path="/", urgency=0),
     part("photo", content_type="image/jpeg", after="html", urgency=5),
@@ -340,11 +332,10 @@ def of_many(dialect: str = "plain") -> Recording:
     events.sort(key=lambda event: event.t_ns)
     plan = plan_of(_PAGE, dialect=parse(dialect))
     evidence = replace(builders.evidence([events], [], page=_PAGE, favoured=plan.favoured), events=tuple(events))
-    document = builders.run(knobs={"PAGE": "news"}).document
     return Recording(
         name="control.1",
         arm="control",
-        document=dict(document) | {"verdict": "kept", "verdict_reason": "why"},
+        record=builders.run(knobs={"PAGE": "news"}).record,
         plan=plan,
         events=evidence.events,
         requests=evidence.requests,

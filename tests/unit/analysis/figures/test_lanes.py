@@ -9,14 +9,14 @@ from analysis.figures.palette import IMPORTANT, OTHERS
 from analysis.records.rate import Rate
 from experiments.scenario.pages import Parameters, page_of
 from tests.pages import page_of_parts, part
-from tests.unit.builders import Pieces, load_of, page_load
+from tests.unit.builders import Pieces, load_of, page_load, scenario
 
 STEP_S = 0.1
 RATE_BIT_S = 1_514_000  # 180,000 bytes of payload per second, 18,000 in a step
 
 
 def a_rate(rate_bit_s: int | None, rate_steps: str | None = None) -> Rate | None:
-    return Rate.of({"rate_bit_s": rate_bit_s, "rate_steps": rate_steps})
+    return Rate.of(scenario(rate_bit_s=rate_bit_s, rate_steps=rate_steps))
 
 
 def heights(steps: list[Step]) -> list[float]:

@@ -8,9 +8,10 @@ from unittest.mock import patch
 import pytest
 
 from analysis.figures import arms, timeline
-from analysis.loads.verdict import Judgement, Verdict
+from analysis.loads.verdict import Judgement
 from analysis.records.runs import Evidence, Experiment, Layers, Run
-from tests.unit.builders import Pieces, evidence, experiment, load_document, load_events, run, script_request
+from common.formats.run import Verdict
+from tests.unit.builders import Pieces, evidence, experiment, load_events, run, script_request
 
 IMAGE = [(700, 1000), (6000, 1000)]
 SCRIPT = [(6100, 1000), (12_000, 1000)]
@@ -30,9 +31,9 @@ class Seen(Run):
 
 
 def seen(image: Pieces = IMAGE, script: Pieces = SCRIPT, available_ms: int = 500, **how: Any) -> Seen:
-    made = run(loads=[load_document((1.0, 2.0), (3.0, 4.0))], **how)
+    made = run(**how)
     events = load_events(1, 0, image, script)
-    return Seen(path=made.path, document=made.document, seen=evidence([events], [script_request(60, available_ms)]))
+    return Seen(path=made.path, record=made.record, seen=evidence([events], [script_request(60, available_ms)]))
 
 
 def declaration(of: Experiment) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,9 @@ from analysis.loads.contradictions import Allowance, contradictions, outside
 from analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
 from common.formats.events import Arrival, Event, Kind
 from common.formats.samples import OriginRequest, QueueSample
+from common.formats.scenario import ScenarioRecord
 from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import as_document
+from experiments.scenario.scenario import as_record
 from tests.unit.builders import maps, socket_sample
 
 MS = 10**6
@@ -34,7 +34,7 @@ class World:
 
     evidence: Evidence
     layers: Layers
-    scenario: dict[str, Any]
+    scenario: ScenarioRecord
 
     def told(self) -> list[str]:
         """A line for each contradiction."""
@@ -44,9 +44,10 @@ class World:
 
 def honest(*, rate: float = 1.0, held_ms: int = 200, size: int = _SIZE) -> World:
     """The front hands over at once what it has; the image comes first, then the script. rate: of the one asked for."""
-    scenario = as_document(scenario_from({"SIZE": str(_SIZE), "LOWAT": "16384", "RELOADS": "0"}))
-    delay_ns = scenario["delay_ns"]
-    packet_ns = round(_PACKET_BYTES * 8 * 10**9 / scenario["rate_bit_s"] / rate)
+    scenario = as_record(scenario_from({"SIZE": str(_SIZE), "LOWAT": "16384", "RELOADS": "0"}))
+    delay_ns = scenario.delay_ns
+    assert scenario.rate_bit_s is not None
+    packet_ns = round(_PACKET_BYTES * 8 * 10**9 / scenario.rate_bit_s / rate)
     asked_ns = 1000 * MS
     page_ns = asked_ns + MS
     received_ns = page_ns + delay_ns + packet_ns + MS

@@ -18,7 +18,7 @@ from experiments.execution.lateness import check_lateness, observed_lateness
 from experiments.execution.local import Local
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import as_document
+from experiments.scenario.scenario import as_record
 from experiments.sweep.sweep import SweepProgress, run_sweep
 from netem.calibration import REAL
 from tests.unit.sweeping import CopyingFabric, sweep_of
@@ -27,12 +27,12 @@ MS = 10**6
 MADE = Path(__file__).parents[3] / "golden" / "format-3" / "control.1"
 """A run in the guest, where nothing takes time."""
 
-SCENARIO = as_document(scenario_from({}))
+SCENARIO = as_record(scenario_from({}))
 
 
 def found(evidence: Evidence, layers: Layers, **changes: Any) -> dict[str, Late]:
     """Of the measured load."""
-    return lateness(measured_load(evidence), evidence, layers, SCENARIO | changes)
+    return lateness(measured_load(evidence), evidence, layers, replace(SCENARIO, **changes))
 
 
 def asked_sooner(evidence: Evidence, sooner_ns: int) -> Evidence:

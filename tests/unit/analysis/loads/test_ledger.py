@@ -1,6 +1,7 @@
 """The ledger, on a connection whose every byte is known."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -10,16 +11,10 @@ from analysis.loads.metrics import page_loads
 from analysis.records.runs import Evidence, Layers
 from common.formats.events import Arrival, Event, Kind
 from common.formats.samples import OriginRequest, QueueSample, SocketSample
-from tests.unit.builders import MS, maps, socket_sample
+from tests.unit.builders import MS, maps, scenario, socket_sample
 
 PACKET_MS = 10
-SCENARIO = {
-    "rate_bit_s": 1514 * 8 * 1000 // PACKET_MS,
-    "rate_steps": None,
-    "delay_ns": 300 * MS,
-    "shaper_at": "link",
-    "client": "h2",
-}
+SCENARIO = scenario(rate_bit_s=1514 * 8 * 1000 // PACKET_MS, delay_ns=300 * MS)
 AVAILABLE_MS, HANDED_MS, SENT_MS, RECORD_MS, FIRST_MS = 200, 505, 705, 1205, 1225
 IMAGE, SCRIPT = 1000, 180
 
@@ -187,21 +182,21 @@ def test_committed_bytes_behind_others() -> None:
         ("h2", AVAILABLE_MS * MS - 700_000, "waited -0.7 ms"),
     ],
 )
-def test_a_browser_cuts_off_its_times(client: str, first_ns: int, words: str) -> None:
+def test_a_browser_cuts_off_its_times(client: Literal["h2", "chromium"], first_ns: int, words: str) -> None:
     """So what it had at once seems to have come before it was there; by more than a millisecond that is no excuse."""
     (load,) = page_loads(evidence())
     (piece,) = load.resources["script"].pieces
     script = replace(load.resources["script"], pieces=(replace(piece, t_ns=first_ns),))
     soon = replace(load, resources={**load.resources, "script": script})
     with pytest.raises(NoLedger, match=words):
-        ledger(soon, evidence(), layers(), {**SCENARIO, "client": client})
+        ledger(soon, evidence(), layers(), replace(SCENARIO, client=client))
 
 
 def test_in_words() -> None:
     """The parts in order, short ones left out, and what run.json keeps."""
-    document = made().as_document()
-    assert document["largest"] == "propagation"
-    assert sentence(document) == (
+    record = made().as_record()
+    assert record.largest == "propagation"
+    assert sentence(record) == (
         "the script waited 1.02 s = 0.30 in the front, still reorderable + 0.20 unsent in the kernel"
         " + 0.18 in the bottleneck queue + 0.31 in propagation + 0.02 for its TLS record to be complete"
         " + 0.01 unexplained"
@@ -224,7 +219,7 @@ def test_too_few_looks_are_no_ledger() -> None:
 def test_a_bottleneck_before_the_delay(at: str, waited_ms: int) -> None:
     """On the front's own egress what is behind the script is in the queue, and what is delayed is through with it."""
     known = evidence()
-    found = ledger(page_loads(known)[0], known, layers(), {**SCENARIO, "shaper_at": at})
+    found = ledger(page_loads(known)[0], known, layers(), replace(SCENARIO, shaper_at=at))
     assert sum(found.parts.values()) == found.wait_ns
     assert round(found.parts[Layer.QUEUE] / MS) == waited_ms
 
@@ -238,7 +233,7 @@ def test_the_stages_of_the_other_order_hold_the_same_image() -> None:
     for at in ("link", "front"):
         known = evidence()
         given = replace(layers(), queue=(held,))
-        moments.append(ledger(page_loads(known)[0], known, given, {**SCENARIO, "shaper_at": at}).at_available)
+        moments.append(ledger(page_loads(known)[0], known, given, replace(SCENARIO, shaper_at=at)).at_available)
     link, front = moments
     assert link.in_flight_bytes == front.in_flight_bytes == 500
     # 600 are sent: the nearer stage has the last of them.

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.loads.metrics import page_loads
+from common.formats.run import LoadRecord, ResourceRecord
 from tests.unit.builders import MS, evidence, load_events, page_load, resource, script_request
 
 IMAGE = [(100, 400), (300, 400), (900, 200)]
@@ -70,31 +71,36 @@ def test_image_bytes_before_and_during_the_script() -> None:
     assert load.other_bytes_during == 400
 
 
-def test_document() -> None:
+def times(
+    available_ms: float, headers_ms: float, first_ms: float, last_ms: float, *, size_bytes: int, important: bool = False
+) -> ResourceRecord:
+    return ResourceRecord(
+        available_ms=available_ms,
+        headers_ms=headers_ms,
+        first_byte_ms=first_ms,
+        last_byte_ms=last_ms,
+        size_bytes=size_bytes,
+        important=important,
+    )
+
+
+def test_record() -> None:
     """run.json keeps milliseconds since the page was asked for, and bytes."""
-    page = {"headers_ms": 40, "first_byte_ms": 45, "last_byte_ms": 45}
-    script = {"headers_ms": 60, "first_byte_ms": 300, "last_byte_ms": 700}
-    image = {"headers_ms": 60, "first_byte_ms": 100, "last_byte_ms": 900}
     loads = [load_events(1, 500, IMAGE, SCRIPT)]
     load = page_loads(evidence(loads, [script_request(560, 750)]))[0]
-    assert load.as_document() == {
-        "load": 1,
-        "resources": {
-            "page": {"available_ms": 1e-6, **page, "size_bytes": 558, "important": False},
-            "image": {"available_ms": 50.000001, **image, "size_bytes": 1000, "important": False},
-            "script": {"available_ms": 250, **script, "size_bytes": 100, "important": True},
+    assert load.as_record() == LoadRecord(
+        load=1,
+        resources={
+            "page": times(1e-6, 40, 45, 45, size_bytes=558),
+            "image": times(50.000001, 60, 100, 900, size_bytes=1000),
+            "script": times(250, 60, 300, 700, size_bytes=100, important=True),
         },
-        "focal": "script",
-        "available_ms": 250,
-        "first_byte_ms": 300,
-        "important_last_byte_ms": 700,
-        "others_first_byte_ms": 100,
-        "others_last_byte_ms": 900,
-        "other_bytes_before": 400,
-        "other_bytes_during": 400,
-        "script_available_ms": 250,
-        "script": script,
-        "image": image,
-        "image_bytes_before_script": 400,
-        "image_bytes_during_script": 400,
-    }
+        focal="script",
+        available_ms=250,
+        first_byte_ms=300,
+        important_last_byte_ms=700,
+        others_first_byte_ms=100,
+        others_last_byte_ms=900,
+        other_bytes_before=400,
+        other_bytes_during=400,
+    )

@@ -4,15 +4,13 @@ import pytest
 
 from analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import as_document
+from experiments.scenario.scenario import as_record
 from proxy.server import catalogue
 
 
 def predicted_ms(**knobs: str) -> float:
     scenario = scenario_from(knobs)
-    return first_byte_ms(
-        as_document(scenario), scenario.page, Writes.from_document(catalogue()[scenario.server].traits)
-    )
+    return first_byte_ms(as_record(scenario), scenario.page, Writes.from_document(catalogue()[scenario.server].traits))
 
 
 def test_the_control_waits_for_the_whole_image() -> None:

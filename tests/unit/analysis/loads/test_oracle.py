@@ -19,7 +19,7 @@ def bound_on(link: Mapping[str, Any], *, rate_steps: str | None = None) -> Bound
     """The bound of the Maps case's script on that link."""
     page = builders.maps(IMAGE_BYTES, SCRIPT_DELAY_MS)
     assert page["page"].size_bytes == PAGE_BYTES
-    return bound(page, page["script"], {**link, "rate_steps": rate_steps})
+    return bound(page, page["script"], builders.scenario(**link, rate_steps=rate_steps))
 
 
 def test_the_default_link_by_hand() -> None:
@@ -84,7 +84,7 @@ def test_inversion_counts_what_was_avoidable() -> None:
     lost = inversion(load, bound_on(LINK))
     assert lost.late_ns == 1000 * MS - lost.bound.first_byte_ns
     assert lost.other_bytes == 100_000 - lost.bound.other_bytes
-    assert lost.as_document()["inversion_ms"] == pytest.approx(lost.late_ns / MS)
+    assert lost.as_record().inversion_ms == pytest.approx(lost.late_ns / MS)
 
 
 def test_nothing_is_lost_below_the_bound() -> None:

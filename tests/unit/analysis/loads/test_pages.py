@@ -1,8 +1,7 @@
 """Loads of pages with many resources: verdict, bound, prediction, ledger, gaps, and what the records keep."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,17 +14,18 @@ from analysis.loads.lateness import FIRST, IMPORTANT, lateness
 from analysis.loads.metrics import PageLoad, page_loads
 from analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from analysis.loads.oracle import bound, inversion, latest_important
-from analysis.loads.verdict import Judgement, Verdict, judge
+from analysis.loads.verdict import Judgement, judge
 from analysis.records.runs import Evidence, Layers
 from common.formats.events import Arrival, Event, Kind
 from common.formats.page import Chunk, Page
+from common.formats.run import Findings, Verdict
 from common.formats.samples import OriginRequest, QueueSample
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.pages import Parameters, page_of
-from experiments.scenario.scenario import as_document
+from experiments.scenario.scenario import as_record
 from proxy.server import catalogue
 from tests.pages import page_of_parts, part
-from tests.unit.builders import MS, Pieces, load_of, maps, page_load, socket_sample
+from tests.unit.builders import MS, Pieces, load_of, maps, page_load, run, scenario, socket_sample
 
 IMPORTANT_ONES = ("style", "app")
 OTHERS = ("photo", "movie", "icon")
@@ -146,10 +146,16 @@ def test_the_focal_resource() -> None:
     assert (load.important.first_byte_ns, load.others.last_byte_ns) == (400 * MS, 900 * MS)
 
 
+def kept_of(load: PageLoad, page: str) -> dict[str, Any]:
+    """The load as run.json of that page keeps it."""
+    kept: dict[str, Any] = run(loads=[load.as_record()], knobs={"PAGE": page}).record.as_document()["loads"][0]
+    return kept
+
+
 def test_the_document_of_a_load() -> None:
     """Each resource by its name, the two groups together, and no key that names image or script."""
     others: dict[str, Pieces] = {"photo": [(300, 600), (600, 400)], "movie": [(500, 1000)], "icon": [(950, 1000)]}
-    document = made(others, SOON).as_document()
+    document = kept_of(made(others, SOON), "news")
     assert list(document.pop("resources")) == [each.name for each in PAGE.resources]
     assert document == {
         "load": 1,
@@ -162,7 +168,7 @@ def test_the_document_of_a_load() -> None:
         "other_bytes_before": 600,
         "other_bytes_during": 1400,
     }
-    of_maps = page_load([(100, 10), (900, 20)], [(500, 30)]).as_document()
+    of_maps = kept_of(page_load([(100, 10), (900, 20)], [(500, 30)]), "maps")
     assert set(of_maps) - {*document, "resources"} == {
         "script_available_ms",
         "script",
@@ -189,7 +195,7 @@ def test_gaps_by_hand() -> None:
     # 40, 0 and 60 ms: the 99th percentile lies between the two longest, 98 % of the way.
     assert (gaps.p50_ns, gaps.longest_ns) == (40 * MS, 60 * MS)
     assert gaps.p99_ns == pytest.approx(59.6 * MS)
-    told = load.as_document()["resources"]
+    told = kept_of(load, "news")["resources"]
     assert (told["tokens"]["gap_p50_ms"], told["tokens"]["gap_longest_ms"]) == (40, 60)
     assert told["tokens"]["gap_p99_ms"] == pytest.approx(59.6)
     assert not [key for key in told["bulk"] if key.startswith("gap")]
@@ -217,13 +223,7 @@ def test_gaps_of_few_pieces() -> None:
 
 # --- the bound -------------------------------------------------------------------------------------------------------
 
-LINK: dict[str, Any] = {
-    "rate_bit_s": 1_024_000,
-    "delay_ns": 300 * MS,
-    "delay_up_ns": 50 * MS,
-    "jitter_ns": 0,
-    "rate_steps": None,
-}
+LINK = scenario(rate_bit_s=1_024_000, delay_ns=300 * MS, delay_up_ns=50 * MS)
 BYTE_NS = 7812.5
 ROUND_NS = 350 * MS
 
@@ -292,7 +292,7 @@ NGINX = Writes.from_document(catalogue()["nginx"].traits)
 
 def predicted_ms(page: Page, **knobs: str) -> float:
     scenario = scenario_from({"LOWAT": "none", **knobs})
-    return first_byte_ms(as_document(replace(scenario, page=page)), page, NGINX)
+    return first_byte_ms(as_record(replace(scenario, page=page)), page, NGINX)
 
 
 def test_a_prediction_of_many() -> None:
@@ -365,7 +365,7 @@ def test_predictions_of_the_catalogue(name: str, *, covered: bool) -> None:
 
 # --- what was written down -------------------------------------------------------------------------------------------
 
-_SCENARIO = as_document(scenario_from({"LOWAT": "16384", "RELOADS": "0"})) | {"delay_up_ns": 0}
+_SCENARIO = scenario({"LOWAT": "16384", "RELOADS": "0"}, delay_up_ns=0)
 ALLOWANCE = Allowance(rate=0.05, moment_ns=2 * MS, late_ns=40 * MS)
 DOWN_MS, LOADED_MS = 300, 1000
 
@@ -404,7 +404,7 @@ _IDLE = QueueSample(t_ns=0, direction="down", packets=0, bytes=0, delay_line_pac
 
 def contradicted(evidence: Evidence) -> list[str]:
     layers = Layers(sockets=(), queue=(_IDLE,), arrivals=())
-    return [each.what for each in contradictions(evidence, layers, _SCENARIO | {"plan": "probe"}, ALLOWANCE)]
+    return [each.what for each in contradictions(evidence, layers, replace(_SCENARIO, plan="probe"), ALLOWANCE)]
 
 
 _TWO = (part("a", after="html"), part("b", after="html", important=True, delay_ns=50 * MS))
@@ -453,7 +453,7 @@ def test_resources_that_the_origin_served_otherwise() -> None:
 def late(evidence: Evidence) -> dict[str, float]:
     (load,) = page_loads(evidence)
     layers = Layers(sockets=(), queue=(), arrivals=(Arrival(t_ns=LOADED_MS * MS, tcp_bytes=100),))
-    found = lateness(load, evidence, layers, _SCENARIO | {"rate_bit_s": None})
+    found = lateness(load, evidence, layers, replace(_SCENARIO, rate_bit_s=None))
     return {name: each.late_ns / MS for name, each in found.items()}
 
 
@@ -476,6 +476,13 @@ def test_lateness_of_a_long_chain() -> None:
     """What waits for two documents may be late for many reasons: nothing is said."""
     page = page_of_parts(part("html"), part("data", after="html"), part("b", after="data", important=True), part("a"))
     assert late(told_of(page, {"html": [300], "data": [600], "b": [900], "a": [901]})) == {}
+
+
+def kept(found: Findings, page: str) -> dict[str, Any]:
+    """What run.json of that page keeps of the findings."""
+    record = run().record
+    record = replace(record, **vars(found), scenario=replace(record.scenario, page=page))
+    return record.as_document()
 
 
 def test_the_ledger_of_many() -> None:
@@ -501,14 +508,16 @@ def test_the_ledger_of_many() -> None:
         ),
     )
     found = findings(evidence, layers, _SCENARIO, catalogue()["nginx"].traits)
-    ledger = found["ledger"]
-    assert ledger["focal"] == "b"
-    assert sum(ledger["parts_ms"].values()) == pytest.approx(ledger["wait_ms"]) == pytest.approx(2000 - 360)
-    assert sum(ledger["other_bytes_at_available"].values()) == 2000
-    assert found["verdict"] == "inverted"
-    assert json.loads(json.dumps(found)) == found
+    ledger = found.ledger
+    assert ledger is not None
+    assert ledger.focal == "b"
+    assert sum(ledger.parts_ms.values()) == pytest.approx(ledger.wait_ms) == pytest.approx(2000 - 360)
+    assert sum(vars(ledger.other_bytes_at_available).values()) == 2000
+    assert found.verdict is Verdict.INVERTED
+    document = kept(found, "news")
     of_maps = {"script", "image", "script_first_byte_ms", "image_bytes_at_available"}
-    assert not of_maps & {*ledger, *found["oracle"], *found["prediction"], *found["loads"][0]}
+    parts = [document[part] for part in ("ledger", "oracle", "prediction")]
+    assert not of_maps & {key for part in (*parts, document["loads"][0]) for key in part}
 
 
 def test_keys_that_only_maps_has() -> None:
@@ -517,12 +526,9 @@ def test_keys_that_only_maps_has() -> None:
     page = maps(4000, 50)
     evidence = replace(told_of(page, pieces), favoured=("script",))
     layers = Layers(sockets=(), queue=(_IDLE,), arrivals=())
-    found = findings(evidence, layers, _SCENARIO, catalogue()["nginx"].traits)
-    other = findings(
-        replace(evidence, page=replace(page, name="maps.toml")), layers, _SCENARIO, {**catalogue()["nginx"].traits}
-    )
+    told = findings(evidence, layers, _SCENARIO, catalogue()["nginx"].traits)
+    found, other = kept(told, "maps"), kept(told, "maps.toml")
     assert set(found["oracle"]) - set(other["oracle"]) == {"script_first_byte_ms"}
     assert set(found["loads"][0]) - set(other["loads"][0]) >= {"script", "image"}
     assert found["oracle"]["script_first_byte_ms"] == other["oracle"]["first_byte_ms"]
     assert (found["verdict"], other["verdict"]) == ("inverted", "inverted")
-    assert asdict(page)["name"] == "maps"

@@ -35,7 +35,7 @@ def test_only_what_was_a_choice_counts() -> None:
     )
     assert probe == Probe(important="script", steps=2, served=(("script", 100), ("image", 100)))
     assert probe.important_share == 0.5
-    assert Probe.from_document(probe.as_document()) == probe
+    assert Probe.from_record(probe.as_record()) == probe
 
 
 def test_what_comes_after_the_steps_does_not_count() -> None:

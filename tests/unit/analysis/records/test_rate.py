@@ -1,17 +1,14 @@
 """A rate over time."""
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.records.rate import STEPS_PATTERN, Rate, steps_of
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import as_document
+from analysis.records.rate import Rate, steps_of
+from tests.unit.builders import scenario
 
 S = 10**9
-RATE = Rate.of({"rate_bit_s": 8000, "rate_steps": f"80000bit@{2 * S}ns+8000bit@{6 * S}ns"}, began_ns=S)
+RATE = Rate.of(scenario(rate_bit_s=8000, rate_steps=f"80000bit@{2 * S}ns+8000bit@{6 * S}ns"), began_ns=S)
 
 RATES = st.builds(
     lambda rates, gaps_ns: Rate(
@@ -24,11 +21,12 @@ RATES = st.builds(
 
 def test_it_is_read_from_a_scenario() -> None:
     """As the hub writes it."""
-    scenario = as_document(scenario_from({"RATE_STEPS": "1280kbps@2s+128kbps@6s"}))
-    assert re.search(STEPS_PATTERN, scenario["rate_steps"])
-    assert steps_of(scenario) == [(2 * S, 10_240_000), (6 * S, 1_024_000)]
-    assert steps_of({"rate_bit_s": 8000, "rate_steps": None}) == []
-    assert Rate.of({"rate_bit_s": None, "rate_steps": None}) is None
+    stepped = scenario({"RATE_STEPS": "1280kbps@2s+128kbps@6s"})
+    assert steps_of(stepped) == [(2 * S, 10_240_000), (6 * S, 1_024_000)]
+    assert steps_of(scenario()) == []
+    assert Rate.of(scenario(rate_bit_s=None)) is None
+    with pytest.raises(ValueError, match="rate_steps is 'fast'"):
+        scenario(rate_steps="fast")
 
 
 def test_by_hand() -> None:

@@ -1,15 +1,17 @@
 """Sentences for knobs that did nothing, or not what their name says."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from analysis.reports.advice import advice
-from tests.unit.builders import load_document, run
+from common.formats.run import LedgerRecord, OtherBytes
+from tests.unit.builders import load_record, run
 
 
 def sentences(knobs: dict[str, str], **saw: Any) -> list[str]:
-    return advice(run(knobs=knobs, **saw).document)
+    return advice(run(knobs=knobs, **saw).record)
 
 
 def test_the_maps_case_needs_no_advice() -> None:
@@ -153,19 +155,21 @@ def test_own_egress() -> None:
 
 def came_of(knobs: dict[str, str], **changes: Any) -> list[str]:
     """What is said of a run of which this came."""
-    return advice({**run(knobs=knobs).document, **changes})
+    return advice(replace(run(knobs=knobs).record, **changes))
 
 
-def waited(largest: str = "front_committed", **parts_ms: float) -> dict[str, Any]:
-    none = {"unsent": 10**6, "pending": 0}
-    parts_ms = {"tls_record": 100.0} | parts_ms
-    return {
-        "focal": "script",
-        "largest": largest,
-        "wait_ms": 4000.0,
-        "parts_ms": parts_ms,
-        "other_bytes_at_available": none,
-    }
+def waited(
+    largest: str = "front_committed", *, unsent: int = 10**6, pending: int = 0, **parts_ms: float
+) -> LedgerRecord:
+    none = dict.fromkeys((field.name for field in fields(OtherBytes)), 0)
+    return LedgerRecord(
+        focal="script",
+        wait_ms=4000.0,
+        parts_ms={"tls_record": 100.0} | parts_ms,
+        largest=largest,
+        explained=1.0,
+        other_bytes_at_available=OtherBytes(**none | {"unsent": unsent, "pending": pending}),
+    )
 
 
 def test_a_dialect_that_is_not_read() -> None:
@@ -185,15 +189,15 @@ def test_a_dialect_that_is_not_read() -> None:
 def test_a_front_that_had_not_enough_in_hand() -> None:
     """The image went on during the script, from a front that is strict where it can be."""
     off, strict = {"BUFFERING": "off"}, {"strict": True}
-    shared = {**load_document((900, 5000), (100, 4000), before=100_000), "other_bytes_during": 500_000}
-    (sentence,) = came_of(off, front=strict, loads=[shared])
+    shared = replace(load_record((900, 5000), (100, 4000), before=100_000), other_bytes_during=500_000)
+    (sentence,) = came_of(off, front=strict, loads=(shared,))
     assert sentence.startswith("BUFFERING=off: ")
     assert "BUFFERING=on" in sentence
-    assert came_of(off, front={"strict": None}, loads=[shared]) == []
-    assert came_of({}, front=strict, loads=[shared]) == []
-    assert came_of(off, front=strict, loads=[shared | {"other_bytes_during": 0}]) == []
-    assert came_of(off, front=strict, loads=[shared | {"other_bytes_before": 716_800}]) == []
-    assert came_of(off | {"PRIORITY": "none"}, front=strict, loads=[shared]) == []
+    assert came_of(off, front={"strict": None}, loads=(shared,)) == []
+    assert came_of({}, front=strict, loads=(shared,)) == []
+    assert came_of(off, front=strict, loads=(replace(shared, other_bytes_during=0),)) == []
+    assert came_of(off, front=strict, loads=(replace(shared, other_bytes_before=716_800),)) == []
+    assert came_of(off | {"PRIORITY": "none"}, front=strict, loads=(shared,)) == []
 
 
 def test_a_large_record() -> None:
@@ -202,7 +206,7 @@ def test_a_large_record() -> None:
     assert "waited 1.00 s for its TLS record" in sentence
     assert "RECORD=1400" in sentence
     assert came_of({}, ledger=waited(tls_record=999.0)) == []
-    assert came_of({}, ledger={**waited(tls_record=240.0), "wait_ms": 500.0}) == []
+    assert came_of({}, ledger=replace(waited(tls_record=240.0), wait_ms=500.0)) == []
     assert came_of({"LOWAT": "none"}, ledger=waited(tls_record=1000.0)) == []
 
 
@@ -211,7 +215,7 @@ def test_fresh_connection() -> None:
     fresh = {"SNDBUF": "stock", "RELOADS": "0"}
 
     def stood(unsent: int, pending: int = 600_000) -> dict[str, Any]:
-        return {"ledger": waited() | {"other_bytes_at_available": {"unsent": unsent, "pending": pending}}}
+        return {"ledger": waited(unsent=unsent, pending=pending)}
 
     (sentence,) = came_of(fresh, **stood(65_535))
     assert sentence.startswith("RELOADS=0 with SNDBUF=stock: LOWAT=131072 changes little on a fresh connection")

@@ -1,10 +1,12 @@
 """When figures of different fabrics agree."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from analysis.reports.agreement import compare, markdown
+from tests.unit.builders import scenario
 
 RATE_BIT_S = 1_024_000  # a TLS record takes 128 ms
 
@@ -15,7 +17,7 @@ def summary(
     arm = {
         "name": "cubic, control",
         "status": status,
-        "scenario": {"rate_bit_s": rate_bit_s, "rate_steps": None},
+        "scenario": asdict(scenario(rate_bit_s=rate_bit_s)),
         "script": {"first_byte_ms": first_ms, "last_byte_ms": last_ms},
         "image": {"first_byte_ms": 700.0, "last_byte_ms": 6000.0},
     }

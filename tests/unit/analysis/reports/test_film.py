@@ -89,16 +89,16 @@ def _recorded(run: Run) -> tuple[Evidence, Layers]:
 
 def test_times_are_those_of_the_run(run: Run, made: Film) -> None:
     """To the microsecond, from the page's request."""
-    written = run.document["loads"][-1]
-    assert made.load == written["load"]
+    written = run.record.measured
+    assert made.load == written.load
     for stream, name in (("others", "image"), ("important", "script")):
         (asked,) = (each for each in made.resources if each.stream == stream)
         assert asked.name == name
-        assert asked.first_byte_ms == pytest.approx(written["resources"][name]["first_byte_ms"], abs=0.0011)
-        assert asked.last_byte_ms == pytest.approx(written["resources"][name]["last_byte_ms"], abs=0.0011)
+        assert asked.first_byte_ms == pytest.approx(written.resources[name].first_byte_ms, abs=0.0011)
+        assert asked.last_byte_ms == pytest.approx(written.resources[name].last_byte_ms, abs=0.0011)
         assert asked.last_byte_ms <= made.duration_ms
         if name == "script":
-            assert asked.available_ms == pytest.approx(written["available_ms"], abs=0.0011)
+            assert asked.available_ms == pytest.approx(written.available_ms, abs=0.0011)
             assert asked.received_ms
             assert asked.available_ms
             assert asked.sent_ms <= asked.received_ms <= asked.available_ms

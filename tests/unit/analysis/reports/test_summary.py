@@ -5,21 +5,22 @@ import json
 import pytest
 
 from analysis.records.runs import Run
-from analysis.reports.summary import measured, summarize, typical
+from analysis.reports.summary import summarize, typical
 from common.formats.page import Chunk
+from common.formats.run import Status
 from tests.pages import page_of_parts, part
-from tests.unit.builders import experiment, load_document, load_of, run
+from tests.unit.builders import experiment, load_of, load_record, run
 
 
 def timed(first_byte_ms: float, **more: str) -> Run:
     """A run whose script began then."""
-    loads = [load_document((5.0, 6.0), (1.0, 2.0)), load_document((first_byte_ms, 9000.0), (400.0, 8000.0), before=70)]
+    loads = [load_record((5.0, 6.0), (1.0, 2.0)), load_record((first_byte_ms, 9000.0), (400.0, 8000.0), before=70)]
     return run(loads=loads, **more)  # type: ignore[arg-type]
 
 
 def test_measured_is_the_last_load() -> None:
     """Reloads come first; the last load is the one that counts."""
-    assert measured(timed(800.0))["script"]["first_byte_ms"] == 800.0
+    assert timed(800.0).record.measured.first_byte_ms == 800.0
 
 
 def test_typical_is_the_median_of_the_good() -> None:
@@ -59,7 +60,7 @@ def test_repetitions_are_medians() -> None:
 
 def test_medians_are_no_finer_than_what_was_measured() -> None:
     """Bytes stay whole bytes and times whole nanoseconds, also where the median lies between two runs."""
-    loads = [load_document((0.1, 1.0), (2.0, 3.0), before=70), load_document((0.2, 1.0), (2.0, 3.0), before=73)]
+    loads = [load_record((0.1, 1.0), (2.0, 3.0), before=70), load_record((0.2, 1.0), (2.0, 3.0), before=73)]
     runs = [run(loads=[load], wall_s=wall_s) for load, wall_s in zip(loads, (0.1, 0.2), strict=True)]
     (arm,) = summarize(experiment(*runs))["arms"]
     assert json.dumps([arm["script"]["first_byte_ms"], arm["wall_s"]]) == "[0.15, 0.15]"
@@ -75,7 +76,7 @@ def test_medians_are_no_finer_than_what_was_measured() -> None:
         (["invalid", "failed"], "failed"),
     ],
 )
-def test_the_worst_status_counts(statuses: list[str], worst: str) -> None:
+def test_the_worst_status_counts(statuses: list[Status], worst: str) -> None:
     """An experiment is as good as its worst run, and the reason of a run that is not ok is told."""
     runs = [timed(1.0) if status == "ok" else run(status=status) for status in statuses]
     summary = summarize(experiment(*runs))
@@ -102,7 +103,7 @@ def test_repetitions_that_disagree_are_undecided() -> None:
 
 def test_arms_stay_in_order() -> None:
     """Arms come as they were run, control first, also when repetitions alternate."""
-    loads = [load_document((1.0, 2.0), (3.0, 4.0))]
+    loads = [load_record((1.0, 2.0), (3.0, 4.0))]
     names = ["control", "lowat-131072", "control", "lowat-131072"]
     summary = summarize(experiment(*(run(name, loads=loads) for name in names)))
     assert [arm["name"] for arm in summary["arms"]] == ["control", "lowat-131072"]
@@ -111,7 +112,7 @@ def test_arms_stay_in_order() -> None:
 
 def test_warnings_are_the_typical_runs_advice() -> None:
     """Advice on the run that stands for its arm is part of the summary."""
-    loads = [load_document((1.0, 2.0), (3.0, 4.0))]
+    loads = [load_record((1.0, 2.0), (3.0, 4.0))]
     (arm,) = summarize(experiment(run(loads=loads, knobs={"LOWAT": "4M"})))["arms"]
     told = "LOWAT=4194304 is not less than the 716800 bytes of the image"
     assert [warning.split(":")[0] for warning in arm["warnings"]] == [told]
@@ -137,7 +138,7 @@ def _streamed(gap_ms: int, **more: str) -> Run:
         payload | {"stream": [(20, 10), (22, 10), (22 + gap_ms, 10)]},
         dict.fromkeys(("html", "a", "b", "stream"), 1),
     )
-    return run(knobs={"PAGE": "news"}, loads=[json.loads(json.dumps(load.as_document()))], **more)  # type: ignore[arg-type]
+    return run(knobs={"PAGE": "news"}, loads=[load.as_record()], **more)  # type: ignore[arg-type]
 
 
 def test_a_page_of_another_name() -> None:

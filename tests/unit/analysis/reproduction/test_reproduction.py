@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from analysis.loads.verdict import Verdict
 from analysis.reproduction import claims
 from analysis.reproduction.claims import Claim, Figures, chosen
 from analysis.reproduction.loads import LoadSeen
 from analysis.reproduction.page import Page, Picture, drawing, html
+from common.formats.run import Verdict
 
 CONTROL = Figures(
     lowat_bytes=None,

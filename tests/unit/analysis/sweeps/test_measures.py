@@ -1,7 +1,7 @@
 """What is measured of a run of a sweep."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from analysis.records.runs import Run
 from analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
 from common.formats.reading import FolderError
+from common.formats.run import LedgerRecord, OtherBytes
 from tests.unit import builders
 
 SIZE_BYTES = 500_000
@@ -24,7 +25,7 @@ COUNTED = {
 
 
 def run(script_ms: tuple[float, float], image_ms: tuple[float, float], **knobs: str) -> Run:
-    return builders.run(loads=[builders.load_document(script_ms, image_ms)], knobs=KNOBS | knobs)
+    return builders.run(loads=[builders.load_record(script_ms, image_ms)], knobs=KNOBS | knobs)
 
 
 def goodput_over(busy_ms: float) -> float:
@@ -33,7 +34,7 @@ def goodput_over(busy_ms: float) -> float:
 
 def test_times_are_those_of_the_measured_load() -> None:
     """The last one; complete is when both are there."""
-    first, last = (builders.load_document((at, at + 1), (at, at + 5)) for at in (100.0, 300.0))
+    first, last = (builders.load_record((at, at + 1), (at, at + 5)) for at in (100.0, 300.0))
     found = measures(builders.run(loads=[first, last], knobs=KNOBS))
     assert (found[Measure.FIRST_BYTE], found[Measure.COMPLETE]) == (300.0, 305.0)
 
@@ -42,8 +43,15 @@ def test_the_send_queue_is_a_part_of_the_ledger() -> None:
     """None without a ledger."""
     one = run((1000.0, 5000.0), (400.0, 9000.0))
     assert measures(one)[Measure.SEND_QUEUE] is None
-    ledger = {"parts_ms": {"kernel_unsent": 123.0}}
-    with_ledger = Run(path=one.path, document={**one.document, "ledger": ledger})
+    unsent = LedgerRecord(
+        focal="script",
+        wait_ms=123.0,
+        parts_ms={"kernel_unsent": 123.0},
+        largest="kernel_unsent",
+        explained=1.0,
+        other_bytes_at_available=OtherBytes(**dict.fromkeys((field.name for field in fields(OtherBytes)), 0)),
+    )
+    with_ledger = replace(one, record=replace(one.record, ledger=unsent))
     assert measures(with_ledger)[Measure.SEND_QUEUE] == 123.0
 
 
@@ -89,7 +97,7 @@ def test_of_a_rate_that_changes_the_lowest_counts() -> None:
 
 def test_on_an_unlimited_link_the_clock_counts() -> None:
     """No transmission takes any time there."""
-    load = builders.load_document((10.0, 20.0), (5.0, 30.0))
+    load = builders.load_record((10.0, 20.0), (5.0, 30.0))
     one = builders.run(loads=[load], knobs=KNOBS | {"RATE": "unlimited"}, clock_resolution_ns=4 * 10**6)
     assert grains(one)[Measure.FIRST_BYTE] == 4
     assert record_ms(one) == 0
@@ -101,7 +109,7 @@ def costs(folder: Path, *samples: dict[str, Any]) -> dict[str, float | None]:
     lines = [json.dumps(known | {"pid": 7} | sample) for known, sample in zip(plain, samples, strict=True)]
     (folder / "front" / "process.jsonl").write_text("\n".join(lines))
     one = run((1000.0, 5000.0), (400.0, 9000.0))
-    found = measures(Run(path=folder, document=one.document))
+    found = measures(replace(one, path=folder))
     return {cost.value: found[cost] for cost in COSTS}
 
 

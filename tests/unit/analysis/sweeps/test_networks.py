@@ -145,10 +145,10 @@ def test_another_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"arms": []}, "arms: "),
-        ({"repeat": 0}, "repeat: 0 is less than"),
-        ({"grid": {"LOWAT": "none"}}, "grid/LOWAT: 'none' is not of type 'array'"),
-        ({"fabric": None}, "fabric: None is not of type 'string'"),
+        ({"arms": []}, r"Expected `array` of length >= 1 - at `\$\.arms`"),
+        ({"repeat": 0}, r"Expected `int` >= 1 - at `\$\.repeat`"),
+        ({"grid": {"LOWAT": "none"}}, r"Expected `array`, got `str` - at `\$\.grid"),
+        ({"fabric": None}, r"Expected `str`, got `null` - at `\$\.fabric`"),
     ],
 )
 def test_a_damaged_sweep(tmp_path: Path, changes: dict[str, Any], told: str) -> None:

@@ -1,19 +1,21 @@
 """Files that come from anywhere: what is read of them, and what is written beside them."""
 
+import json
 import os
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 
-from analysis.records import shape
-from analysis.records.runs import load_document, load_experiment, load_plan
+from analysis.records.runs import load_experiment, load_plan, read_experiment
 from common.formats import files
 from common.formats.events import Arrival
-from common.formats.reading import FolderError, read_journal
+from common.formats.reading import FolderError, read_document, read_journal
 from experiments.errors import ScenarioError
 from experiments.host.setup_request import SetupPart, SetupRequest, setup_request_from
 from experiments.results.run_folder import read_json, write_document
 from experiments.scenario.named import read_entry
+from tests.unit.builders import experiment_record
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:
@@ -99,24 +101,43 @@ def test_numbers_that_are_not_json(tmp_path: Path, number: str) -> None:
         read_journal(tmp_path / "journal", Arrival)
 
 
-@pytest.mark.parametrize("number", [1.0, True, 2**64, -(2**64)])
-def test_numbers_that_are_not_whole_or_beyond_all(number: object) -> None:
-    """1.0 is a whole number to JSON Schema, and none to whoever counts with it."""
-    told = shape.trouble({"at": number}, _AT)
-    assert told is not None
-    assert told.startswith("at: ")
-    assert shape.trouble({"at": 2**62}, _AT) is None
+@dataclass(frozen=True, kw_only=True)
+class At:
+    at: int | None
+    within: tuple[float, ...] = ()
 
 
-_AT = {"properties": {"at": {"type": "integer", "minimum": -(2**63), "maximum": 2**63}}}
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"at": 1.0}', "Expected `int | null`, got `float` - at `$.at`"),
+        ('{"at": true}', "Expected `int | null`, got `bool` - at `$.at`"),
+        (f'{{"at": {2**64}}}', "a number is beyond 2**63 - at `$.at`"),
+        (f'{{"at": 1, "within": [0, {-(2**64)}]}}', "a number is beyond 2**63 - at `$.within[1]`"),
+        ('{"at": 1, "within": [1e400]}', "a number is beyond 2**63 - at `$.within[0]`"),
+    ],
+)
+def test_numbers_that_are_not_whole_or_beyond_all(tmp_path: Path, text: str, told: str) -> None:
+    """1.0 is a whole number to JSON, and none to whoever counts with it."""
+    file = tmp_path / "document"
+    file.write_text(text)
+    with pytest.raises(FolderError) as caught:
+        read_document(file, At)
+    assert str(caught.value) == f"{file}: {told}"
+
+
+def test_what_a_reader_does_not_know(tmp_path: Path) -> None:
+    """Other keys are passed over."""
+    (tmp_path / "document").write_text(json.dumps({"at": 2**62, "new": ["?"]}))
+    assert read_document(tmp_path / "document", At) == At(at=2**62)
 
 
 def test_texts_are_as_they_can_be_shown(tmp_path: Path) -> None:
     """A terminal obeys nothing in them, and a picture can hold them."""
-    text = '{"format": 3, "experiment": "\\u001b[31m\\u202e", "fabric": "\\ud800", "runs": ["a.1"]}'
-    (tmp_path / "experiment.json").write_text(text)
-    document = load_document(tmp_path / "experiment.json", shape.EXPERIMENT)
-    assert (document["experiment"], document["fabric"]) == ("\\x1b[31m\\u202e", "\\ud800")
+    odd = {"experiment": "\x1b[31m\u202e", "fabric": "\ud800"}
+    (tmp_path / "experiment.json").write_text(json.dumps(asdict(experiment_record("a.1")) | odd))
+    record = read_experiment(tmp_path)
+    assert (record.experiment, record.fabric) == ("\\x1b[31m\\u202e", "\\ud800")
 
 
 def test_none_before_all(tmp_path: Path) -> None:

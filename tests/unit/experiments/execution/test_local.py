@@ -11,6 +11,7 @@ import pytest
 from analysis.loads.findings import findings as judge
 from analysis.records.runs import Evidence, load_experiment
 from analysis.reports.summary import summarize
+from common.formats.run import RunRecord
 from experiments.errors import StepFailed
 from experiments.execution import local
 from experiments.execution.conclusion import Ending, Run
@@ -27,8 +28,8 @@ VALUES = {"LOWAT": ("none", "4096", "16384", "65536")}
 
 
 def progress(heard: dict[str, Ending]) -> SweepProgress:
-    def ended(run: Run, ending: Ending, document: Any) -> None:
-        assert document["run"] == run.name
+    def ended(run: Run, ending: Ending, record: RunRecord) -> None:
+        assert record.run == run.name
         heard[run.name] = ending
 
     return SweepProgress(step=lambda _: None, opened=lambda _: None, ended=ended)

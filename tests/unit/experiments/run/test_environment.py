@@ -11,6 +11,7 @@ from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json
 from experiments.run.environment import Environment, node_clock
+from tests.unit.builders import maps
 
 SEEN = {"source": "tsc", "resolution_ns": 140, "read_cost_ns": 150.5, "reasons": {}}
 
@@ -75,7 +76,7 @@ def test_an_order_hands_the_route_on(tmp_path: Path, found: ClockRoute | None) -
     folder.create()
     Order(
         knobs={},
-        page={},
+        page=maps(),
         fabric="compose",
         shaper=None,
         seed=1,
@@ -84,6 +85,6 @@ def test_an_order_hands_the_route_on(tmp_path: Path, found: ClockRoute | None) -
         capture=False,
         programs={},
         versions={},
-        node_route=vars(found) if found else None,
+        node_route=found,
     ).write(folder)
     assert Order.read(folder).tools.node_route == found

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from common.formats.run import Status
+from common.formats.sweep import SweepArmRecord, SweepRecord
 from experiments.errors import StepFailed
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import OnEnded, RunStore
@@ -21,8 +23,10 @@ from experiments.results.run_folder import PARTIAL, wrecks
 from experiments.sweep.command import wreck_in_words
 from experiments.sweep.folder import SweepFolder, unfinished
 from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
+from tests.unit import builders
 from tests.unit.sweeping import sweep_of
 
+_GOLDEN = Path(__file__).parents[3] / "golden-sweep" / "sweep.json"
 VALUES = {"LOWAT": ("none", "4096", "16384"), "CC": ("cubic", "bbr")}
 _TOUCHING = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.symlink", "shutil.rmtree")
 DEAF = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
@@ -36,7 +40,9 @@ class Scribe:
 
     side_by_side = 1
 
-    def __init__(self, pipe: int | None = None, *, statuses: dict[str, str] | None = None, stop_at: int = -1) -> None:
+    def __init__(
+        self, pipe: int | None = None, *, statuses: dict[str, Status] | None = None, stop_at: int = -1
+    ) -> None:
         self.made: list[str] = []
         self._pipe = pipe
         self._statuses = statuses or {}
@@ -53,8 +59,8 @@ class Scribe:
                 os.write(self._pipe, f"{run.name}\n".encode())
             folder = store.building(run.name)
             folder.create()
-            status = self._statuses.get(run.name, "ok")
-            folder.run.write_text(json.dumps({"status": status, "loads": [], "seed": run.seed}))
+            status: Status = self._statuses.get(run.name, "ok")
+            folder.run.write_text(json.dumps(builders.run(run.arm.name, status=status).record.as_document()))
             store.file(run.name)
             self.made.append(run.name)
             ended(run, Ending(status=status, reason=None))
@@ -166,7 +172,7 @@ def test_an_interrupted_sweep_stays(tmp_path: Path) -> None:
 def test_what_is_made_again(tmp_path: Path) -> None:
     """Runs that failed or could not be made; not what is invalid, and not what is ok."""
     wanted = sweep(tmp_path)
-    bad = dict(zip(wanted.order(), ("failed", "invalid", "ok", "unsupported"), strict=False))
+    bad: dict[str, Status] = dict(zip(wanted.order(), ("failed", "invalid", "ok", "unsupported"), strict=False))
     with pytest.raises(KeyboardInterrupt):
         run_sweep(wanted, Scribe(statuses=bad, stop_at=6), DEAF)
     again = Scribe()
@@ -214,8 +220,10 @@ def test_an_order_of_other_runs(tmp_path: Path, order: list[str] | str) -> None:
 @pytest.mark.parametrize("order", [5, None, [5], [["a"]], {"a": 1}])
 def test_an_order_that_is_none(tmp_path: Path, order: object) -> None:
     """It is the folder of no sweep."""
-    (tmp_path / "sweep.json").write_text(json.dumps({"started_at": "now", "order": order}))
+    (tmp_path / "sweep.json").write_text(json.dumps(json.loads(_GOLDEN.read_text()) | {"order": order}))
     assert unfinished(tmp_path) is None
+    (tmp_path / "sweep.json").write_text(_GOLDEN.read_text())
+    assert unfinished(tmp_path) is not None
 
 
 @pytest.mark.parametrize("other", [{"seed": 2}, {"values": {"LOWAT": ("none", "4096")}}])
@@ -233,13 +241,27 @@ def test_another_sweep_is_another_folder(tmp_path: Path, other: dict[str, Any]) 
 def test_two_do_not_work_in_one_folder(tmp_path: Path) -> None:
     """While it is held, the same words begin anew."""
     fingerprint: dict[str, Any] = {"arms": "a"}
-    document = {"fingerprint": fingerprint, "order": ["a.1"], "started_at": "2026-01-01T00:00:00"}
-    with SweepFolder.begin(tmp_path / "first", document) as held:
+    record = SweepRecord(
+        sweep="first",
+        name="mine",
+        title="Mine",
+        started_at="2026-01-01T00:00:00",
+        grid={},
+        fixed={},
+        repeat=1,
+        seed=1,
+        order_seed=1,
+        fabric="virtual",
+        fingerprint=fingerprint,
+        arms=(SweepArmRecord(arm="a", levels={}, knobs={}, twin_of=None),),
+        order=("a.1",),
+    )
+    with SweepFolder.begin(tmp_path / "first", record) as held:
         assert SweepFolder.resume(tmp_path, fingerprint) is None
         held.building("a.1").create()
-        held.building("a.1").run.write_text('{"status": "ok"}')
+        held.building("a.1").run.write_text(json.dumps(builders.run("a").record.as_document()))
         held.file("a.1")
-    with SweepFolder.begin(tmp_path / "second", document | {"started_at": "2026-01-02T00:00:00"}):
+    with SweepFolder.begin(tmp_path / "second", replace(record, started_at="2026-01-02T00:00:00")):
         with SweepFolder.resume(tmp_path, fingerprint) or pytest.fail("it is free") as free:
             assert free.path == held.path
         assert SweepFolder.resume(tmp_path, {"arms": "b"}) is None

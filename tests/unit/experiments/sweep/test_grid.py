@@ -1,6 +1,5 @@
 """The grid of a sweep: what is an arm, which have twins, in what order they run, and which grids cannot be."""
 
-import json
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from experiments.errors import GridError, ScenarioError
 from experiments.run.fabrics import FABRICS
 from experiments.scenario.knobs import KNOBS
-from experiments.scenario.scenario import as_document
+from experiments.scenario.scenario import as_record
 from experiments.sweep.grid import Grid, Point, expand, grid_from
 from experiments.sweep.sweep import Sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
@@ -170,7 +169,7 @@ def test_a_target_makes_arms_of_auto_alone() -> None:
         "lowat-none_cc-bbr_twin",
     ]
     assert (request.grid.combinations, request.grid.networks, request.runs) == (10, 2, 12)
-    assert len({json.dumps(as_document(point.arm.scenario)) for point in points}) == 10
+    assert len({as_record(point.arm.scenario) for point in points}) == 10
     assert {point.arm.knobs["TARGET_DELAY"] for point in points if point.arm.knobs["LOWAT"] != "auto"} == {
         KNOBS["TARGET_DELAY"].default
     }

@@ -1,7 +1,6 @@
 """How far a sweep is, and how long it takes."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -10,15 +9,12 @@ from experiments.scenario.named import entry_of
 from experiments.sweep import estimate
 from experiments.sweep.estimate import duration
 from experiments.sweep.tally import Tally, link_s
+from tests.unit import builders
 
-DOCUMENT: dict[str, Any] = {
-    "status": "ok",
-    "loads": [
-        {"others_last_byte_ms": 9000.0, "important_last_byte_ms": 12000.0},
-        {"others_last_byte_ms": 13000.0, "important_last_byte_ms": 5000.0},
-    ],
-}
-BAD: dict[str, Any] = {"status": "failed", "loads": []}
+RUN = builders.run(
+    loads=[builders.load_record((1.0, last), (1.0, other)) for last, other in ((12e3, 9e3), (5e3, 13e3))]
+).record
+BAD = builders.run(status="failed").record
 
 
 def tally(seconds: float = 4.0) -> Tally:
@@ -28,7 +24,7 @@ def tally(seconds: float = 4.0) -> Tally:
 
 def test_link_time() -> None:
     """Of all page loads, to the end of the later resource; nothing of a run without any."""
-    assert link_s(DOCUMENT) == 25.0
+    assert link_s(RUN) == 25.0
     assert link_s(BAD) == 0.0
 
 
@@ -36,12 +32,12 @@ def test_the_line() -> None:
     """Arms and runs done, what went wrong, link time, how much faster than real time, and what is left."""
     counted = tally()
     assert counted.line(0.0) == "0 of 3 arms, 0 of 6 runs; about 12 s left"
-    counted.ended("a.1", DOCUMENT)
+    counted.ended("a.1", RUN)
     counted.ended("b.1", BAD)
-    counted.ended("a.2", DOCUMENT)
+    counted.ended("a.2", RUN)
     assert counted.line(5.0).startswith("1 of 3 arms, 3 of 6 runs, 1 failed; 50 s of link time, 10x real time; about")
     for name in ("b.2", "c.1", "c.2"):
-        counted.ended(name, DOCUMENT)
+        counted.ended(name, RUN)
     assert counted.line(200.0) == "3 of 3 arms, 6 of 6 runs, 1 failed; 2 min of link time, 1x real time; 3 min"
     assert counted.runs_left == 0
 
@@ -51,7 +47,7 @@ def test_what_was_done_before_counts_as_done_but_not_as_speed() -> None:
     counted = tally()
     counted.begin(100.0, ["a.1", "a.2"])
     assert counted.line(101.0) == "1 of 3 arms, 2 of 6 runs; about 8 s left"
-    counted.ended("b.1", DOCUMENT)
+    counted.ended("b.1", RUN)
     assert "25 s of link time, 5x real time" in counted.line(105.0)
 
 
@@ -60,10 +56,10 @@ def test_time_left_is_corrected_by_what_took_place(factor: float) -> None:
     """An estimate that was wrong by a factor is right in the end, and never jumps at the first run."""
     arms = {f"{number}.1": str(number) for number in range(1000)}
     counted = Tally(arms=arms, estimates_s=dict.fromkeys(arms, 2.0), side_by_side=2, now_s=0.0)
-    counted.ended("0.1", DOCUMENT)
+    counted.ended("0.1", RUN)
     assert 800 < counted.left_s(2 * factor) < 1500
     for number in range(1, 500):
-        counted.ended(f"{number}.1", DOCUMENT)
+        counted.ended(f"{number}.1", RUN)
     assert counted.left_s(500 * factor) == pytest.approx(500 * factor, rel=0.05)
 
 

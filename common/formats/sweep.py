@@ -1,0 +1,47 @@
+"""The record of a sweep: sweep.json."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+SWEEP_FORMAT = 1
+MOST_SWEEP_BYTES = 2 * 2**30
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepArmRecord:
+    """An arm of the grid. levels: its knobs that vary. twin_of: the arm that it repeats with other seeds."""
+
+    arm: str
+    levels: Mapping[str, str]
+    knobs: Mapping[str, str]
+    twin_of: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepRecord:
+    """A sweep as it was asked for. sweep: the folder's name. order: names of all runs, as they are handed out.
+
+    grid, fixed: knobs with several values and with one. started_at: date and time. fingerprint: see ExperimentRecord.
+    """
+
+    format: int = SWEEP_FORMAT
+    sweep: str
+    name: str
+    title: str
+    started_at: str
+    grid: Mapping[str, Annotated[tuple[str, ...], Meta(min_length=1)]]
+    fixed: Mapping[str, str]
+    repeat: Annotated[int, Meta(ge=1, le=1000)]
+    seed: Annotated[int, Meta(ge=0, le=2**32)]
+    order_seed: int
+    fabric: str
+    fingerprint: Mapping[str, Any]
+    arms: Annotated[tuple[SweepArmRecord, ...], Meta(min_length=1)]
+    order: tuple[str, ...]
+
+    def as_document(self) -> dict[str, Any]:
+        """Returns the content of sweep.json, without copying it: there may be a million arms."""
+        return {**vars(self), "arms": list(map(vars, self.arms))}
