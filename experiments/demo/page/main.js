@@ -5,9 +5,9 @@ import { ask, choices, Refused, result } from "./api.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
-import { Scene, element } from "./scene.js";
+import { Scene, element } from "./both_arms.js";
 import { toggleTheme } from "./theme.js";
-import { Wish } from "./wish.js";
+import { Wish } from "./knob_choice.js";
 
 /** @param {string} id */
 function at(id) {

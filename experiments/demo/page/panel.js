@@ -1,11 +1,11 @@
 // @ts-check
 // The panel: knobs, and named scenarios that set them.
 
-import { element } from "./scene.js";
+import { element } from "./both_arms.js";
 
 /** @typedef {import("./types.js").Choices} Choices */
 /** @typedef {import("./types.js").KnobOffer} KnobOffer */
-/** @typedef {import("./wish.js").Wish} Wish */
+/** @typedef {import("./knob_choice.js").Wish} Wish */
 
 const OPEN = ["LOWAT", "SERVER", "PRIORITY", "CC", "RATE", "DELAY", "QUEUE"];
 const ARMS = /** @type {const} */ ([0, 1]);

@@ -3,7 +3,7 @@
 
 import { onKeys, playerKeys } from "./keys.js";
 import { Presenter } from "./presenter.js";
-import { Scene } from "./scene.js";
+import { Scene } from "./both_arms.js";
 import { toggleTheme } from "./theme.js";
 
 /** @typedef {import("./types.js").Slide} Slide */

@@ -3,7 +3,7 @@
 
 import { Film } from "./film.js";
 import { Player, FASTEST, SLOWEST } from "./player.js";
-import { Stage } from "./stage.js";
+import { Stage } from "./arm_drawing.js";
 import { kib, seconds, times } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
