@@ -17,9 +17,9 @@ from typing import Any
 from experiments.commands.console import Report
 from experiments.demo.listener import HOST, USUAL_PORT, listening
 from experiments.errors import Unavailable
-from experiments.execution.experiment import results_folder
 from experiments.execution.invocation import check_only, request_from
 from experiments.execution.local import bearable
+from experiments.results.results_folder import results_folder
 
 _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")

@@ -19,9 +19,10 @@ from experiments.demo.arm_view import FinishedArm, document
 from experiments.demo.finished_arms import FinishedArms
 from experiments.demo.story import StoryStep, steps
 from experiments.errors import StepFailed, Unavailable
-from experiments.execution.experiment import results_folder, run_experiment
+from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import check_only, run_values
 from experiments.execution.request import Arm, Manner, Request
+from experiments.results.results_folder import results_folder
 from experiments.results.run_folder import check_document, write_document
 from experiments.run.fabrics import choose
 from experiments.scenario.knobs import KNOBS, with_defaults

@@ -1,7 +1,6 @@
 """Runs an experiment: its arms, side by side, into one folder that appears only when it is complete."""
 
 import os
-import secrets
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,19 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from common.formats.experiment import ExperimentRecord
-from experiments.errors import StepFailed
 from experiments.execution.conclusion import Run
 from experiments.execution.fingerprint import fingerprint_here, newest
 from experiments.execution.local import Local, bearable
 from experiments.execution.request import Request
 from experiments.host.home import ROOT, is_clone
 from experiments.host.processes import program_environment
+from experiments.results.results_folder import folder_name, results_folder
 from experiments.results.run_folder import PartialFolder, RunFolder, write_json
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.fabric import Fabric
 
 _GIT_S = 30.0
-_UNQUOTABLE = '"$\\{}'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +74,6 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         return partial_folder.publish()
 
 
-def folder_name(name: str, started: datetime) -> str:
-    """The name of a new results folder: no two are equal."""
-    return f"{name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
 def experiment_record(
     final: Path, name: str, fabric: Fabric, *, started_at: str, fingerprint: Mapping[str, Any], runs: Sequence[str]
 ) -> ExperimentRecord:
@@ -114,23 +107,6 @@ def _runs(request: Request) -> list[Run]:
         for repetition in range(1, request.repeat + 1)
         for arm in request.arms
     ]
-
-
-def results_folder(results: Path) -> Path:
-    """Makes the folder if need be and returns its path. Raises StepFailed if it cannot be written."""
-    if set(str(results.resolve())) & set(_UNQUOTABLE):
-        # Paths go into configuration files, and each server has quoting rules of its own.
-        raise StepFailed(
-            "the results folder", f"{results.resolve()} holds one of {' '.join(_UNQUOTABLE)}, which is not allowed"
-        )
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        probe = results / f".writable.{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise StepFailed("the results folder", f"{results} cannot be written: {error.strerror}") from error
-    return results.resolve()
 
 
 class _ExperimentRuns:

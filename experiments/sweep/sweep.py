@@ -15,12 +15,13 @@ from common.formats.sweep import SweepArmRecord, SweepRecord
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
-from experiments.execution.experiment import experiment_record, folder_name, results_folder
+from experiments.execution.experiment import experiment_record
 from experiments.execution.fingerprint import fingerprint_here, newest
 from experiments.execution.local import bearable
 from experiments.execution.request import Manner, Request
 from experiments.host.plural import counted
 from experiments.host.tools import Tools
+from experiments.results.results_folder import folder_name, results_folder
 from experiments.run.fabrics import FABRICS, choose
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import Scenario, as_record

@@ -1,5 +1,5 @@
 // @ts-check
-// The stage of an arm: the four places and the bytes in each at an instant, and when each stream arrived.
+// Draws an arm: the four places and the bytes in each at an instant, and when each stream arrived.
 //
 // Rules:
 // 1. All places have the same scale for bytes, except the link: it holds so few that it is magnified, which a label
@@ -69,7 +69,7 @@ function tickStep(most) {
   return steps.find((step) => most / step <= 9) ?? most;
 }
 
-export class Stage {
+export class ArmDrawing {
   /**
    * @param {Film} film
    * @param {Scale} scale common to all stages that are shown together

@@ -1,9 +1,9 @@
 // @ts-check
-// The scene: two arms with common scales and one clock, each with its verdict and its figures.
+// Draws both arms with common scales and one clock, each with its verdict and its figures.
 
 import { Film } from "./film.js";
 import { Player, FASTEST, SLOWEST } from "./player.js";
-import { Stage } from "./arm_drawing.js";
+import { ArmDrawing } from "./arm_drawing.js";
 import { kib, seconds, times } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
@@ -68,12 +68,12 @@ function note(shown) {
   return made;
 }
 
-export class Scene {
+export class BothArms {
   /** @param {HTMLElement} place @param {HTMLElement} bar where the player's controls go */
   constructor(place, bar) {
     this.place = place;
-    /** @type {Stage[]} */
-    this.stages = [];
+    /** @type {ArmDrawing[]} */
+    this.drawings = [];
     /** @type {readonly Shown[]} */
     this.arms = [];
     /** @type {readonly string[]} */
@@ -106,7 +106,7 @@ export class Scene {
       linkBytes: Math.max(LEAST_ON_LINK, ...there.map((film) => film.mostInFlight)),
       durationMs: Math.max(1, ...there.map((film) => film.durationMs)),
     };
-    this.stages = [];
+    this.drawings = [];
     const drawn = this.arms.map((shown, index) => {
       const article = element("article", "arm");
       article.append(heading(shown, this.names[index]));
@@ -124,10 +124,10 @@ export class Scene {
       const { arm, favoured } = this.arms[index];
       const words = [...article.children].reduce((sum, child) => sum + child.clientHeight, 16);
       const aspect = this.place.clientWidth / Math.max(1, room - words);
-      const stage = new Stage(film, scale, lowatOf(arm.scenario), favoured, aspect);
-      stage.element.setAttribute("aria-label", this._told(this.arms[index], this.names[index]));
-      this.stages.push(stage);
-      article.insertBefore(stage.element, article.lastElementChild);
+      const drawing = new ArmDrawing(film, scale, lowatOf(arm.scenario), favoured, aspect);
+      drawing.element.setAttribute("aria-label", this._told(this.arms[index], this.names[index]));
+      this.drawings.push(drawing);
+      article.insertBefore(drawing.element, article.lastElementChild);
     });
     this._show(this.player.tMs);
     return scale.durationMs;
@@ -141,7 +141,7 @@ export class Scene {
 
   /** @param {number} tMs */
   _show(tMs) {
-    for (const stage of this.stages) stage.show(tMs);
+    for (const drawing of this.drawings) drawing.show(tMs);
   }
 
   /** @param {HTMLElement} bar */

@@ -3,7 +3,7 @@
 
 /** @typedef {Record<string, string>} Knobs */
 
-export class Wish {
+export class KnobChoice {
   /** @param {readonly import("./types.js").KnobOffer[]} knobs */
   constructor(knobs) {
     this.offers = knobs;

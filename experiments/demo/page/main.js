@@ -5,9 +5,9 @@ import { ask, choices, Refused, result } from "./api.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
-import { Scene, element } from "./both_arms.js";
+import { BothArms, element } from "./both_arms.js";
 import { toggleTheme } from "./theme.js";
-import { Wish } from "./knob_choice.js";
+import { KnobChoice } from "./knob_choice.js";
 
 /** @param {string} id */
 function at(id) {
@@ -22,11 +22,11 @@ const SHORT_MS = 1000;
 class Page {
   /** @param {import("./types.js").Choices} offered */
   constructor(offered) {
-    this.wish = new Wish(offered.knobs);
-    this.scene = new Scene(at("stages"), at("player"));
-    this.panel = new Panel(at("panel"), offered, this.wish, () => void this.ask());
+    this.choice = new KnobChoice(offered.knobs);
+    this.drawing = new BothArms(at("stages"), at("player"));
+    this.panel = new Panel(at("panel"), offered, this.choice, () => void this.ask());
     this.presenter = new Presenter(at("story"), offered.story, (step) => {
-      this.wish.step(step);
+      this.choice.step(step);
       this.panel.chosen = "";
       void this.ask(step.speed);
     });
@@ -40,7 +40,7 @@ class Page {
       if (this.presenting) this.presenter.keys[/** @type {keyof Presenter["keys"]} */ (key)]();
     };
     onKeys(() => this.presenting, {
-      ...playerKeys(this.scene.player),
+      ...playerKeys(this.drawing.player),
       ...Object.fromEntries(Object.keys(this.presenter.keys).map((key) => [key, story(key)])),
       p: () => this.present(!this.presenting),
       t: toggleTheme,
@@ -79,7 +79,7 @@ class Page {
     const before = this.asking;
     const asking = new AbortController();
     this.asking = asking;
-    const { arms, names } = this.wish;
+    const { arms, names } = this.choice;
     const said = ["", ""];
     const stages = at("stages");
     const begun = performance.now();
@@ -104,10 +104,10 @@ class Page {
       if (this.asking !== asking) return;
       this.asking = null;
       const longest = Math.max(...shown.map((each) => each.film?.duration_ms ?? 0));
-      this.scene.open(shown, names, speed ?? (longest < SHORT_MS ? 0.1 : USUAL_SPEED));
+      this.drawing.open(shown, names, speed ?? (longest < SHORT_MS ? 0.1 : USUAL_SPEED));
       this._status("");
       document.body.dataset.experiment = shown.map((each) => `${each.experiment}/${each.run}`).join(" ");
-      this.scene.player.play();
+      this.drawing.player.play();
     } catch (error) {
       if (this.asking !== asking) return;
       asking.abort();

@@ -5,7 +5,7 @@ import { element } from "./both_arms.js";
 
 /** @typedef {import("./types.js").Choices} Choices */
 /** @typedef {import("./types.js").KnobOffer} KnobOffer */
-/** @typedef {import("./knob_choice.js").Wish} Wish */
+/** @typedef {import("./knob_choice.js").KnobChoice} KnobChoice */
 
 const OPEN = ["LOWAT", "SERVER", "PRIORITY", "CC", "RATE", "DELAY", "QUEUE"];
 const ARMS = /** @type {const} */ ([0, 1]);
@@ -36,13 +36,13 @@ export class Panel {
   /**
    * @param {HTMLElement} place
    * @param {Choices} choices
-   * @param {Wish} wish
+   * @param {KnobChoice} choice
    * @param {() => void} changed
    */
-  constructor(place, choices, wish, changed) {
+  constructor(place, choices, choice, changed) {
     this.place = place;
     this.choices = choices;
-    this.wish = wish;
+    this.choice = choice;
     this.changed = changed;
     this.chosen = "maps";
     this.rest = false;
@@ -80,7 +80,7 @@ export class Panel {
     control.addEventListener("change", () => {
       const found = this.choices.scenarios.find((each) => each.name === control.value);
       if (!found) return;
-      this.wish.scenario(found.knobs);
+      this.choice.scenario(found.knobs);
       this.chosen = found.name;
       this.draw();
       this.changed();
@@ -134,44 +134,44 @@ export class Panel {
       card.append(button);
     };
     add(`Apply the cure: ${text}`, () => {
-      for (const [name, value] of words) this.wish.set(name, value, 1);
+      for (const [name, value] of words) this.choice.set(name, value, 1);
     });
     const [[name, value]] = words;
-    if (words.length > 1 || name === this.wish.compare) return;
+    if (words.length > 1 || name === this.choice.compare) return;
     add(`Side by side with ${text}`, () => {
-      this.wish.differ(name);
-      this.wish.values[1] = value;
+      this.choice.differ(name);
+      this.choice.values[1] = value;
     });
   }
 
   _compare() {
     const names = this.choices.knobs.filter((knob) => knob.values.length > 1).map((knob) => knob.name);
-    const control = select(names, this.wish.compare);
+    const control = select(names, this.choice.compare);
     control.dataset.focus = "compare";
     control.addEventListener("change", () => {
-      this.wish.differ(control.value);
+      this.choice.differ(control.value);
       this._touch();
     });
     return labelled(control, "The arms differ in");
   }
 
   _knobs() {
-    const open = [...new Set([this.wish.compare, ...OPEN])];
+    const open = [...new Set([this.choice.compare, ...OPEN])];
     const offers = open.map((name) => this.choices.knobs.find((knob) => knob.name === name));
     return offers.filter((offer) => offer !== undefined).flatMap((offer) => this._knob(offer));
   }
 
   /** @param {KnobOffer} offer */
   _knob(offer) {
-    const differ = offer.name === this.wish.compare;
+    const differ = offer.name === this.choice.compare;
     return (differ ? ARMS : ARMS.slice(0, 1)).map((arm) => {
-      const value = differ ? this.wish.values[arm] : this.wish.value(offer.name);
+      const value = differ ? this.choice.values[arm] : this.choice.value(offer.name);
       const control = offer.name === "LOWAT" ? this._slider(value, arm) : select(offer.values, value);
       control.dataset.focus = `${offer.name}-${arm}`;
       control.title = offer.meaning;
       control.addEventListener("change", () => {
         const at = /** @type {HTMLInputElement | HTMLSelectElement} */ (control).value;
-        this.wish.set(offer.name, offer.name === "LOWAT" ? this._lowats(value)[Number(at)] : at, arm);
+        this.choice.set(offer.name, offer.name === "LOWAT" ? this._lowats(value)[Number(at)] : at, arm);
         this._touch();
       });
       const row = labelled(control, differ ? `${offer.name}, ${PLACE[arm]}` : offer.name);
@@ -218,15 +218,15 @@ export class Panel {
     summary.textContent = "All other knobs";
     details.append(summary);
     for (const offer of this.choices.knobs) {
-      if (OPEN.includes(offer.name) || offer.name === this.wish.compare) continue;
+      if (OPEN.includes(offer.name) || offer.name === this.choice.compare) continue;
       const control = document.createElement("input");
       control.type = "text";
-      control.value = this.wish.value(offer.name);
+      control.value = this.choice.value(offer.name);
       control.title = `${offer.meaning}; allowed: ${offer.allowed}`;
       control.dataset.focus = `${offer.name}-0`;
       control.spellcheck = false;
       control.addEventListener("change", () => {
-        this.wish.set(offer.name, control.value, 0);
+        this.choice.set(offer.name, control.value, 0);
         this._touch();
       });
       details.append(labelled(control, offer.name));

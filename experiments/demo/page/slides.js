@@ -3,7 +3,7 @@
 
 import { onKeys, playerKeys } from "./keys.js";
 import { Presenter } from "./presenter.js";
-import { Scene } from "./both_arms.js";
+import { BothArms } from "./both_arms.js";
 import { toggleTheme } from "./theme.js";
 
 /** @typedef {import("./types.js").Slide} Slide */
@@ -17,12 +17,12 @@ function at(id) {
 
 /** @type {{arms: Record<string, import("./types.js").Shown>, slides: Slide[]}} */
 const told = JSON.parse(at("told").textContent ?? "");
-const scene = new Scene(at("stages"), at("player"));
+const drawing = new BothArms(at("stages"), at("player"));
 const presenter = new Presenter(at("story"), told.slides, (step) => {
   const { shown, names, speed } = /** @type {Slide} */ (step);
-  scene.open(shown.map((key) => told.arms[key]), names, speed);
-  scene.player.play();
+  drawing.open(shown.map((key) => told.arms[key]), names, speed);
+  drawing.player.play();
 });
 at("theme").addEventListener("click", toggleTheme);
-onKeys(() => true, { ...playerKeys(scene.player), ...presenter.keys, t: toggleTheme });
+onKeys(() => true, { ...playerKeys(drawing.player), ...presenter.keys, t: toggleTheme });
 presenter.go(0);
