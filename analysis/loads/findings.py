@@ -16,6 +16,18 @@ from common.formats.reading import FolderError
 from common.formats.run import Findings, PredictionRecord
 from common.formats.scenario import PROBE, ScenarioRecord
 
+NOTHING = Findings(
+    verdict=None,
+    verdict_reason=None,
+    loads=(),
+    ledger=None,
+    ledger_reason=None,
+    oracle=None,
+    prediction=None,
+    probe=None,
+)
+"""The findings without a complete load."""
+
 
 def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front: Mapping[str, Any]) -> Findings:
     """Of every complete load its times, and of the last, the measured one, the rest. front: see run.json.
@@ -25,10 +37,11 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
     """
     loads = page_loads(evidence)
     if not loads:
-        return Findings()
+        return NOTHING
     measured = loads[-1]
     told = judgement(measured, evidence, scenario)
-    found = Findings(verdict=told.verdict, verdict_reason=told.reason, loads=tuple(load.as_record() for load in loads))
+    records = tuple(load.as_record() for load in loads)
+    found = replace(NOTHING, verdict=told.verdict, verdict_reason=told.reason, loads=records)
     if scenario.plan == PROBE:
         return replace(found, probe=_probe(evidence).as_record())
     accounts, reason = None, None

@@ -21,8 +21,8 @@ class Chunk:
 
     at_ns: int
     size_bytes: int
-    every_ns: int = 0
-    count: int = 1
+    every_ns: int
+    count: int
 
     @property
     def total_bytes(self) -> int:
@@ -50,14 +50,14 @@ class Resource:
     path: str
     content_type: str
     size_bytes: int
-    delay_ns: int = 0
-    important: bool = False
-    urgency: int = 3
-    incremental: bool = False
+    delay_ns: int
+    important: bool
+    urgency: int
+    incremental: bool
     weight: int
-    depends_on: str | None = None
-    after: str | None = None
-    chunks: tuple[Chunk, ...] = ()
+    depends_on: str | None
+    after: str | None
+    chunks: tuple[Chunk, ...]
 
     @property
     def first_ns(self) -> int:

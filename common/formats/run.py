@@ -170,14 +170,14 @@ class Conduct:
 class Findings:
     """What the logs of a run amount to; without a complete load, nothing. loads: the measured one last."""
 
-    verdict: Verdict | None = None
-    verdict_reason: str | None = None
-    loads: tuple[LoadRecord, ...] = ()
-    ledger: LedgerRecord | None = None
-    ledger_reason: str | None = None
-    oracle: OracleRecord | None = None
-    prediction: PredictionRecord | None = None
-    probe: ProbeRecord | None = None
+    verdict: Verdict | None
+    verdict_reason: str | None
+    loads: tuple[LoadRecord, ...]
+    ledger: LedgerRecord | None
+    ledger_reason: str | None
+    oracle: OracleRecord | None
+    prediction: PredictionRecord | None
+    probe: ProbeRecord | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -136,10 +136,14 @@ def _pair(paths: tuple[str, str]) -> Page:
             path=path,
             content_type="application/octet-stream",
             size_bytes=PROBE_LEAST_BYTES,
+            delay_ns=0,
             important=name == _NAMES[1],
             urgency=urgency,
             incremental=urgency > 3,
             weight=weight,
+            depends_on=None,
+            after=None,
+            chunks=(),
         )
         for name, path, urgency, weight in zip(_NAMES, paths, (5, 2), (147, 183), strict=True)
     )

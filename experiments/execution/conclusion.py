@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.loads.contradictions import Allowance, Contradiction, contradictions, outside
-from analysis.loads.findings import findings
+from analysis.loads.findings import NOTHING, findings
 from analysis.records.runs import load_evidence, load_layers
 from common.formats.reading import FolderError
 from common.formats.run import Findings, RunRecord
@@ -101,7 +101,7 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
 def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
     """Writes run.json for a failed run, whatever the run left. Raises OSError."""
     outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
-    return _write(folder, _record(run, folder, manner, final, wall_s, outcome, Findings()))
+    return _write(folder, _record(run, folder, manner, final, wall_s, outcome, NOTHING))
 
 
 def _outcome_and_findings(
@@ -116,13 +116,13 @@ def _outcome_and_findings(
             if outcome["status"] == "ok":
                 outcome |= {"status": "failed", "reason": str(error)}
     if outcome["status"] != "ok":
-        return outcome, Findings()
+        return outcome, NOTHING
     try:
         return outcome, _judge(run.arm.scenario, folder, manner, outcome["observed"])
     except InvalidRun as error:
-        return outcome | {"status": "invalid", "reason": str(error)}, Findings()
+        return outcome | {"status": "invalid", "reason": str(error)}, NOTHING
     except (LabError, FolderError) as error:
-        return outcome | {"status": "failed", "reason": f"the record is incomplete: {error}"}, Findings()
+        return outcome | {"status": "failed", "reason": f"the record is incomplete: {error}"}, NOTHING
 
 
 def _record(

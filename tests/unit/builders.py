@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from analysis.loads.findings import NOTHING
 from analysis.loads.metrics import PageLoad, Piece, ResourceTimes
 from analysis.records.runs import Evidence, Experiment, Run
 from common.cost import Cost
@@ -192,6 +193,12 @@ def run(
 ) -> Run:
     """One arm's run.json, not in any folder; of one load, if of no others."""
     good = status == "ok"
+    found = dataclasses.replace(
+        NOTHING,
+        verdict=Verdict(verdict),
+        verdict_reason=f"{verdict}, because",
+        loads=tuple(loads or [load_record((5.0, 9.0), (1.0, 4.0))]),
+    )
     record = RunRecord(
         run=f"{arm}.1",
         experiment="maps-20260101-000000-abcd",
@@ -207,9 +214,7 @@ def run(
         knobs=dict(knobs or {}),
         scenario=scenario(knobs),
         front={},
-        verdict=Verdict(verdict) if good else None,
-        verdict_reason=f"{verdict}, because" if good else None,
-        loads=tuple(loads or [load_record((5.0, 9.0), (1.0, 4.0))]) if good else (),
+        **vars(found if good else NOTHING),
     )
     return Run(path=path or Path(record.run), record=record)
 

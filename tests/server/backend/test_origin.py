@@ -8,14 +8,16 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from common.formats.page import Chunk, Page, Resource
+from common.formats.page import Chunk, Page
 from experiments.host.processes import find
 from tests.pages import MS, maps_page, page_file
+from tests.unit.builders import maps
 
 _ORIGIN = Path(__file__).parents[3] / "backend" / "origin.mjs"
 
@@ -159,9 +161,13 @@ def test_a_bad_setting_is_refused(setting: dict[str, str], why: str) -> None:
 
 def test_pieces_come_in_their_time(tmp_path: Path) -> None:
     """The first after its delay, the last not before its own; the log has when the first was there."""
-    chunks = (Chunk(at_ns=100 * MS, size_bytes=40, every_ns=50 * MS, count=4), Chunk(at_ns=300 * MS, size_bytes=7))
-    stream = Resource(name="s", path="/s", content_type="text/event-stream", size_bytes=167, weight=1, chunks=chunks)
-    other = Resource(name="o", path="/o", content_type="text/plain", size_bytes=3, weight=1)
+    chunks = (
+        Chunk(at_ns=100 * MS, size_bytes=40, every_ns=50 * MS, count=4),
+        Chunk(at_ns=300 * MS, size_bytes=7, every_ns=0, count=1),
+    )
+    image = replace(maps()["image"], after=None)
+    stream = replace(image, name="s", path="/s", content_type="text/event-stream", size_bytes=167, chunks=chunks)
+    other = replace(image, name="o", path="/o", content_type="text/plain", size_bytes=3)
     page = Page(name="mine", title="", resources=(stream, other))
     log = tmp_path / "access.jsonl"
     with running_origin(log, PAGE=str(page_file(tmp_path, page))) as port:
