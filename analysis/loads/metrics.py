@@ -63,15 +63,6 @@ class Traffic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaps:
-    """Times between the arrivals of a resource's pieces, in nanoseconds: median, 99th percentile, longest."""
-
-    p50_ns: float
-    p99_ns: float
-    longest_ns: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class ResourceTimes:
     """A resource of a load; nanoseconds of CLOCK_MONOTONIC.
 
@@ -110,16 +101,17 @@ class ResourceTimes:
         """Payload received."""
         return self.traffic.size_bytes
 
-    @cached_property
-    def gaps(self) -> Gaps | None:
-        """The gaps between its pieces; None for a response that is there at once."""
+    @property
+    def gaps_ms(self) -> Mapping[str, float]:
+        """The times between the arrivals of its pieces, by the names of ResourceRecord; empty without pieces."""
         ends = self.resource.ends_bytes
         if len(ends) < 2 or ends[-1] > self.size_bytes:
-            return None
+            return {}
         came_ns = [self.traffic.reached_ns(end) for end in ends]
         gaps_ns = [later - earlier for earlier, later in pairwise(came_ns)]
         percentiles = quantiles(gaps_ns, n=100, method="inclusive") if len(gaps_ns) > 1 else [float(gaps_ns[0])] * 99
-        return Gaps(p50_ns=percentiles[49], p99_ns=percentiles[98], longest_ns=max(gaps_ns))
+        found_ns = {"gap_p50_ms": percentiles[49], "gap_p99_ms": percentiles[98], "gap_longest_ms": max(gaps_ns)}
+        return {name: gap_ns / 10**6 for name, gap_ns in found_ns.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,11 +182,6 @@ class PageLoad:
         )
 
     def _times(self, times: ResourceTimes) -> ResourceRecord:
-        gaps_ns = times.gaps and {
-            "gap_p50_ms": times.gaps.p50_ns,
-            "gap_p99_ms": times.gaps.p99_ns,
-            "gap_longest_ms": times.gaps.longest_ns,
-        }
         return ResourceRecord(
             available_ms=self.ms(times.available_ns),
             headers_ms=self.ms(times.headers_ns),
@@ -202,7 +189,7 @@ class PageLoad:
             last_byte_ms=self.ms(times.last_byte_ns),
             size_bytes=times.size_bytes,
             important=times.resource.important,
-            **{name: gap_ns / 10**6 for name, gap_ns in (gaps_ns or {}).items()},
+            **times.gaps_ms,
         )
 
 

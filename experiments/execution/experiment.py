@@ -2,12 +2,11 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from common.formats.experiment import ExperimentRecord
 from experiments.execution.conclusion import Run
@@ -58,35 +57,18 @@ def run_experiment(request: Request, progress: Progress) -> Path:
             _ExperimentRuns(partial_folder.path, final),
             lambda run, ending: progress.ended(run.name, ending.status, ending.reason),
         )
-        write_json(
-            partial_folder.path / "experiment.json",
-            asdict(
-                experiment_record(
-                    final,
-                    request.name,
-                    manner.fabric,
-                    started_at=started.isoformat(timespec="seconds"),
-                    fingerprint=fingerprint,
-                    runs=[f"{arm.name}.{number}" for arm in request.arms for number in range(1, request.repeat + 1)],
-                )
-            ),
+        names = [f"{arm.name}.{number}" for arm in request.arms for number in range(1, request.repeat + 1)]
+        record = ExperimentRecord(
+            experiment=final.name,
+            name=request.name,
+            fabric=manner.fabric.name,
+            started_at=started.isoformat(timespec="seconds"),
+            git_revision=git_revision(),
+            fingerprint=fingerprint,
+            runs=tuple(names),
         )
+        write_json(partial_folder.path / "experiment.json", asdict(record))
         return partial_folder.publish()
-
-
-def experiment_record(
-    final: Path, name: str, fabric: Fabric, *, started_at: str, fingerprint: Mapping[str, Any], runs: Sequence[str]
-) -> ExperimentRecord:
-    """The record of an experiment, a sweep's included."""
-    return ExperimentRecord(
-        experiment=final.name,
-        name=name,
-        fabric=fabric.name,
-        started_at=started_at,
-        git_revision=git_revision(),
-        fingerprint=fingerprint,
-        runs=tuple(runs),
-    )
 
 
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:

@@ -10,12 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.formats.experiment import ExperimentRecord
 from common.formats.run import RunRecord
 from common.formats.sweep import SweepArmRecord, SweepRecord
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
-from experiments.execution.experiment import experiment_record
+from experiments.execution.experiment import git_revision
 from experiments.execution.fingerprint import fingerprint_here, newest
 from experiments.execution.local import bearable
 from experiments.execution.request import Manner, Request
@@ -143,13 +144,14 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
             lost = counted(len(missing), "run")
             raise StepFailed("the sweep", f"{lost} did not come back, {min(missing)} among them")
         return folder.publish(
-            experiment_record(
-                folder.final,
-                sweep.name,
-                sweep.manner.fabric,
+            ExperimentRecord(
+                experiment=folder.final.name,
+                name=sweep.name,
+                fabric=sweep.manner.fabric.name,
                 started_at=folder.record.started_at,
+                git_revision=git_revision(),
                 fingerprint=fingerprint,
-                runs=list(runs),
+                runs=tuple(runs),
             )
         )
 
