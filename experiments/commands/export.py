@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis.exports.formats import FORMATS, File
 from analysis.exports.recording import album
 from analysis.records.runs import load_experiment
-from common.formats.files import write_all
+from common.formats.files import NO_MEMORY, write_all
 from common.formats.reading import FolderError
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.host.home import pip_install
@@ -40,6 +40,8 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
         files = chosen.files(recorded)
     except FolderError as error:
         raise StepFailed(_STEP, str(error)) from error
+    except MemoryError:
+        raise StepFailed(_STEP, f"{folder}: {NO_MEMORY}") from None
     if not recorded.recordings:
         raise StepFailed(_STEP, f"{folder}: no run is ok: {', '.join(recorded.left_out)}")
     own = folder / "exports"

@@ -139,3 +139,15 @@ def test_nothing_is_left_where_nothing_can_be_written(folder: Path, tmp_path: Pa
 
 def _change(file: Path, changes: dict[str, object]) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def test_more_than_memory_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the folder, and no file is written."""
+
+    def fill_memory(_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(command, "album", fill_memory)
+    with pytest.raises(StepFailed, match=rf"^exporting results: {folder}: it takes more memory than there is$"):
+        export(folder, "har", None)
+    assert not (folder / "exports").exists()
