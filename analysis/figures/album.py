@@ -1,4 +1,4 @@
-"""The figures of an experiment."""
+"""Draws all figures of an experiment."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

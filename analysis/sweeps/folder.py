@@ -106,7 +106,7 @@ def _why_missing(path: Path, name: str) -> str:
 
 
 def _in_bytes(file: Path, arms: Sequence[SweepArm]) -> tuple[SweepArm, ...]:
-    """Returns the arms with LOWAT in bytes, none or auto. Raises FolderError if no good run shows the bytes of a LOWAT."""
+    """Returns the arms with LOWAT in bytes, none or auto. Raises FolderError if no good run shows the bytes."""
     known = {arm.knobs.get(_LOWAT): str(arm.good[0].scenario.lowat) for arm in arms if arm.good}
     found = []
     for arm in arms:

@@ -95,7 +95,7 @@ def _complete_ms(load: LoadRecord) -> float:
 
 
 def busy_ms(run: Run) -> float:
-    """Returns the time in which the front had payload to send, in a run that is ok; 0 or less if results are damaged."""
+    """Returns the time in which the front had payload to send, in an ok run; 0 or less if its results are damaged."""
     load = run.record.measured
     first_ms, others_ms = load.first_byte_ms, load.others_last_byte_ms
     soonest_ms = load.available_ms + run.scenario.delay_ns / 10**6

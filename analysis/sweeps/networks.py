@@ -124,7 +124,7 @@ class Network:
 
 
 def networks(sweep: Sweep) -> list[Network]:
-    """Returns the networks in the order of the sweep. Raises FolderError if an ok run lacks data that such a run has."""
+    """Returns the networks in the order of the sweep. Raises FolderError if an ok run lacks necessary data."""
     grid = sweep.record.grid
     varied = [name for name, values in grid.items() if len(values) > 1]
     chosen = list(dict.fromkeys([*sweep.record.fixed, *grid]))

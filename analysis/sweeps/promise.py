@@ -1,9 +1,9 @@
 """Checks if new runs keep a sweep's promise for its recommended value. Pure.
 
 The promise of a measure is a lower and an upper limit for the median of new runs of the same scenario. It is the
-measure's interval in the sweep, widened at both ends by the noise band (`spread.reach`). The interval alone does not
-suffice: it is one for the median of the sweep's own repetitions, and new runs may be further off by the spread of an A/A
-pair and by the grain.
+measure's interval in the sweep, widened at both ends by the noise band (`spread.reach`). The interval alone is
+only for the median of the sweep's own repetitions. New runs may be further off by the spread of an A/A pair and by the
+grain.
 
 New runs have the same fabric as the sweep, and seeds that the sweep did not use. With a used seed, a run in the guest
 would repeat itself exactly and keep every promise.

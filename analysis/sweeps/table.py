@@ -62,7 +62,7 @@ def sentences(network: Document) -> list[str]:
     said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
     if knee["front"]:
         said.insert(
-            2, f"Values that no other beats (first byte, goodput, processor time if known): {', '.join(knee['front'])}."
+            2, f"Best trade-offs of first byte, goodput and processor time (if known): {', '.join(knee['front'])}."
         )
     if knee["left_out_words"]:
         said.insert(1, knee["left_out_words"])
@@ -89,9 +89,7 @@ def notes(summary: Document) -> list[str]:
         )
     if any(_nobody_counted(summary, cost) for cost in COSTS):
         where = "in the virtual fabric" if summary["fabric"] == "virtual" else "here"
-        found.append(
-            f"Some or all costs of the front were not measured {where}, because its kernel does not count them."
-        )
+        found.append(f"Some or all costs of the front were not measured {where}: its kernel does not count them.")
     with_ledger, good = _with_ledger(summary)
     if 0 < with_ledger < good:
         found.append(f"The part in the send queue is that of {with_ledger} of {good} runs: the others have no ledger.")
