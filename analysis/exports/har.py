@@ -3,7 +3,7 @@
 Origin and meaning of the fields:
 - without an underscore: defined by HAR 1.2. `wait` ends and `receive` begins with the first byte of DATA, which the lab
   calls "first byte" everywhere. `dns`, `connect` and `ssl` do not apply, because the connection exists before the load.
-- `_priority`, `_resourceType`: defined by Chrome DevTools. Chrome sends the weight of a request for this `_priority`.
+- `_priority`, `_resourceType`: defined by Chrome DevTools. `_priority` is the one for which Chrome sends the weight.
 - `_chunks`, `_http2_stream_*`: defined by WebPageTest. A chunk is payload that became readable together: `ts` is the
   time in milliseconds since the page's request, `bytes` the size. PerfCascade and waterfall-tools read chunks, too.
 - `_focalAvailable`: defined by the lab, a page timing: the time at which the origin had the focal resource. Viewers
@@ -114,7 +114,7 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
 
 
 def _priority(recording: Recording, stream: Stream) -> dict[str, Any]:
-    """Returns the priority fields. They express a position in the tree; without one there are none."""
+    """Returns the priority fields, which express the request's position in the tree; empty if it has no position."""
     position = stream.request.signals.position
     if position is None:
         return {}

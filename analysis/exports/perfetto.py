@@ -2,8 +2,8 @@
 
 Rules:
 1. The measured loads of all runs begin at the same instant of the trace.
-2. Slices of a track may contain each other, but never overlap otherwise. So each stream, and each path at the origin,
-   has its own track.
+2. Slices of a track may be nested, but must not overlap otherwise. So each stream, and each path at the origin, has its
+   own track.
 3. Names of tracks begin with the place: client, front, link, origin. Perfetto chooses the order of tracks itself.
 4. A counter has values from the client's first event on, and a new value only when it has changed.
 """
@@ -19,7 +19,7 @@ _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
 
 _TRACKS = 10**5
-"""The range of track numbers of a run. In it come the streams, by their numbers, and then the paths at the origin."""
+"""How many track numbers each run has: the first are for its streams, those from _ORIGIN on for paths at the origin."""
 _ORIGIN = 5 * 10**4
 
 
@@ -76,7 +76,7 @@ class _Process:
             yield self._instant(words, self._marks_track, load.focal.available_ns, "p", load=load.number)
 
     def _stream(self, stream: Stream) -> Iterator[_Event]:
-        # HTTP/3 counts its streams from 0.
+        # HTTP/3 numbers its streams from 0.
         track, signals = self._marks_track + 1 + stream.stream_id, stream.request.signals
         weight = signals.position.weight if signals.position else None
         words = ([] if weight is None else [f"weight {weight}"]) + ([signals.field] if signals.field else [])
@@ -151,7 +151,7 @@ class _Process:
         }
 
     def _instant(self, name: str, track: int, t_ns: int, scope: str, **args: Any) -> _Event:
-        """scope: p for the whole process, t for its track."""
+        """Makes an instant event. scope: p if it concerns the whole process, t for its track."""
         return {
             "ph": "i",
             "s": scope,

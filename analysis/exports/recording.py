@@ -54,7 +54,7 @@ class Recording:
 
     @property
     def zero_ns(self) -> int:
-        """The time of the client's first event, which is the run's time 0 in the formats."""
+        """The time of the client's first event, with which the run begins in exports."""
         return self.events[0].t_ns
 
     @property
@@ -67,7 +67,7 @@ class Recording:
         return (t_ns - self.zero_ns) / 10**6
 
     def parent(self, stream: Stream) -> int:
-        """Returns the stream on which a stream depends by the plan (RFC 7540, 5.3.1); 0 for the root."""
+        """Returns the stream that the plan makes a stream depend on (RFC 7540, 5.3.1); 0 for the root."""
         position = stream.request.signals.position
         name = position.depends_on if position else None
         groups = {group.name: group.stream_id for group in self.plan.groups}

@@ -28,7 +28,7 @@ GAP_PX = 36
 AXIS_PX = 84
 """The width of the axis left of a plot."""
 
-_UNSET_AFTER = 1.5  # doublings
+_UNSET_AFTER = 1.5  # in doublings of the largest value
 _ROOM, _GOODPUT_ROOM = 1.12, 1.5  # above the highest value, as a factor; the plot of goodput has text there
 _SERIES: Mapping[Measure, tuple[str, str]] = {
     Measure.FIRST_BYTE: ("script first byte", IMPORTANT[0]),
@@ -246,7 +246,7 @@ class Plot:
             "low": found.low / self._scale,
             "high": found.high / self._scale,
             "lowat": level.value,
-            # Unset is not joined to the numbers.
+            # Lines do not join LOWAT unset to the fixed values.
             "joined": level.value != NONE,
             "series": _SERIES[measure][0],
             "text": words.amount(measure, found.median),

@@ -36,7 +36,7 @@ class Traffic:
 
     @property
     def size_bytes(self) -> int:
-        """Payload received."""
+        """The payload bytes received."""
         return self._totals[-1]
 
     @property
@@ -107,7 +107,7 @@ class ResourceTimes:
 
     @property
     def size_bytes(self) -> int:
-        """Payload received."""
+        """The payload bytes received."""
         return self.traffic.size_bytes
 
     @cached_property

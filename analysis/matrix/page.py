@@ -1,4 +1,4 @@
-"""The matrix as a self-contained HTML file: a cell per server and dialect, with small timelines. Pure."""
+"""Writes the matrix as a self-contained HTML file: a cell per server and dialect, with small timelines. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""The matrix as text: a table for the terminal and for Markdown, and docs/matrix.md. Pure."""
+"""Writes the matrix as text: a Markdown table, and docs/matrix.md. Pure."""
 
 from collections.abc import Iterator
 

@@ -257,7 +257,7 @@ def _fresh_connection(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if lowat is None or scenario.sndbuf_bytes is not None or scenario.reloads or not _can_bind(scenario):
         return None
     at_available = account.other_bytes_at_available if account else None
-    # Where LOWAT is the limit, the kernel asks for more as soon as half of it is left (tcp_stream_memory_free).
+    # If LOWAT is the limit, the kernel wakes the front when less than half of it is unsent (tcp_stream_memory_free).
     if not at_available or not at_available.pending or 2 * at_available.unsent >= lowat:
         return None
     return (

@@ -31,7 +31,10 @@ class NoFilm(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Tape:
-    """The load's TLS records, in order. end: where each ends. others, important: its payload of these, in bytes."""
+    """The load's TLS records, in order.
+
+    end: the position at which each ends. others, important: payload bytes of these resources in each.
+    """
 
     end: tuple[int, ...]
     others: tuple[int, ...]
@@ -51,7 +54,7 @@ class Looks:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals:
-    """The client's arrivals. end: the position in the stream up to which the client had all bytes at t_ms."""
+    """The client's arrivals. end: at t_ms the client had all bytes up to this position."""
 
     t_ms: tuple[float, ...]
     end: tuple[int, ...]

@@ -7,12 +7,12 @@
    checking. Divided by the link's present rate of payload, these bytes are a time.
 3. LOWAT is right while this time differs from the target by at most a quarter: a tuner ignores changes of an eighth,
    and the rates that it uses are measured.
-4. LOWAT follows a step from the instant on from which it is right until the next step, or until the front has handed
+4. LOWAT has followed a step at the instant from which on it is right until the next step, or until the front has handed
    over all its bytes. It follows in time if this instant comes at most two round trips after the step. A fixed LOWAT,
    which is right for one rate, does not follow.
-5. The unsent bytes, as a time, follow a step from the sample on after which no sample is more than a quarter above the
-   target, and no period of twice the target has only samples below half of the target. After a drop of the rate this
-   takes until the link has sent the older unsent bytes. This is the observable effect of rule 4.
+5. The unsent bytes, as a time, have followed a step at the sample from which on no sample is more than a quarter above
+   the target, and no period of twice the target has only samples below half of the target. After a drop of the rate
+   this takes until the link has sent the older unsent bytes. This is the observable effect of rule 4.
 
 Times have the resolution of the socket's samples (SAMPLE).
 """
@@ -159,7 +159,7 @@ def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def follow(run: Run, target_ns: int) -> Seen:
-    """Reads the samples of a run's measured load. Raises FolderError if its folder has too few."""
+    """Reads a run's samples. Raises FolderError if there are none, or if the link has no rate."""
     layers, load = run.layers(), measured_load(run.evidence())
     rate = Rate.of(run.scenario, load.started_ns)
     if rate is None or not layers.sockets:

@@ -43,7 +43,7 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
     layers = []
     for colour, seconds in lines.values():
         rows = [{"value": value, "seconds": at_s} for value, at_s in zip(order, seconds, strict=True)]
-        # Unset is not joined to the numbers.
+        # Lines do not join LOWAT unset to the fixed values.
         layers += [_line(rows[:-1], x, y, colour), _line(rows[-1:], x, y, colour)]
     first = [
         {"value": each.value, "seconds": each.script_first_s, "text": f"{each.script_first_s:.2f}"} for each in values

@@ -67,12 +67,12 @@ class Figures:
 
     @property
     def complete_s(self) -> float:
-        """The time when everything has arrived."""
+        """The time at which script and image are complete."""
         return max(self.script_last_s, self.image_last_s)
 
     @property
     def value(self) -> str:
-        """LOWAT in words."""
+        """LOWAT as text; `unset` if it is unset."""
         return "unset" if self.lowat_bytes is None else str(self.lowat_bytes)
 
     @classmethod
@@ -98,7 +98,7 @@ class Figures:
 
 
 def fast_link(control: Figures) -> Claim:
-    """Judges picture 1."""
+    """Judges picture 1: a fast link, LOWAT unset."""
     early_ms = (control.available_s - control.image_last_s) * 1000
     return Claim(
         title="A fast link, LOWAT unset",
@@ -117,7 +117,7 @@ def _lead(early_ms: float) -> str:
 
 
 def slow_link(control: Figures) -> Claim:
-    """Judges picture 2."""
+    """Judges picture 2: a slow link, LOWAT unset."""
     return Claim(
         title="A slow link, LOWAT unset",
         article="At 128Kbps and 300 ms the script, though it had the higher priority, got its first byte only when the "
@@ -131,7 +131,7 @@ def slow_link(control: Figures) -> Claim:
 
 
 def with_lowat(control: Figures, treatment: Figures) -> Claim:
-    """Judges picture 3."""
+    """Judges picture 3: the slow link, LOWAT set to the article's value."""
     sooner_s = control.script_first_s - treatment.script_first_s
     return Claim(
         title=f"The same link, LOWAT {treatment.value}",
@@ -145,7 +145,7 @@ def with_lowat(control: Figures, treatment: Figures) -> Claim:
 
 
 def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
-    """Judges picture 4. ladder: figures for each LOWAT, the smallest first."""
+    """Judges picture 4: which value to choose. ladder: figures for each LOWAT, the smallest first."""
     delays = [each.complete_s / control.complete_s - 1 for each in ladder]
     backwards = [
         small.value for small, large in pairwise(ladder) if small.script_first_s > large.script_first_s + large.record_s

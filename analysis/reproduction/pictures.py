@@ -1,4 +1,4 @@
-"""Makes the page's pictures from experiments."""
+"""Makes the pictures of the reproduction's page from experiments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -51,7 +51,7 @@ class SweepArm:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A sweep: its sweep.json, and the runs beside it."""
+    """A sweep: the path of its folder, the content of its sweep.json, and its arms."""
 
     path: Path
     record: SweepRecord

@@ -49,7 +49,7 @@ class Measure(StrEnum):
 
 
 COSTS = (Measure.CPU, Measure.VOLUNTARY, Measure.INVOLUNTARY, Measure.READS, Measure.WRITES)
-"""The front's costs."""
+"""The measures of the front's costs."""
 
 
 def measures(run: Run) -> Mapping[Measure, float | None]:
