@@ -1,1 +1,1 @@
-"""Reads run folders, and nothing else of the lab: measures, judges, explains, draws."""
+"""Evaluates run folders: measures, verdicts, reports, figures. Of the lab's packages it imports only `common`."""

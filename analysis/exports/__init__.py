@@ -1,1 +1,1 @@
-"""Converts results into the formats of other programs: values in, a document or tables out. `formats` lists them."""
+"""Converts an experiment's runs to the formats of other programs. `formats` lists the formats."""

@@ -1,4 +1,4 @@
-"""The export formats, and the files that each of them writes."""
+"""Lists the export formats, and makes the files of each format."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from analysis.exports.recording import Album
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """A file of an export."""
+    """A file of an export, with its content."""
 
     name: str
     content: bytes
@@ -19,7 +19,11 @@ class File:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """writes: what, in a few words. files: raises ImportError without `library`, a module that is not always there."""
+    """An export format.
+
+    writes: a description of its files. files: makes them. library: a Python module that need not be installed; without
+    it `files` raises ImportError.
+    """
 
     writes: str
     files: Callable[[Album], list[File]]
@@ -54,6 +58,6 @@ FORMATS: dict[str, Format] = {
     "har": Format(writes="HAR 1.2, a file per run, with chunks and priorities", files=_har),
     "perfetto": Format(writes="a Chrome trace of all runs, for Perfetto", files=_perfetto),
     "qlog": Format(writes="qlog of all runs: client, server, link", files=_qlog),
-    "csv": Format(writes="a table each of loads, events and samples", files=_csv),
+    "csv": Format(writes="a table each for loads, resources, events and samples", files=_csv),
     "parquet": Format(writes="the same tables, typed", files=_parquet, library="pyarrow"),
 }

@@ -1,14 +1,14 @@
-"""HAR 1.2, a document per run: a page per load, an entry per request. Pure.
+"""Writes HAR 1.2, a document per run: a page per load, an entry per request. Pure.
 
-Whose each field is:
-- without an underscore: the HAR 1.2 specification's. `wait` ends and `receive` begins with the first byte of DATA,
-  which is what "first byte" means everywhere in the lab. dns, connect and ssl do not apply: the connection is older.
-- `_priority`, `_resourceType`: Chrome DevTools'. The priority is the one with which Chrome sends that weight.
-- `_chunks`, `_http2_stream_*`: WebPageTest's. A chunk is payload that could be read together: `ts`, milliseconds since
-  the page was asked for, and `bytes`. PerfCascade and waterfall-tools read chunks as well.
-- `_focalAvailable`, a page timing: the lab's, when the origin had the focal resource to give. Viewers that draw a
-  line for every page timing show it, as PerfCascade does.
-- `_headers_ms`: the lab's. When the response's HEADERS were here, in milliseconds since the page was asked for.
+Origin and meaning of the fields:
+- without an underscore: defined by HAR 1.2. `wait` ends and `receive` begins with the first byte of DATA, which the lab
+  calls "first byte" everywhere. `dns`, `connect` and `ssl` do not apply, because the connection exists before the load.
+- `_priority`, `_resourceType`: defined by Chrome DevTools. `_priority` is the one for which Chrome sends the weight.
+- `_chunks`, `_http2_stream_*`: defined by WebPageTest. A chunk is payload that became readable together: `ts` is the
+  time in milliseconds since the page's request, `bytes` the size. PerfCascade and waterfall-tools read chunks, too.
+- `_focalAvailable`: defined by the lab, a page timing: the time at which the origin had the focal resource. Viewers
+  that draw a line for every page timing show it, such as PerfCascade.
+- `_headers_ms`: defined by the lab: the arrival of the response's HEADERS, in milliseconds since the page's request.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ from common.formats.plan import NAMES
 
 _HTTPS_PORT = 443
 _KINDS = {"text/html": "document", "image/jpeg": "image", "text/javascript": "script", "text/css": "stylesheet"}
-"""DevTools' word for the kind of resource, by its content type; of all others it is `fetch`."""
-# Chrome makes a SPDY/3 priority of each of its five, and that weight of it (spdy_http_utils.cc, client/priorities.py).
+"""DevTools' name for the kind of a resource, by content type. For all other content types it is `fetch`."""
+# Chrome converts its five priorities to those of SPDY/3, these to weights (spdy_http_utils.cc, client/priorities.py).
 _PRIORITIES = {256: "VeryHigh", 220: "High", 183: "Medium", 147: "Low", 110: "VeryLow"}
 
 
@@ -114,7 +114,7 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
 
 
 def _priority(recording: Recording, stream: Stream) -> dict[str, Any]:
-    """The priority fields; empty if no place in the tree was asked for, which the fields cannot express."""
+    """Returns the priority fields, which express the request's position in the tree; empty if it has no position."""
     position = stream.request.signals.position
     if position is None:
         return {}

@@ -1,10 +1,11 @@
-"""Chrome's trace event format, for Perfetto: every run is a process, so that arms lie one above the other. Pure.
+"""Writes Chrome's trace event format, for Perfetto. Every run is a process, so that runs lie one above the other. Pure.
 
 Rules:
 1. The measured loads of all runs begin at the same instant of the trace.
-2. Slices of a track nest and never overlap; so each stream, and each path at the origin, has its own track.
-3. Names begin with their place: client, front, link, origin. Perfetto chooses the order of tracks itself.
-4. A counter has a value from the client's first event on, and a new one only when it has changed.
+2. Slices of a track may be nested, but must not overlap otherwise. So each stream, and each path at the origin, has its
+   own track.
+3. Names of tracks begin with the place: client, front, link, origin. Perfetto chooses the order of tracks itself.
+4. A counter has values from the client's first event on, and a new value only when it has changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
 
 _TRACKS = 10**5
-"""The tracks reserved for each run. A track's number is that of its stream, or far above; no two runs share one."""
+"""How many track numbers each run has: the first are for its streams, those from _ORIGIN on for paths at the origin."""
 _ORIGIN = 5 * 10**4
 
 
@@ -36,7 +37,7 @@ def document(album: Album) -> dict[str, Any]:
 
 
 class _Process:
-    """Makes the events of a run. zero_ns: the instant of its clock at which the trace begins."""
+    """Makes the trace events of a run. zero_ns: the time on the run's clock at which the trace begins."""
 
     def __init__(self, recording: Recording, pid: int, zero_ns: int) -> None:
         self._recording = recording
@@ -63,7 +64,7 @@ class _Process:
         yield from self._queue()
 
     def _requests(self) -> list[OriginRequest]:
-        """The client's requests at the origin, without the earlier ones that test if the origin is ready."""
+        """Returns the origin's records of the client's requests, without the lab's own requests before."""
         return [each for each in self._recording.requests if each.received_ns >= self._recording.zero_ns]
 
     def _marks(self) -> Iterator[_Event]:
@@ -75,7 +76,7 @@ class _Process:
             yield self._instant(words, self._marks_track, load.focal.available_ns, "p", load=load.number)
 
     def _stream(self, stream: Stream) -> Iterator[_Event]:
-        # HTTP/3 counts its streams from 0.
+        # HTTP/3 numbers its streams from 0.
         track, signals = self._marks_track + 1 + stream.stream_id, stream.request.signals
         weight = signals.position.weight if signals.position else None
         words = ([] if weight is None else [f"weight {weight}"]) + ([signals.field] if signals.field else [])
@@ -90,7 +91,7 @@ class _Process:
             yield self._slice(track, "waiting for the first byte", stream.headers_ns, first_ns)
         if last_ns > first_ns:
             yield self._slice(track, "receiving", first_ns, last_ns)
-        # A record may begin to arrive while an earlier one is incomplete; slices must not overlap.
+        # Slices must not overlap, but a record may begin to arrive while an earlier one is incomplete.
         turn_ns = stream.headers_ns if stream.headers_ns < first_ns else stream.requested_ns
         for chunk in stream.chunks:
             started_ns = chunk.t_ns if chunk.started_ns is None else max(turn_ns, chunk.started_ns)
@@ -120,7 +121,7 @@ class _Process:
         before = samples[0].dropped if samples else 0
         yield from self._counter("link: bottleneck", "bytes", samples, lambda look: look.bytes)
         yield from self._counter("link: delay line", "bytes", samples, lambda look: look.delay_line_bytes)
-        # Calibration fills the queue until it drops; that was before the client.
+        # Calibration made the queue drop packets before the client began; these do not count.
         yield from self._counter("link: dropped", "packets", samples, lambda look: look.dropped - before)
 
     def _counter(
@@ -150,7 +151,7 @@ class _Process:
         }
 
     def _instant(self, name: str, track: int, t_ns: int, scope: str, **args: Any) -> _Event:
-        """scope: p for the whole process, t for its track."""
+        """Makes an instant event. scope: p if it concerns the whole process, t for its track."""
         return {
             "ph": "i",
             "s": scope,

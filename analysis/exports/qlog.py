@@ -1,7 +1,7 @@
-"""qlog (draft-ietf-quic-qlog-main-schema-14): a contained file with a trace per run and vantage point. Pure.
+"""Writes qlog (draft-ietf-quic-qlog-main-schema-14): a file with a trace per run and vantage point. Pure.
 
-qlog defines QUIC and HTTP/3; other protocols need a namespace of their own. So HTTP/2 on TCP, and SPDY, have the lab's
-namespace `priolab`, whose events have the shape of similar events:
+qlog defines events of QUIC and HTTP/3. Other protocols need a namespace of their own. So events of HTTP/2 over TCP, and
+of SPDY, are in the lab's namespace `priolab`, and have the form of similar events of qlog:
 
 | event | vantage point | modelled on |
 |---|---|---|
@@ -10,7 +10,7 @@ namespace `priolab`, whose events have the shape of similar events:
 | priolab:metrics_updated | server | quic:recovery_metrics_updated |
 | priolab:queue_updated | network | - |
 
-docs/qlog.cddl defines them. Other events are a `simulation:marker`; the scenario is a `simulation:scenario`.
+docs/qlog.cddl defines these events. Other events are a `simulation:marker`; the scenario is a `simulation:scenario`.
 
 Times are milliseconds since the client's first event, the same in the three traces of a run.
 """
@@ -25,7 +25,7 @@ from common.formats.plan import NAMES, Protocol
 from common.formats.samples import QueueSample, SocketSample
 
 SCHEMA = "https://priolab.invalid/112026/priolab"
-"""The URI of the lab's event schema. Nobody owns the domain; nothing can be fetched, as the draft needs only a name."""
+"""The URI of the lab's event schema. Nothing can be fetched from this address: the draft needs it only as a name."""
 
 _FILE_SCHEMA = "urn:ietf:params:qlog:file:contained"
 _SIMULATION = "urn:ietf:params:qlog:events:simulation"
@@ -36,7 +36,7 @@ _Sample = TypeVar("_Sample", SocketSample, QueueSample)
 
 
 def document(album: Album) -> dict[str, Any]:
-    """Returns a file of all runs."""
+    """Returns the qlog file of all runs."""
     return {
         "file_schema": _FILE_SCHEMA,
         "serialization_format": "application/qlog+json",
@@ -196,7 +196,7 @@ def _link(recording: Recording) -> Iterator[_Event]:
 def _updates(
     recording: Recording, name: str, samples: Sequence[_Sample], state_of: Callable[[_Sample], dict[str, Any]]
 ) -> Iterator[_Event]:
-    """Yields an event for each sample with changes, with the changed values."""
+    """Yields an event with the changed values for each sample that differs from the sample before."""
     before: dict[str, Any] = {}
     for sample in samples:
         state = state_of(sample)

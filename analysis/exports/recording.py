@@ -1,6 +1,6 @@
-"""The input of the export formats: the ok runs of an experiment, read and combined.
+"""Reads the input of the export formats: the runs of an experiment that are ok.
 
-Only runs that are ok are here; an invalid run is never shown as a result, in any format.
+Other runs are left out, so that no format shows an invalid run as a result.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from common.formats.scenario import ScenarioRecord
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """A run. loads: the measured one last."""
+    """A run with its logs. loads: the measured load is the last."""
 
     name: str
     arm: str
@@ -36,7 +36,7 @@ class Recording:
 
     @property
     def scenario(self) -> ScenarioRecord:
-        """The scenario as asked."""
+        """The scenario that the run was asked for."""
         return self.record.scenario
 
     @cached_property
@@ -54,7 +54,7 @@ class Recording:
 
     @property
     def zero_ns(self) -> int:
-        """The time of the client's first event, where this run begins in formats that need a beginning."""
+        """The time of the client's first event, with which the run begins in exports."""
         return self.events[0].t_ns
 
     @property
@@ -63,11 +63,11 @@ class Recording:
         return self.events[-1].t_ns
 
     def ms(self, t_ns: int) -> float:
-        """Milliseconds since the client's first event."""
+        """Converts a time to milliseconds since the client's first event."""
         return (t_ns - self.zero_ns) / 10**6
 
     def parent(self, stream: Stream) -> int:
-        """The stream that it should depend on, 0 for the root."""
+        """Returns the stream that the plan makes a stream depend on (RFC 7540, 5.3.1); 0 for the root."""
         position = stream.request.signals.position
         name = position.depends_on if position else None
         groups = {group.name: group.stream_id for group in self.plan.groups}
@@ -76,13 +76,16 @@ class Recording:
 
     @cached_property
     def sockets(self) -> tuple[SocketSample, ...]:
-        """Samples from the client's first event to its last."""
+        """The samples of the front's socket from the client's first event to the last."""
         samples = self.layers.sockets
         return tuple(sample for sample in samples if self.zero_ns <= sample.t_ns <= self.end_ns)
 
     @cached_property
     def queue(self) -> tuple[QueueSample, ...]:
-        """Samples until the client's last event, beginning with the state at its first: lines report changes only."""
+        """The samples of the link's queue from the client's first event to the last.
+
+        The last sample before the first event is included, because the link records changes only.
+        """
         samples = [sample for sample in self.layers.queue if sample.t_ns <= self.end_ns]
         earlier = sum(sample.t_ns <= self.zero_ns for sample in samples)
         return tuple(samples[max(0, earlier - 1) :])
@@ -99,9 +102,9 @@ class Album:
     left_out: tuple[str, ...]
 
     def wall_clock(self, recording: Recording, t_ns: int) -> datetime:
-        """An instant as date and time. Every run begins when the experiment did, so that runs can be overlaid.
+        """Converts a time to date and time. Every run begins at the experiment's start, so that runs can be overlaid.
 
-        A guest's clock has no date, and jumps; differences within a run are exact to the microsecond.
+        A guest's clock has no date, and jumps. Differences within a run are exact to the microsecond.
         """
         return self.started_at + timedelta(microseconds=(t_ns - recording.zero_ns) / 1000)
 

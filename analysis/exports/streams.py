@@ -11,7 +11,7 @@ from common.formats.reading import FolderError
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """DATA payload that became readable at once. started_ns: the first byte of its TLS records came; None over QUIC."""
+    """DATA payload that became readable at t_ns. started_ns: its TLS records began to arrive; None over QUIC."""
 
     started_ns: int | None
     t_ns: int
@@ -20,7 +20,7 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """A request and its response. chunks: its payload, in order."""
+    """A request and its response. chunks: the response's payload, in order."""
 
     load: int
     stream_id: int
@@ -33,7 +33,7 @@ class Stream:
 
     @property
     def name(self) -> str:
-        """The name of its resource."""
+        """The name of the requested resource."""
         return self.request.name
 
     @property
@@ -48,14 +48,14 @@ class Stream:
 
     @property
     def size_bytes(self) -> int:
-        """The payload received."""
+        """The payload bytes received."""
         return sum(chunk.size_bytes for chunk in self.chunks)
 
 
 def streams(events: Iterable[Event], plan: Plan, source: str) -> tuple[Stream, ...]:
-    """Every stream that has ended, in the order of the requests. Raises FolderError if one lacks what it must have had.
+    """Returns every stream that has ended, in the order of the requests.
 
-    source: the file of the events, for errors.
+    source: path of the events' file, for errors. Raises FolderError if a stream lacks an event, or is not in the plan.
     """
     by_stream: dict[int, list[Event]] = {}
     for event in events:
@@ -73,13 +73,13 @@ def _stream(stream_id: int, events: Sequence[Event], plan: Plan, source: str) ->
         for event in events:
             if event.kind == kind:
                 return event
-        raise FolderError(f"{source}: stream {stream_id} is without {kind}")
+        raise FolderError(f"{source}: stream {stream_id} has no event {kind}")
 
     asked, headers = first("request-sent"), first("headers")
     first("data")
     request = plan.request(asked.resource)
     if request is None:
-        raise FolderError(f"{source}: stream {stream_id} is of {asked.resource}, which is not in the plan")
+        raise FolderError(f"{source}: stream {stream_id} has the resource {asked.resource}, which is not in the plan")
     status = headers.detail or ""
     if not status.isdecimal():
         raise FolderError(f"{source}: stream {stream_id} has the status {headers.detail}")

@@ -1,7 +1,8 @@
-"""Tidy tables: a row per event, sample and load, each with its arm and run; column names have the units. Pure.
+"""Makes tidy tables: a row per event, sample and load, each with its arm and run. Column names have the units. Pure.
 
-`since_page_ms` counts from the request of the measured load's page, as in the summary; `t_ns` is the run's own clock.
-The columns of events, arrivals, sockets and queue are those of their files (docs/results.md).
+`since_page_ms` counts from the request of the measured load's page, as in the summary. `t_ns` is the time on the run's
+clock. The columns of the tables events, arrivals, sockets and queue are those of the files of the same names
+(docs/results.md).
 """
 
 import csv
@@ -15,7 +16,7 @@ from common.formats.events import Arrival, Event
 from common.formats.samples import QueueSample, SocketSample
 from common.formats.scenario import AUTO
 
-# In a table, the name `bytes` alone would not tell whose bytes they are.
+# In a table the name `bytes` alone would not say what was counted.
 _RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}
 
 _ABOUT: dict[str, type] = {"arm": str, "run": str}
@@ -78,7 +79,7 @@ _RESOURCE: dict[str, type] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table. columns: str, int, float or bool by name, in order. rows: a value or None for each column."""
+    """A table. columns: names in order, each with its type: str, int, float or bool. rows: None for missing values."""
 
     name: str
     columns: Mapping[str, type]
@@ -86,7 +87,7 @@ class Table:
 
 
 def tables(album: Album) -> list[Table]:
-    """loads, resources, events, arrivals, sockets and queue."""
+    """Makes the tables loads, resources, events, arrivals, sockets and queue."""
     made = [
         Table(name="loads", columns=_ABOUT | _LOAD | _SCENARIO, rows=_loads(album.recordings)),
         Table(name="resources", columns=_ABOUT | _RESOURCE, rows=_resources(album.recordings)),
@@ -103,7 +104,7 @@ def tables(album: Album) -> list[Table]:
 
 
 def as_csv(table: Table) -> bytes:
-    """Writes CSV (RFC 4180) with a header line, in UTF-8; a missing value is an empty field."""
+    """Returns CSV (RFC 4180) with a header line, in UTF-8; a missing value is an empty field."""
     text = io.StringIO()
     lines = csv.writer(text)
     lines.writerow(table.columns)
@@ -112,7 +113,7 @@ def as_csv(table: Table) -> bytes:
 
 
 def as_parquet(table: Table) -> bytes:
-    """Writes Parquet; a missing value is null. Raises ImportError without pyarrow."""
+    """Returns Parquet; a missing value is null. Raises ImportError without pyarrow."""
     import pyarrow
     import pyarrow.parquet
 
@@ -143,7 +144,7 @@ def _table(name: str, kind: type, parts: Iterable[tuple[Recording, Iterable[Any]
 
 
 def _plain(hint: Any) -> type:
-    """A field's type without None."""
+    """Returns a field's type without None, and str for any kind of text."""
     (plain,) = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
     return str if issubclass(plain, str) else plain
 
@@ -152,7 +153,7 @@ def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
     rows = []
     for recording in recordings:
         scenario = asdict(recording.scenario)
-        lowat = None if scenario["lowat"] == AUTO else scenario["lowat"]  # the arm's name tells it
+        lowat = None if scenario["lowat"] == AUTO else scenario["lowat"]  # the arm's name says `auto`
         asked = {name: scenario.get(name, lowat) for name in _SCENARIO}
         about = {
             "arm": recording.arm,

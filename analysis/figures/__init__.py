@@ -1,1 +1,1 @@
-"""Figures. Each is a Vega-Lite declaration, from which interactive HTML, SVG and PNG are made."""
+"""Draws figures. Each is a Vega-Lite declaration, from which interactive HTML, SVG and PNG are made."""

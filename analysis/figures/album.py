@@ -1,4 +1,4 @@
-"""The figures of an experiment."""
+"""Draws all figures of an experiment."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ FIGURES: Mapping[str, Callable[[Experiment], Chart | None]] = MappingProxyType(
         "clients": clients.draw,
     }
 )
-"""The figures by file name."""
+"""The functions that draw the figures, by file name."""
 
 
 def save(experiment: Experiment) -> list[Path]:

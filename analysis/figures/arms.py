@@ -1,4 +1,4 @@
-"""The data of the figures: for each arm of an experiment its typical run, with what was recorded in it."""
+"""Reads the data of the figures: the typical run of each arm of an experiment, with its logs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A typical run, read once. All that a figure shows of it is made from its event logs.
+    """The typical run of an arm, read once. Figures show only what follows from its logs.
 
-    server, client: the front and the client, if the arms differ in them. called: the arm's name, if arms are not named
-    for LOWAT.
+    server, client: names of the front and the client; None if all arms have the same. called: the arm's name in
+    figures, in place of a name made from LOWAT.
     """
 
     run: Run
@@ -39,7 +39,7 @@ class Arm:
 
     @property
     def lowat(self) -> int | None:
-        """LOWAT as asked, if it is a single number for the whole run; None otherwise."""
+        """LOWAT if it is one number for the whole run, else None."""
         lowat = self.run.scenario.lowat
         return lowat if isinstance(lowat, int) else None
 
@@ -58,7 +58,7 @@ class Arm:
         return f"{self.server}, {words}" if self.server else words
 
     def ledger(self) -> Ledger | None:
-        """The ledger, None if there are too few data."""
+        """Returns the ledger; None if the logs do not suffice for one."""
         try:
             return ledger(self.load, self.evidence, self.layers, self.run.scenario)
         except NoLedger:
@@ -66,7 +66,7 @@ class Arm:
 
 
 def arms(experiment: Experiment) -> list[Arm]:
-    """The arms in the experiment's order, without those that have no ok run. Raises FolderError."""
+    """Returns the arms with an ok run, in the experiment's order. Raises FolderError."""
     runs = [run for repetitions in experiment.arms().values() if (run := typical(repetitions)) is not None]
     servers, clients = [run.scenario.server for run in runs], [_client(run) for run in runs]
     return [
@@ -84,7 +84,7 @@ def _client(run: Run) -> str:
 
 
 def arm_of(run: Run, *, server: str | None = None, client: str | None = None, called: str | None = None) -> Arm:
-    """The arm of a run that is ok. Raises FolderError."""
+    """Reads the logs of a run that is ok. Raises FolderError."""
     evidence = run.evidence()
     load = measured_load(evidence)
     return Arm(
@@ -100,14 +100,14 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
-    """The facts common to all arms, and the arms that are missing."""
+    """Yields the facts common to all arms, then the arms without an ok run."""
     yield from facts(shown, experiment.record.fabric)
     names = {arm.run.arm for arm in shown}
     yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
 
 
 def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
-    """The facts common to all arms: the link, and the settings of the front."""
+    """Yields the facts common to all arms: the link, and the settings of the front."""
     run = shown[0].run
     scenario = run.scenario
     rate = scenario.rate_bit_s
@@ -121,7 +121,7 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     yield f"{plain(scenario.delay_ns / 10**6)} ms"
     yield scenario.congestion_control
     yield f"send buffer {_buffer(scenario.sndbuf_bytes)}"
-    # A browser makes connections to spare.
+    # A browser opens spare connections.
     on = "one connection" if clients == [CLIENTS["h2"]] else "the connection that carried it"
     yield f"page load {run.record.measured.load} on {on}"
     yield from _unusual(scenario)
@@ -136,7 +136,7 @@ def _buffer(size_bytes: int | None) -> str:
 
 
 def _unusual(scenario: ScenarioRecord) -> Iterator[str]:
-    """The settings that differ from most figures, as knobs."""
+    """Yields the settings that differ from those of most figures, as knobs."""
     if scenario.native != "off":
         yield f"NATIVE={scenario.native}"
     if scenario.buffering != "on":

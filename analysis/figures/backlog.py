@@ -1,8 +1,8 @@
-"""The socket lane's numbers: bytes of the connection between the front's kernel and the client, over time. Pure.
+"""Computes the data of the socket's lane: bytes between the front's kernel and the client, over time. Pure.
 
-1. unsent: in the front's kernel, not yet sent once; TCP_NOTSENT_LOWAT limits these;
-2. in flight: sent, and not yet read by the client in order. A lost byte counts until it has arrived again;
-3. queue: the part of 2 that is in the bottleneck queue.
+1. unsent: bytes in the front's kernel that have not been sent once. TCP_NOTSENT_LOWAT bounds these bytes.
+2. in flight: bytes sent that the client cannot read yet. A lost byte, and all behind it, count until it has arrived.
+3. queue: the part of the bytes in flight that is in the bottleneck queue.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """A sample, at_s after the page's request."""
+    """A sample of the front's socket and the queue, at_s seconds after the page's request."""
 
     at_s: float
     unsent_bytes: int
@@ -29,7 +29,7 @@ class Look:
 
 
 def backlog(load: PageLoad, layers: Layers, until_s: float) -> list[Look]:
-    """Samples from the page's request until then; empty if there are too few, or if none saw a byte."""
+    """Returns the samples until until_s after the page's request; none if they are too few, or all without a byte."""
     looks = [_look(load, layers, sample) for sample in layers.sockets if 0 <= load.ms(sample.t_ns) / 1000 <= until_s]
     is_telling = any(look.unsent_bytes or look.in_flight_bytes for look in looks)
     return looks if is_telling and len(looks) >= FEWEST_LOOKS else []
@@ -47,7 +47,7 @@ def _look(load: PageLoad, layers: Layers, sample: SocketSample) -> Look:
 
 
 def columns(items: Iterable[T], width: float, place: Callable[[T], float], size: Callable[[T], float]) -> list[T]:
-    """The largest item in each column of that width, so that no peak is lost; in order."""
+    """Returns the largest item in each column of `width`, from left to right. So a drawing loses no peak."""
     largest: dict[int, T] = {}
     for item in items:
         column = int(place(item) / width)
@@ -57,7 +57,7 @@ def columns(items: Iterable[T], width: float, place: Callable[[T], float], size:
 
 
 def bends(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points without those inside a level stretch, which do not change the line."""
+    """Returns the points without those inside a horizontal piece of the line."""
     return [
         point
         for index, point in enumerate(points)
@@ -69,7 +69,10 @@ _STEPS = [digit * 10.0**power for power in range(-4, 12) for digit in (1, 2, 5)]
 
 
 def ticks(most: float, least_step: float) -> list[float]:
-    """Evenly spaced round numbers above 0 and up to most, at least least_step apart unless only one or two fit."""
+    """Returns evenly spaced round numbers above 0 and up to most.
+
+    They are at least least_step apart, unless most itself is smaller than that.
+    """
     steps = [step for step in _STEPS if step <= most]
     step = next((step for step in steps if step >= least_step), steps[-1])
     return [step * count for count in range(1, int(most / step) + 1)]

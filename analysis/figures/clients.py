@@ -1,6 +1,7 @@
 """Compares clients: when resources arrived, in arms that differ only in the client.
 
-There is a panel for each scenario, with and without LOWAT; in it each client has two bars, from first byte to last.
+There is a panel for each scenario, such as LOWAT unset. In a panel each client has a bar for each resource, from first
+byte to last.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ _SAYS = ("request-sent", "priority-sent")
 
 
 def draw(experiment: Experiment) -> Chart | None:
-    """The chart, None if no two arms differ in the client alone."""
+    """Returns the chart; None if no two arms differ in the client alone."""
     groups = [group for group in _groups(arms(experiment)) if len(group) > 1]
     if not groups:
         return None
@@ -97,7 +98,7 @@ def _client(arm: Arm) -> str:
 
 
 def _asked(arm: Arm) -> str:
-    """The priorities that the client sent for the page's contents in the measured load, in order."""
+    """Returns a sentence about the priorities that the client sent in the measured load, in order."""
     names = {each.name for each in arm.load.page.contents}
     said = [
         f"{event.resource} ({event.detail or 'nothing said'})"

@@ -1,9 +1,16 @@
-"""LOWAT on a link whose rate changes: a panel for each arm, on one time axis.
+"""Draws how LOWAT follows a link whose rate changes: a panel for each arm, on one time axis.
 
-Each panel shows the unsent bytes in the front's kernel as the time that the link's rate needs for them (area), the most
-that LOWAT and a packet buffer allow (line; none without a limit), the target (dotted), and the quarter around it in
-which a LOWAT is right (band). Dashed lines are changes of the rate, each followed by a shade of two round trips. These
-times are on a logarithmic scale, where a tenfold rate is the same distance everywhere. The top panel is the rate.
+Bytes are shown as the time that the link needs to send them, on a logarithmic scale, where a tenfold rate is the same
+distance everywhere. Each panel shows:
+
+    area            the unsent bytes in the front's kernel
+    line            the most bytes that LOWAT and one packet buffer allow; no line without a limit
+    dotted line     the target
+    band            a quarter around the target: in it LOWAT is right
+    dashed line     a change of the rate
+    shade           the two round trips after a change
+
+The top panel shows the rate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +31,7 @@ from analysis.reports.following import BAND, Seen, Step, steps
 from analysis.sweeps.words import milliseconds, rate
 
 NAME = "following"
-"""The files' name."""
+"""The name of the files, without suffix."""
 
 _LEAST_MS, _MOST_MS = 1.0, 10_000.0
 _TICKS_MS = (10, 100, 1000)
@@ -38,14 +45,14 @@ _S = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
-    """An arm: its name in words, its samples, and when its load began."""
+    """An arm. name: in words. began_ns: the start of its measured load."""
 
     name: str
     seen: Seen
     began_ns: int
 
     def s(self, t_ns: float) -> float:
-        """Seconds after the load began."""
+        """Converts a time to seconds after the start of the load."""
         return (t_ns - self.began_ns) / _S
 
 
@@ -63,7 +70,7 @@ def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Chart:
 
 
 def words_of(step: Step) -> str:
-    """A line on how LOWAT followed a step."""
+    """Returns in words how soon LOWAT followed a step."""
     if step.lowat_ns is None:
         return "never right"
     late = f"{milliseconds(step.lowat_ns / _MS)} of {milliseconds(step.round_trips_ns[-1] / _MS)}"
@@ -92,7 +99,7 @@ def _panel(arm: Followed, axis: Axis, *, is_last: bool) -> Chart:
 
 
 def _rate_panel(arm: Followed, axis: Axis) -> Chart:
-    """The panel of the link's rate, from zero to its maximum."""
+    """Draws the panel of the link's rate, from zero to its maximum."""
     pieces = arm.seen.rate.pieces
     most_bit_s = max(rate_bit_s for _, rate_bit_s in pieces)
     panel = Panel(axis=axis, bottom=0, top=1.5, height_px=_RATE_PX, is_last=False)
@@ -115,7 +122,7 @@ def _rate_panel(arm: Followed, axis: Axis) -> Chart:
 
 
 def _shades(arm: Followed, found: Sequence[Step], panel: Panel) -> Chart:
-    """The shades of two round trips after each step; the first of the panel's layers."""
+    """Draws the shades of two round trips after each step. This must be the panel's first layer."""
     rows = [
         {
             "start": arm.s(step.at_ns),
@@ -144,7 +151,7 @@ def _band(target_ms: float, panel: Panel) -> Chart:
 
 
 def _unsent(arm: Followed, panel: Panel) -> Chart:
-    """The area of unsent bytes: the largest sample of each column."""
+    """Draws the area of unsent bytes, with the largest sample in each column."""
     axis, seen = panel.axis, arm.seen
     looks = [look for look in seen.looks if 0 <= arm.s(look.t_ns) <= arm.s(seen.until_ns)]
     rows = [
@@ -159,7 +166,7 @@ def _unsent(arm: Followed, panel: Panel) -> Chart:
 
 
 def _limit(arm: Followed, panel: Panel) -> Iterator[Chart]:
-    """The line of the most that LOWAT allows."""
+    """Draws the line of the most bytes that LOWAT allows."""
     seen, most_ns = arm.seen, arm.seen.until_ns
     changes = sorted({*(each.t_ns for each in seen.settings), *(t_ns for t_ns, _ in seen.rate.pieces), arm.began_ns})
     rows: list[dict[str, Any]] = [

@@ -1,9 +1,9 @@
-"""The knee: script first byte, its part in the send queue, and goodput against LOWAT, for each network of a sweep.
+"""Draws the knee: script first byte, the wait in the send queue, and goodput against LOWAT, for networks of a sweep.
 
-The networks' panels stand side by side and have the same axis (`knee_plot`).
+The networks' plots stand side by side and have the same axis (`knee_plot`).
 
-The declaration is plain Vega-Lite: Altair copies and checks nested rows again and again, which takes half a minute for
-two dozen networks.
+The declaration is plain Vega-Lite. Altair would copy and check nested charts again and again, which takes half a minute
+for two dozen networks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Network, networks
 
 NAME = "knee"
-"""The files' name."""
+"""The name of the files, without suffix."""
 
 _SIZES = ((1, Size(columns=1, font_px=22)), (4, Size(columns=2, font_px=19)), (10**6, Size(columns=3, font_px=16)))
 
 
 def save(sweep: Sweep) -> list[Path]:
-    """Writes the figure into the sweep's folder, as SVG, PNG and HTML; none if no run is ok. Returns the paths.
+    """Writes the figure into the sweep's folder, as SVG, PNG and HTML. Returns the paths; none if no run is ok.
 
     Raises FolderError, OSError.
     """
@@ -35,7 +35,7 @@ def save(sweep: Sweep) -> list[Path]:
 
 
 def draw(sweep: Sweep) -> Declaration | None:
-    """Returns the declaration, None if there is nothing to show. Raises FolderError."""
+    """Returns the declaration; None if no run is ok. Raises FolderError."""
     found = networks(sweep)
     shown = [network for network in found if any(level.is_good for level in network.levels)]
     if not shown:

@@ -1,9 +1,9 @@
-"""A plot of the knee's figure: measures of a network against LOWAT, in plain Vega-Lite.
+"""Draws a plot of the knee's figure: measures of a network against LOWAT, in plain Vega-Lite.
 
-LOWAT is on a logarithmic axis; unset is at its right, not joined to the others. Bars are intervals. The grey band is
-the A/A noise band (`spread.reach`): around the soonest first byte, and around the goodput that others are compared
-with. A median outside it differs measurably, unless its bar overlaps that value's bar. A ring marks the recommended
-value; a dashed line shows the result of LOWAT=auto.
+LOWAT is on a logarithmic axis. LOWAT unset is at the right end, not joined to the other values. Bars are intervals. The
+grey band is the noise band (`spread.reach`) around the best value's first byte, or around the goodput of the reference
+(`knee`, rule 2). A median outside the band differs measurably, unless its bar overlaps the bar of that value. A ring
+marks the recommended value. A dashed line shows the result of LOWAT=auto.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,11 +28,11 @@ GAP_PX = 36
 AXIS_PX = 84
 """The width of the axis left of a plot."""
 
-_UNSET_AFTER = 1.5  # doublings
-_ROOM, _GOODPUT_ROOM = 1.12, 1.5  # above the highest value; in the plot of goodput there is text above them
+_UNSET_AFTER = 1.5  # in doublings of the largest value
+_ROOM, _GOODPUT_ROOM = 1.12, 1.5  # above the highest value, as a factor; the plot of goodput has text there
 _SERIES: Mapping[Measure, tuple[str, str]] = {
     Measure.FIRST_BYTE: ("script first byte", IMPORTANT[0]),
-    Measure.SEND_QUEUE: ("of it, unsent in the kernel", LAYERS[Layer.UNSENT]),
+    Measure.SEND_QUEUE: ("script unsent in the kernel", LAYERS[Layer.UNSENT]),
     Measure.GOODPUT: ("goodput", GOODPUT),
 }
 _AUTO = "LOWAT=auto"
@@ -41,7 +41,7 @@ _COLOURS = {**dict(_SERIES.values()), _AUTO: STEERED}
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """A network's share of the sheet."""
+    """The size of a network's plots. columns: networks side by side."""
 
     columns: int
     font_px: int
@@ -52,11 +52,11 @@ class Size:
         return (WIDTH - (self.columns - 1) * GAP_PX) // self.columns - AXIS_PX
 
     def height_px(self, measure: Measure) -> int:
-        """The height of a plot in which this measure is judged."""
+        """Returns the height of a plot whose noise band is that of this measure."""
         return round(self.width_px * (0.14 if measure is Measure.GOODPUT else 0.34)) + 50
 
     def letters(self, **more: Any) -> Declaration:
-        """The fonts of an axis."""
+        """Returns the fonts of an axis."""
         return {
             "labelFontSize": self.font_px - 2,
             "titleFontSize": self.font_px,
@@ -67,9 +67,9 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """Positions of the values on the common axis: by binary logarithm, unset after them.
+    """The common axis: values by binary logarithm, then LOWAT unset.
 
-    has_steered: true if LOWAT=auto, which has no position on it, is in any of the plots.
+    has_steered: true if any of the plots shows LOWAT=auto, which has no position on the axis.
     """
 
     values: tuple[int, ...]
@@ -77,7 +77,7 @@ class Axis:
 
     @classmethod
     def of(cls, shown: Sequence[Network]) -> Self:
-        """The common axis of all networks."""
+        """Returns the common axis of all networks."""
         levels = [level for network in shown for level in network.levels]
         tried = {level.lowat_bytes for level in levels}
         return cls(
@@ -86,12 +86,12 @@ class Axis:
         )
 
     def place(self, level: Level) -> float:
-        """The position of a value."""
+        """Returns the position of a value of LOWAT on the axis."""
         return self.unset if level.lowat_bytes is None else log2(level.lowat_bytes)
 
     @property
     def unset(self) -> float:
-        """The position of unset."""
+        """The position of LOWAT unset."""
         return log2(max(self.values, default=1)) + _UNSET_AFTER
 
     @property
@@ -100,7 +100,7 @@ class Axis:
         return log2(min(self.values, default=1)) - 0.6, self.unset + 0.6
 
     def x(self, size: Size, *, is_shown: bool) -> Declaration:
-        """The axis, labelled with the values."""
+        """Returns the declaration of the axis, labelled with the values."""
         labels = [(log2(value), _short(value)) for value in self.values] + [(self.unset, NONE)]
         text = " : ".join(f"abs(datum.value - {place:.6f}) < 0.001 ? '{label}'" for place, label in labels)
         axis = {
@@ -117,7 +117,7 @@ class Axis:
 
 
 class Plot:
-    """A network's plot of these measures; the last one is judged."""
+    """A plot of some measures of a network. The noise band and the ring are those of the last measure."""
 
     def __init__(self, network: Network, knee: Knee, axis: Axis, size: Size, drawn: Sequence[Measure]) -> None:
         self._knee, self._axis, self._size, self._drawn = knee, axis, size, drawn
@@ -127,7 +127,7 @@ class Plot:
         self._scale, self._unit = _unit(self._judged, self._most)
 
     def declaration(self, move: str) -> Declaration:
-        """The plot's declaration. move: the name of the selection that moves its axis."""
+        """Returns the declaration of the plot. move: the name of the selection that moves its axis."""
         layers = [*self._band(), *self._auto(), *self._lines(), *self._ring()]
         layers[0]["params"] = [{"name": move, "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}]
         return {"width": self._size.width_px, "height": self._size.height_px(self._judged), "layer": layers}
@@ -156,7 +156,7 @@ class Plot:
         return self._most / self._scale * room
 
     def _band(self) -> list[Declaration]:
-        """The noise band above the best first byte, or on both sides of the goodput that others are compared with."""
+        """Returns the layer of the noise band: around the best first byte, or around the goodput of the reference."""
         is_goodput = self._judged is Measure.GOODPUT
         level = self._knee.reference if is_goodput else self._knee.best
         if level is None:
@@ -246,7 +246,7 @@ class Plot:
             "low": found.low / self._scale,
             "high": found.high / self._scale,
             "lowat": level.value,
-            # Unset is not joined to the numbers.
+            # Lines do not join LOWAT unset to the fixed values.
             "joined": level.value != NONE,
             "series": _SERIES[measure][0],
             "text": words.amount(measure, found.median),

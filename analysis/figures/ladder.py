@@ -1,6 +1,6 @@
-"""The first-byte ladder of two resources in each arm: from the first packet to the first whole frame.
+"""Draws the first-byte ladder of two resources in each arm: from the first packet to the first whole frame.
 
-Every step has its own row: a bar from the previous rung, and how much later it is.
+Every rung has its own row: a bar from the previous rung's time to its own, with the difference as a label.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from analysis.records.runs import Experiment
 _TOOLTIP = [
     alt.Tooltip("rung:N", title="rung"),
     alt.Tooltip("end:Q", title="ms after the first packet", format=",.3f"),
-    alt.Tooltip("step_ms:Q", title="ms after the rung before", format=",.3f"),
+    alt.Tooltip("step_ms:Q", title="ms after the previous rung", format=",.3f"),
 ]
 
 _ROW_PX = 40
@@ -33,7 +33,7 @@ _Ladders = dict[str, list[Reached]]
 
 
 def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart, None if no arm has anything to show."""
+    """Returns the chart; None if no arm has a ladder."""
     shown = arms(experiment)
     every = [{name: ladder(arm.load, arm.evidence, name) for name in _pair(arm)} for arm in shown]
     lengths_ms = [(rungs[-1].t_ns - rungs[0].t_ns) / 10**6 for ladders in every for rungs in ladders.values() if rungs]
@@ -48,7 +48,7 @@ def draw(experiment: Experiment) -> Chart | None:
 
 
 def _pair(arm: Arm) -> tuple[str, str]:
-    """The focal resource, and of the others the one that came first."""
+    """Returns the names of the focal resource, and of the other resource whose first byte came first."""
     load = arm.load
     first = min(load.page.others, key=lambda each: load.resources[each.name].first_byte_ns)
     return load.focal.name, first.name
@@ -86,7 +86,7 @@ def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Chart:
 
 
 def _steps(arm: Arm, rungs: Sequence[Reached]) -> Iterator[tuple[float, float, Rung, str]]:
-    """Yields for each rung (the previous one's and its time in ms after the first, the rung, its label)."""
+    """Yields for each rung: the previous rung's and its own time in ms after the first rung, the rung, its label."""
     before_ns = first_ns = rungs[0].t_ns
     for rung in rungs:
         step_ms = (rung.t_ns - before_ns) / 10**6
@@ -96,7 +96,7 @@ def _steps(arm: Arm, rungs: Sequence[Reached]) -> Iterator[tuple[float, float, R
 
 
 def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
-    """Title and subtitle of an arm."""
+    """Returns the title and the subtitle of an arm."""
     focal = arm.load.focal.name
     reached = {each.rung: each.t_ns for each in ladders[focal]}
     payload_ns, packet_ns = reached.get(Rung.PAYLOAD), reached.get(Rung.PACKET)
@@ -108,11 +108,11 @@ def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
     if whole_ns is None:
         return words, []
     usable_s, whole_s = (arm.load.ms(t_ns) / 1000 for t_ns in (payload_ns, whole_ns))
-    return words, f"usable at {usable_s:.2f} s; who is told of whole DATA frames only would say {whole_s:.2f} s".split()
+    return words, f"usable at {usable_s:.2f} s; with whole DATA frames only it would be at {whole_s:.2f} s".split()
 
 
 def _ends(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:
-    """A mark at every rung, so that a step of zero length is visible."""
+    """Draws a mark at every rung, so that a bar of zero length is visible."""
     ends = [{"start": row["end"], "base": row["base"], "top": row["top"]} for row in rows]
     return (
         alt.Chart(values(ends))

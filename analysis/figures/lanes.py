@@ -1,12 +1,13 @@
-"""The timeline's lanes: each resource's share of the link over time. Pure.
+"""Computes the timeline's lanes: each resource's share of the link over time. Pure.
 
 Rules:
-1. A lane begins with the first byte of its resources and ends with the last. A shorter one is drawn as a whole step
-   that ends with the last byte, if there is room before it: its thickness means nothing, but it is visible.
+1. A lane begins with the first byte of its resources, and ends with the last. If that is shorter than a step, the lane
+   is a whole step that ends with the last byte, if there is room before it. Its thickness then has no meaning, but it
+   is visible.
 2. Payload is drawn at the time at which it crossed the link. It becomes readable later: with the last byte of its TLS
    record and, after a loss, together with many records.
-3. So the record with the first byte crossed before the lane begins. It is drawn only if nothing else shows the first
-   byte.
+3. So the TLS record with the first byte crossed the link before the lane begins. It is drawn only if the lane's first
+   step would be empty otherwise.
 4. A step with any payload is thick enough to be visible.
 """
 
@@ -26,9 +27,9 @@ _THINNEST = 0.03
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """The resource's share of the link, 0 to 1, from start_s to end_s after the page's request.
+    """A part of a lane, from start_s to end_s after the page's request.
 
-    On a link without a rate it is relative to the busiest step of either lane.
+    height: the lane's share of the link, 0 to 1. On a link with unlimited rate, 1 is the busiest step of all lanes.
     """
 
     start_s: float
@@ -47,14 +48,14 @@ class _Burst:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """Resources that share a lane. name: of the only one, or of them together."""
+    """A lane of one or several resources. name: that of the resource, or the number of the resources in words."""
 
     name: str
     colour: str
     resources: tuple[str, ...]
 
     def pieces(self, load: PageLoad) -> list[Piece]:
-        """Their payload, in order of time."""
+        """Returns the payload of the lane's resources in a load, in order of time."""
         pieces = [piece for name in self.resources for piece in load.resources[name].pieces]
         return sorted(pieces, key=lambda piece: piece.t_ns)
 
@@ -63,9 +64,10 @@ _MOST_LANES = 6
 
 
 def lanes_of(page: Page) -> list[Lane]:
-    """The lanes of a page, from the lowest to the highest: the others, and the important ones above them.
+    """Returns the lanes of a page, from the lowest to the highest: the others, and above them the important resources.
 
-    Each resource has its own, where these are not too many; then the others share one, and many important ones, too.
+    Each resource has its own lane if six lanes suffice. If not, the others share a lane; six or more important
+    resources share one, too.
     """
     others, important = page.others, page.important
     if len(others) + len(important) <= _MOST_LANES:
@@ -93,9 +95,9 @@ def _own(resources: Sequence[Resource], colours: Sequence[str]) -> list[Lane]:
 
 
 def lanes(load: PageLoad, rate: Rate | None, step_s: float) -> dict[str, list[Step]]:
-    """The steps of each lane, without gaps, in steps of about step_s. rate: its times count from the page's request.
+    """Returns the steps of each lane, without gaps, each about step_s long.
 
-    If the rate changes, a share is of the rate at that time.
+    rate: with times from the page's request. If the rate changes, a share is that of the rate at its time.
     """
     pieces = {lane.name: lane.pieces(load) for lane in lanes_of(load.page)}
     bursts = _bursts(load, pieces, rate)
@@ -114,7 +116,7 @@ def lanes(load: PageLoad, rate: Rate | None, step_s: float) -> dict[str, list[St
 
 
 _Cut = list[tuple[float, float, float]]
-"""(start, end, bytes) of each step of a lane."""
+"""The steps of a lane, each as (start in seconds, end in seconds, bytes)."""
 
 
 def _lane(cut: _Cut, full_bytes: Callable[[float, float], float]) -> list[Step]:
@@ -165,7 +167,7 @@ def _cut(load: PageLoad, times: Traffic, bursts: list[_Burst], step_s: float) ->
 
 
 def _parts(burst: _Burst, edges: list[float]) -> list[tuple[int, float]]:
-    """Returns (index of a step, fraction of the burst that falls into it)."""
+    """Returns for each step that the burst touches (index of the step, fraction of the burst in it)."""
     width_s = (edges[-1] - edges[0]) / (len(edges) - 1)
     first, last = (
         min(len(edges) - 2, max(0, int((at_s - edges[0]) / width_s))) for at_s in (burst.start_s, burst.end_s)

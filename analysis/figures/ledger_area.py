@@ -1,6 +1,6 @@
-"""The ledger over time: where the bytes of the others are, from the front at the top to the client at the bottom.
+"""Draws the ledger over time: where the others' bytes are, from the front at the top to the client at the bottom.
 
-The front can still send pending bytes after the focal resource; the order of all others is fixed.
+The front can still send pending bytes after the focal resource. The order of all other bytes is fixed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class _Where:
     size: Callable[[Moment], int]
 
 
-# From the bottom of the stack to its top: the bottleneck comes after the delay line, nearest to the client.
+# From the bottom of the stack to its top. The bottleneck is behind the delay line, so it is nearest to the client.
 _PLACES: Mapping[str, _Where] = MappingProxyType(
     {
         "received": _Where(colour=RECEIVED, size=lambda moment: moment.received_bytes),
@@ -54,7 +54,7 @@ _PLACES: Mapping[str, _Where] = MappingProxyType(
 
 
 def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart, None if no arm has a ledger."""
+    """Returns the chart; None if no arm has a ledger."""
     shown = [(arm, ledger) for arm in arms(experiment) if (ledger := arm.ledger()) is not None and ledger.moments]
     if not shown:
         return None
@@ -92,7 +92,7 @@ def _others(arm: Arm) -> str:
 
 
 def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
-    """Title and subtitle: the bytes ahead of the focal resource when it began to exist."""
+    """Returns title and subtitle: the bytes ahead of the focal resource when it became available."""
     moment = ledger.at_available
     ahead = f"{arm.name}: {moment.ahead_bytes / 1024:,.0f} KiB of the {_others(arm)} ahead of the {ledger.focal}"
     parts = [
@@ -144,7 +144,7 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
 
 
 def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
-    """The instants at which the focal resource existed and could be used."""
+    """Draws the instants at which the focal resource became available, and at which its first byte could be used."""
     axis = panel.axis
     available_s, first_s = (arm.load.ms(t_ns) / 1000 for t_ns in (ledger.available_ns, ledger.first_byte_ns))
     first = lettering.beside(
@@ -163,7 +163,7 @@ def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
 
 
 def _numbers(arm: Arm, ledger: Ledger, panel: Panel) -> Chart:
-    """The tooltips: for every step of the axis, the first sample in it."""
+    """Makes the tooltips: for every step of the axis, the first sample in the step."""
     step_s = panel.axis.value(_STEP_PX)
     seen = {int(arm.load.ms(moment.t_ns) / 1000 / step_s): moment for moment in reversed(ledger.moments)}
     rows = [

@@ -1,6 +1,6 @@
-"""The ledger as bars: how long the focal resource waited in each layer, in the order in which it passed through them.
+"""Draws the ledger as bars: how long the focal resource waited in each layer, in the order of the layers.
 
-Below each bar is the part of the wait that no server could have avoided.
+A mark below each bar shows the soonest possible first byte, whatever server and kernel do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _SHORTEST_NS = 5 * 10**6
 
 
 def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart, None if no arm has a ledger."""
+    """Returns the chart; None if no arm has a ledger."""
     shown = [(arm, ledger) for arm in arms(experiment) if (ledger := arm.ledger()) is not None]
     if not shown:
         return None
@@ -48,7 +48,7 @@ def _panel(arm: Arm, ledger: Ledger, present: Sequence[Layer], axis: Axis, *, is
 
 
 def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
-    """The start and end of each part; a negative part, as `unexplained` can be, is left out."""
+    """Yields the start and end of each part. A negative part, such as `unexplained` can be, is left out."""
     start_s = 0.0
     for layer, wait_ns in ledger.parts.items():
         if wait_ns > 0:
@@ -78,7 +78,7 @@ def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel
 
 
 def _lengths(parts: Sequence[dict[str, Any]], panel: Panel) -> Iterator[Chart]:
-    """The seconds of each part, if there is room for them."""
+    """Writes the seconds of each part into its bar, if there is room."""
     for part in parts:
         label = inside(f"{part['s']:.2f} s", panel.axis.pixels(part["start"]), panel.axis.pixels(part["end"]))
         if label is not None:
@@ -86,14 +86,14 @@ def _lengths(parts: Sequence[dict[str, Any]], panel: Panel) -> Iterator[Chart]:
 
 
 def inside(text: str, left_px: float, right_px: float) -> Label | None:
-    """A label at the left end of a bar, None if it is wider than the bar."""
+    """Returns a label at the left end of a bar; None if it is wider than the bar."""
     if text_px(text, FONT) * 1.1 + 2 * _MARGIN_PX > right_px - left_px:
         return None
     return Label(text=text, at_px=left_px + _MARGIN_PX / 2, side=1, font_px=FONT)
 
 
 def _possible(arm: Arm, panel: Panel) -> list[Chart]:
-    """The mark of the soonest possible first byte."""
+    """Draws the mark of the soonest possible first byte."""
     load = arm.load
     limit_ns = bound_of(load, arm.run.scenario).first_byte_ns - (load.focal.available_ns - load.started_ns)
     at_s = max(0, limit_ns) / 10**9

@@ -1,6 +1,6 @@
-"""Text in figures: its width, its line breaks, the positions of labels. Pure.
+"""Lays out text in figures: widths, line breaks, positions of labels. Pure.
 
-Widths are estimates for Liberation Sans, which vl-convert includes; Arial and Helvetica have the same.
+Widths are estimates for Liberation Sans, which vl-convert includes. Arial and Helvetica have the same widths.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _GAP_LETTERS = 2
 
 
 def text_px(text: str, font_px: float) -> float:
-    """The width of a line of text."""
+    """Returns the estimated width of a line of text."""
     return font_px * sum(map(_letter, text))
 
 
@@ -28,7 +28,7 @@ def _letter(letter: str) -> float:
 
 
 def wrapped(parts: Sequence[str], separator: str, font_px: float, width_px: float) -> list[str]:
-    """Breaks text into lines no wider than width_px, only between parts; a wider part has a line of its own."""
+    """Breaks text between its parts into lines no wider than width_px. A wider part gets a line of its own."""
     lines: list[str] = []
     for part in parts:
         longer = f"{lines[-1]}{separator}{part}" if lines else part
@@ -41,7 +41,7 @@ def wrapped(parts: Sequence[str], separator: str, font_px: float, width_px: floa
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """Text beside an instant: to the right of it if side is 1, to the left if it is -1."""
+    """Text beside the horizontal position at_px: to its right if side is 1, to its left if side is -1."""
 
     text: str
     at_px: float
@@ -56,20 +56,20 @@ class Label:
 
 
 def beside(text: str, at_px: float, font_px: float, width_px: float) -> Label:
-    """A label to the right of its instant if it fits into the figure's width, otherwise to the left."""
+    """Returns a label to the right of at_px if the text fits into the figure's width, otherwise to the left."""
     fits = at_px + text_px(text, font_px) < width_px
     return Label(text=text, at_px=at_px, side=1 if fits else -1, font_px=font_px)
 
 
 def spans(bottom: float, top: float, rows: Sequence[float], half: float) -> list[tuple[float, float]]:
-    """The parts of a vertical line that leave these rows free; half: half a row's height. rows: from the bottom up."""
+    """Returns the parts of a vertical line that leave rows of text free. rows: from the bottom up. half: half a row."""
     bottoms = [bottom, *(row + half for row in rows)]
     tops = [*(row - half for row in rows), top]
     return list(zip(bottoms, tops, strict=True))
 
 
 def edges(first: str, last: str, span_px: tuple[float, float], font_px: float, width_px: float) -> list[Label]:
-    """Labels of a lane's first and last byte: inside its edges, or a single label if it is too short for both."""
+    """Returns the labels of a lane's first and last byte: two inside its edges, or one if the lane is too short."""
     first_px, last_px = span_px
     room_px = last_px - first_px
     if room_px >= text_px(first, font_px) + text_px(last, font_px) + _GAP_LETTERS * font_px:

@@ -1,5 +1,7 @@
-"""Colours, the same in every figure. Resources from Okabe and Ito's set, layers from Tol's muted one: distinct to
-colour-blind eyes, on a pale projector, and from each other.
+"""Colours, the same in every figure.
+
+Colours of resources are from Okabe and Ito's set, colours of layers from Tol's muted set. They can be told apart by
+colour-blind people, and on a pale projector.
 """
 
 from collections.abc import Mapping
@@ -14,10 +16,10 @@ GRID = "#e4e4e4"
 
 IMPORTANT = ("#d55e00", "#e69f00", "#8a5a00")
 OTHERS = ("#0072b2", "#3f93c9", "#56a3a6", "#5b7fa6", "#7aa6d8")
-"""Of important resources and of the others, in the page's order; they repeat."""
+"""Colours of important resources and of the others, in the page's order; they repeat."""
 
 RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": IMPORTANT[0]})
-"""Of the resources of PAGE=maps."""
+"""Colours of the resources of PAGE=maps."""
 
 LAYERS: Mapping[Layer, str] = MappingProxyType(
     {
@@ -33,7 +35,7 @@ LAYERS: Mapping[Layer, str] = MappingProxyType(
 )
 
 RECEIVED = OTHERS[0]
-"""Bytes that are where they should be."""
+"""The colour of bytes that the client has received."""
 
 VERDICTS: Mapping[str, str] = MappingProxyType({Verdict.KEPT: "#00664b", Verdict.INVERTED: "#b00020"})
 
@@ -44,9 +46,9 @@ NO_DIFFERENCE = "#ececec"
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever is readable on the colour."""
+    """Returns black or white, whichever is readable on the colour."""
     red, green, blue = (_linear(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5))
-    # At the threshold both have the same contrast (WCAG 2.1, relative luminance).
+    # At the threshold, black and white have the same contrast (WCAG 2.1, relative luminance).
     return INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else "#ffffff"
 
 

@@ -1,8 +1,8 @@
-"""Writes a declaration as interactive HTML, SVG and PNG.
+"""Writes a figure's declaration as interactive HTML, SVG and PNG.
 
-The HTML is self-contained, Vega's program included, and its policy forbids it to fetch anything. Packing that program
-takes more than a second, so it is cached beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by default
-~/.cache/priolab). If that folder cannot be written, the program is packed each time.
+The HTML contains the Vega program, and its content security policy forbids to fetch anything. To bundle the program
+takes more than a second, so the bundle is cached beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by default
+~/.cache/priolab). If that folder cannot be written, the program is bundled each time.
 """
 
 import html
@@ -33,7 +33,7 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'">
 </head>
 <body>
 <div id="picture"></div>
-<p>Drag to move along the axis, turn the wheel to zoom, double-click to see all of it; point at anything for the \
+<p>Drag to move along the axis, turn the wheel to zoom, double-click to see all of it; point at anything to see its \
 numbers.</p>
 <script>
 vegaEmbed("#picture", {declaration}, {options}).catch(function (error) {{
@@ -50,7 +50,7 @@ _OPTIONS = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, 
 def save(chart: Any, folder: Path, name: str) -> list[Path]:
     """Writes NAME.svg, NAME.png and NAME.html, each atomically. Returns the paths. Raises OSError.
 
-    It does not validate the Vega-Lite, which costs as much as drawing; tests do.
+    It does not validate the declaration, because that costs as much as drawing. Tests validate it.
     """
     return save_declaration(chart.to_dict(validate=False), folder, name)
 
@@ -79,8 +79,8 @@ def png(svg: str) -> bytes:
 
 
 def page(declaration: Mapping[str, Any], title: str) -> str:
-    """The interactive figure as HTML."""
-    # $schema is an address; it is not needed if the mode is given.
+    """Returns the interactive figure as HTML."""
+    # $schema is an address. It is not needed, because the options name the mode.
     bare = {key: value for key, value in declaration.items() if key != "$schema"}
     return _PAGE.format(
         title=html.escape(title), program=_program(), declaration=script(bare), options=script(_OPTIONS)
@@ -88,7 +88,7 @@ def page(declaration: Mapping[str, Any], title: str) -> str:
 
 
 def still(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """The static part of a declaration: without its parameters for interaction and its invisible layers."""
+    """Returns a declaration without parameters for interaction and without invisible layers."""
 
     def seen(node: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in node.items() if key != "params"}
@@ -101,7 +101,7 @@ def still(declaration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def script(value: Any) -> str:
-    """JSON that is safe inside a script element."""
+    """Returns JSON that is safe inside a script element."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -115,7 +115,7 @@ def _program() -> str:
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         write(kept, program.encode())
-    except OSError:  # without a writable cache it only takes longer
+    except OSError:  # a cache that cannot be written only costs time
         pass
     return program
 

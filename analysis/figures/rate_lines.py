@@ -1,4 +1,4 @@
-"""Changes of the link's rate: thin lines through a panel, each with the new rate beside it."""
+"""Draws changes of the link's rate: thin vertical lines through a panel, each with the new rate beside it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -14,7 +14,7 @@ _MARGIN_PX = 8
 
 
 def steps_made(observed: Observed, until_s: float) -> list[tuple[float, int]]:
-    """(seconds after the measured load began, bits per second) of the steps that were made by then."""
+    """Returns the rate steps made until until_s, each as (seconds after the measured load began, bits per second)."""
     made = [
         ((step.at_ns + step.late_ns) / 10**9, step.rate_bit_s)
         for step in observed.rate_steps
@@ -26,12 +26,15 @@ def steps_made(observed: Observed, until_s: float) -> list[tuple[float, int]]:
 def rate_lines(
     steps: Iterable[tuple[float, int]], panel: Panel, row: float, rows: Mapping[float, Sequence[Label]], half: float
 ) -> list[Chart]:
-    """Lines from the panel's bottom to that row. rows: labels to avoid, by height. half: half a label's height."""
+    """Draws lines from the panel's bottom up to a row, and the rates as labels at that row.
+
+    rows: labels that a line must not cross, by height. half: half the height of a label.
+    """
     made: list[Chart] = []
     placed = list(_placed(steps, panel))
     for at_s, label in placed:
         at_px = panel.axis.pixels(at_s)
-        # A line's own label is beside it; another's may reach across.
+        # The line's own label is beside the line. The label of another line may cross it.
         others = [other for _, other in placed if other is not None and other is not label]
         in_the_way = [
             height

@@ -1,8 +1,7 @@
-"""Sheets: panels one above the other on a common axis, and their elements.
+"""Composes sheets: panels one above the other on a common axis.
 
-Everything that depends on the axis has a position on the axis rather than on the paper, so that it moves when the
-reader moves the interactive figure. Fields: start and end are values of the axis; base and top are heights in the
-panel.
+Elements of a panel have positions on the axis, not on the paper, so that they move when the reader moves the axis of
+the interactive figure. Fields of the data: start and end are values of the axis; base and top are heights in the panel.
 """
 
 import warnings
@@ -21,7 +20,7 @@ FONT = 24
 SMALL = FONT - 3
 _NAME_PX = 14
 
-# The types that Altair's layering and concatenating return are wider than those its functions accept.
+# Altair's functions return wider types than they accept, so a precise type would not pass.
 Chart = Any
 
 CONFIG: dict[str, Any] = {
@@ -52,21 +51,21 @@ _Y2_AT: Any = alt.Y2Value
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """The common axis, from 0 to most."""
+    """The common axis, from 0 to `most`."""
 
     most: float
     title: str
 
     def pixels(self, value: float) -> float:
-        """A value's position, from the left."""
+        """Returns the position of a value, in pixels from the left."""
         return value / self.most * WIDTH
 
     def value(self, at_px: float) -> float:
-        """The value at a position."""
+        """Returns the value at a position."""
         return at_px / WIDTH * self.most
 
     def step(self, index: int, step_px: float) -> dict[str, float]:
-        """Start and end of a step, if the axis is divided into steps of step_px."""
+        """Returns start and end of the step with this index, if the axis is divided into steps of step_px."""
         start, end = (round(self.value(at * step_px), 4) for at in (index, index + 1))
         return {"start": start, "end": min(end, self.most)}
 
@@ -78,7 +77,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """A panel's coordinates: the axis, and heights from bottom to top. is_last: it shows the axis."""
+    """A panel's coordinates: the axis, and heights from bottom to top. is_last: True if the panel shows the axis."""
 
     axis: Axis
     bottom: float
@@ -87,7 +86,7 @@ class Panel:
     is_last: bool
 
     def x(self) -> alt.X:
-        """The axis itself, for one of the panel's layers; the others use alt.X without one."""
+        """Returns the channel with the axis, for one of the panel's layers. Other layers use alt.X without an axis."""
         axis = alt.Axis(
             title=self.axis.title if self.is_last else None,
             labelFontSize=FONT - 2,
@@ -104,11 +103,11 @@ class Panel:
         return alt.X("start:Q", scale=alt.Scale(domain=[0, self.axis.most], nice=False), axis=axis)
 
     def y(self, field: str) -> alt.Y:
-        """The channel of a height in the panel."""
+        """Returns the channel of a height in the panel."""
         return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[self.bottom, self.top], nice=False), axis=None)
 
     def text(self, label: Label, row: float, colour: str, *, bold: bool = False) -> Chart:
-        """A label at a place on the axis."""
+        """Draws a label."""
         rows = [{"start": self.axis.value(label.at_px), "base": row, "text": label.text}]
         return (
             alt.Chart(values(rows))
@@ -124,7 +123,7 @@ class Panel:
         )
 
     def margin(self, text: str, row: float, colour: str, *, side: int, font_px: float = FONT) -> Chart:
-        """A word beside the panel: on its left if side is -1 (names), on its right if side is 1."""
+        """Writes a word beside the panel: at its left if side is -1 (names), at its right if side is 1."""
         return (
             alt.Chart(values([{"base": row, "text": text}]))
             .mark_text(
@@ -139,7 +138,7 @@ class Panel:
         )
 
     def level(self, row: float, colour: str, *, dash: Sequence[int] = ()) -> Chart:
-        """A thin horizontal line across the panel."""
+        """Draws a thin horizontal line across the panel."""
         return (
             alt.Chart(values([{"base": row}]))
             .mark_rule(strokeWidth=1.5, strokeDash=list(dash), color=colour)
@@ -149,7 +148,7 @@ class Panel:
     def instant(
         self, at: float, spans: Sequence[tuple[float, float]], colour: str = INK, *, width_px: float = 3
     ) -> Chart:
-        """A dashed vertical line at a place of the axis, drawn in these spans of (bottom, top)."""
+        """Draws a dashed vertical line at a value of the axis. spans: its parts, each as (bottom, top)."""
         rows = [{"start": at, "base": bottom, "top": top} for bottom, top in spans]
         return (
             alt.Chart(values(rows))
@@ -158,7 +157,7 @@ class Panel:
         )
 
     def bars(self, rows: Sequence[Mapping[str, Any]], tooltip: Sequence[alt.Tooltip]) -> Chart:
-        """From start to end and from base to top, each in its own colour."""
+        """Draws a bar for each row, from start to end and from base to top, in the row's colour."""
         return (
             alt.Chart(values(rows))
             .mark_rect()
@@ -173,7 +172,7 @@ class Panel:
         )
 
     def numbers(self, rows: Sequence[Mapping[str, Any]], tooltip: Mapping[str, str]) -> Chart:
-        """Tooltips of the interactive figure, from start to end. tooltip: words by field."""
+        """Makes tooltips of the interactive figure, each from start to end of a row. tooltip: words by field."""
         return (
             alt.Chart(values(rows))
             .mark_rect(opacity=0, aria=False)
@@ -187,17 +186,17 @@ class Panel:
         )
 
     def made_of(self, layers: Sequence[Chart], title: alt.TitleParams) -> Chart:
-        """The panel made of these layers; the first has the axis."""
+        """Returns the panel made of these layers. The first layer must have the axis."""
         moving = [layers[0].add_params(_MOVE), *layers[1:]]
         return alt.layer(*moving).properties(width=WIDTH, height=self.height_px, title=title)
 
 
-# All panels share it, so they move together.
+# All panels share this selection, so they move together.
 _MOVE = alt.selection_interval(bind="scales", encodings=["x"], name="move")
 
 
 def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitleParams:
-    """The title above a panel; the subtitle's parts are words."""
+    """Returns the title above a panel. subtitle: its words."""
     return alt.TitleParams(
         words,
         subtitle=lettering.wrapped(subtitle, " ", SMALL, WIDTH),
@@ -213,7 +212,7 @@ def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitlePa
 
 
 def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
-    """A sheet of all panels, below the headline's parts."""
+    """Returns a sheet of all panels below a headline, whose parts are separated by dots."""
     words = alt.TitleParams(
         lettering.wrapped(headline, " · ", FONT, WIDTH),
         fontSize=FONT,
@@ -226,7 +225,7 @@ def sheet(panels: Sequence[Chart], headline: Sequence[str]) -> Chart:
 
 
 def below(words: alt.TitleParams, panels: Sequence[Chart]) -> Chart:
-    """A sheet of all panels, below a title."""
+    """Returns a sheet of all panels below a title."""
     with warnings.catch_warnings():
         # All panels have the same _MOVE on purpose.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter", UserWarning)
@@ -235,7 +234,7 @@ def below(words: alt.TitleParams, panels: Sequence[Chart]) -> Chart:
 
 
 def legend(present: Sequence[str]) -> alt.Legend:
-    """A legend of these entries only."""
+    """Returns a legend that has only these entries."""
     return alt.Legend(values=list(present), columns=len(present) if len(present) <= _ONE_ROW else 3)
 
 
@@ -243,6 +242,6 @@ _ONE_ROW = 4
 
 
 def values(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:
-    """The data of a layer."""
+    """Returns rows as the data of a layer."""
     # Altair copies lists again and again, but not tuples.
     return alt.InlineData(values=tuple(rows))

@@ -1,4 +1,4 @@
-"""A slide: a statement, a sentence or two, and below them timelines of arms that support it."""
+"""Draws a slide: a title, a sentence or two, and below them the timelines of arms."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _TEXT_PX = 27
 
 
 def _common(shown: Sequence[Arm], fabric: str) -> list[str]:
-    """The facts common to all arms; the names tell the differences."""
+    """Returns the facts common to all arms. The arms' names show the differences."""
     first, *others = ([*facts([arm], fabric)] for arm in shown)
     return [fact for fact in first if all(fact in other for other in others)]
 

@@ -1,14 +1,13 @@
-"""The timeline: the arms one above the other on one time axis, resources as lanes, thickness = rate.
+"""Draws the timeline: a panel for each arm, one above the other on one time axis.
 
-Below the lanes, if the arm's socket was sampled, is the socket's lane with the data between front and client, on scales
-common to all arms: bytes unsent in the kernel, and bytes in flight, including those in the bottleneck queue.
+In a panel resources are lanes, whose thickness is their share of the link's rate at that time. If the front's socket
+was sampled, the socket's lane is below them. It shows bytes unsent in the kernel, and bytes in flight, including those
+in the bottleneck queue. Its scales are the same in all panels.
 
-Text has rows of its own, so that nothing overlaps: above each lane its first and last byte, above all lanes the instant
-at which the focal resource was available. The line of that instant has gaps at text. Names of the socket's lane are
-beside it.
+Text has rows of its own, so that nothing overlaps: above each lane the times of its first and last byte, above all
+lanes the time at which the focal resource was available. The line at this time has gaps where it would cross text.
 
-A change of the link's rate is a thin line through the panel, with the new rate at its top; a lane's thickness is its
-share of the rate at that time.
+A change of the link's rate is a thin line through the panel, with the new rate at its top.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +39,7 @@ _LANE = 1.85
 _MARK = 1.16
 _LABEL_ABOVE = 1.36
 _LABEL_HALF = 0.24
-# Above the base of the highest lane.
+# Heights above the base of the highest lane.
 _AVAILABLE_ROW = 1.8
 _TOP = 2.15
 _STEPS_ROW = 2.25
@@ -60,7 +59,7 @@ _LOWAT_ROOM = 1.6
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """A part of the socket's lane: between two heights, from 0 to most_bytes, the same in every panel."""
+    """A row of the socket's lane: its heights base and top stand for 0 and most_bytes, in every panel alike."""
 
     base: float
     top: float
@@ -77,7 +76,7 @@ class _Rows:
 
 
 def _bases(load: PageLoad) -> dict[str, float]:
-    """The base of each lane, by its name."""
+    """Returns the base of each lane, by the lane's name."""
     return {lane.name: index * _LANE for index, lane in enumerate(lanes_of(load.page))}
 
 
@@ -86,13 +85,13 @@ def _highest(load: PageLoad) -> float:
 
 
 def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart, None if no arm has anything to show."""
+    """Returns the chart; None if no arm has an ok run."""
     shown = arms(experiment)
     return sheet(panels_of(shown), list(headline(experiment, shown))) if shown else None
 
 
 def panels_of(shown: Sequence[Arm]) -> list[Chart]:
-    """A panel for each arm, on one time axis; the last shows it."""
+    """Returns a panel for each arm, on one time axis. The last panel shows the axis."""
     most_s = (
         max(arm.load.ms(max(arm.load.others.last_byte_ns, arm.load.important.last_byte_ns)) for arm in shown) / 1000
     )
@@ -106,13 +105,13 @@ def panels_of(shown: Sequence[Arm]) -> list[Chart]:
 
 
 def save(experiment: Experiment) -> list[Path]:
-    """Writes timeline.svg, .png and .html into the experiment's folder. Returns the paths; empty if nothing to draw."""
+    """Writes timeline.svg, .png and .html into the experiment's folder. Returns the paths; none without an ok run."""
     chart = draw(experiment)
     return [] if chart is None else picture.save(chart, experiment.path, "timeline")
 
 
 def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Rows:
-    """Scales with room for all samples, and for LOWAT unless it is far above them."""
+    """Returns scales with room for all samples, and for LOWAT unless it is far above the samples."""
     every = [look for seen in looks for look in seen]
     unsent = max((look.unsent_bytes for look in every), default=0)
     near = [lowat for lowat in lowats if lowat is not None and lowat <= unsent * _LOWAT_ROOM]
@@ -148,7 +147,7 @@ def _lanes(arm: Arm, panel: Panel) -> Chart:
     rows = []
     bases, shown = _bases(arm.load), lanes_of(arm.load.page)
     for name, steps in lanes(arm.load, Rate.of(arm.run.scenario), panel.axis.value(_STEP_PX)).items():
-        # The area keeps each height until the next row; the last row only closes it.
+        # The area keeps each height until the next row. The last row only ends the area.
         ends = [(step.start_s, step.height) for step in steps] + [(steps[-1].end_s, steps[-1].height)]
         base = bases[name]
         rows += [{"start": at_s, "base": base, "top": base + height, "resource": name} for at_s, height in ends]
@@ -165,7 +164,7 @@ def _lanes(arm: Arm, panel: Panel) -> Chart:
 
 
 def _socket(looks: Sequence[Look], rows: _Rows, lowat: int | None, panel: Panel) -> list[Chart]:
-    """The socket's lane with its scales and names."""
+    """Draws the socket's lane with its scales and names."""
     drawn = columns(
         looks,
         panel.axis.value(_LOOK_PX),
@@ -214,14 +213,14 @@ def _scale(row: _Row, limit: int | None, panel: Panel) -> list[Chart]:
 
 
 def scale_marks(most_bytes: float, limit_bytes: int | None, height_px: float) -> list[float]:
-    """The KiB to write beside the scale of a row; at least a line of text apart from each other and from the limit."""
+    """Returns the marks of a row's scale, in KiB, at least a line of text apart from each other and from the limit."""
     line = SMALL * 1.1 / height_px * most_bytes / 1024
     marks = ticks(most_bytes / 1024, line)
     return [kib for kib in marks if limit_bytes is None or abs(kib - limit_bytes / 1024) >= line]
 
 
 def _edges_s(load: PageLoad, name: str) -> tuple[float, float]:
-    """The times of the first and the last byte."""
+    """Returns the times of a lane's first and last byte."""
     pieces = next(lane for lane in lanes_of(load.page) if lane.name == name).pieces(load)
     return load.ms(pieces[0].t_ns) / 1000, load.ms(pieces[-1].t_ns) / 1000
 
@@ -251,7 +250,7 @@ def _edge_labels(load: PageLoad, name: str, axis: Axis) -> list[Label]:
 
 
 def _text_rows(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Panel) -> dict[float, Sequence[Label]]:
-    """All labels above the lanes, by row."""
+    """Returns all labels above the lanes, by row."""
     bases = _bases(load)
     rows: dict[float, Sequence[Label]] = {bases[name] + _LABEL_ABOVE: beside for name, beside in labels.items()}
     return rows | {_highest(load) + _AVAILABLE_ROW: [_available_label(load, panel)]}
@@ -281,12 +280,12 @@ def _available(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Pan
 _SOCKET_TOOLTIP = {
     "unsent": "unsent in the kernel, KiB",
     "in_flight": "in flight, KiB",
-    "queue": "of it in the queue, KiB",
+    "queue": "in the bottleneck queue, KiB",
 }
 
 
 def _numbers(load: PageLoad, looks: Sequence[Look], panel: Panel) -> Chart:
-    """The tooltips: the lanes' bytes for every step of the axis; for the socket, the first sample in it."""
+    """Makes the tooltips: for every step of the axis, the lanes' bytes, and the first sample of the socket."""
     step_s = panel.axis.value(_STEP_PX)
     seen = {int(look.at_s / step_s): look for look in reversed(looks)}
     rows: list[dict[str, Any]] = []

@@ -1,1 +1,1 @@
-"""Page loads: measures, ledger, oracle, model, verdict, and where the logs contradict each other."""
+"""Evaluates page loads: measures, ledger, oracle, model, verdict, and contradictions between the logs."""

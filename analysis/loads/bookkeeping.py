@@ -1,6 +1,6 @@
 """Makes the ledger of a load from the samples of front, link and client. Pure.
 
-analysis/loads/ledger.py explains the layers, and how the passing of the focal resource through them is measured.
+analysis/loads/ledger.py explains the layers, and how the time that the focal resource spends in each is measured.
 """
 
 from bisect import bisect_right
@@ -22,18 +22,18 @@ from common.formats.scenario import ScenarioRecord
 from common.packets import PACKET_BYTES, framed
 
 FEWEST_LOOKS = 10
-"""In a load; with fewer, as with SAMPLE=none, there is no ledger, and nothing to draw."""
+"""A load with fewer samples of the front's socket, for example because of SAMPLE=none, has no ledger and no film."""
 
 _BROWSER_STEP_NS = 10**6
 
 
 class NoLedger(Exception):
-    """There are too few data for a ledger; the text says what is missing."""
+    """The run's logs do not suffice for a ledger; the text says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Link:
-    """The link. queue_first: the bottleneck is before the delay line; in a separate link it is after it."""
+    """The link. delay_ns: toward the client. queue_first: True if packets pass the bottleneck before the delay line."""
 
     rate: Rate | None
     delay_ns: int
@@ -45,7 +45,7 @@ class _Link:
         return cls(rate=Rate.of(scenario, began_ns), delay_ns=scenario.delay_ns, queue_first=at == "front")
 
     def transmission_ns(self, frame_bytes: float, at_ns: int) -> int:
-        """The transmission time of a packet that is sent about then."""
+        """Returns the transmission time of a packet of `frame_bytes` that is sent at `at_ns`."""
         return 0 if self.rate is None else round(frame_bytes * 8 * 10**9 / self.rate.at_bit_s(at_ns))
 
     def through_ns(self, begins_ns: int, frames_bytes: float) -> int:
@@ -53,7 +53,7 @@ class _Link:
 
 
 def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
-    """A wait in words. A browser's times are rounded down to milliseconds, so a short wait may seem negative."""
+    """Returns a wait in words. A browser rounds its times down to milliseconds, so a short wait may seem negative."""
     by_browser = scenario.client != "h2"
     if by_browser and -_BROWSER_STEP_NS < waited_ns < 0:
         return "less than a millisecond"
@@ -61,7 +61,7 @@ def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
 
 
 def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Ledger:
-    """The ledger of a load; of the measured one, where the rate changes. Raises NoLedger."""
+    """Makes the ledger of a load. If the rate changes, this must be the measured load. Raises NoLedger."""
     focal = load.focal
     others = Payload(evidence.events, load.number, {each.name for each in load.page.others})
     try:
@@ -70,21 +70,21 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scenari
         raise NoLedger(str(error)) from error
     sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
     if len(sockets) < FEWEST_LOOKS:
-        raise NoLedger(f"the front's socket was looked at {len(sockets)} times during the load")
+        raise NoLedger(f"the front's socket was sampled {len(sockets)} times during the load")
     waited_ns = focal.first_byte_ns - focal.available_ns
     if waited_ns < _look_ns(sockets):
-        raise NoLedger(f"the {focal.name} waited {_short(waited_ns, scenario)}, less than from one look to the next")
+        raise NoLedger(f"the {focal.name} waited {_short(waited_ns, scenario)}, less than one sampling interval")
     if sockets[-1].sent_bytes < position:
-        raise NoLedger(f"the front's socket was not looked at any more when the {focal.name} was sent")
+        raise NoLedger(f"sampling of the front's socket ended before the {focal.name} was sent")
     if not layers.arrivals:
-        raise NoLedger("what arrived at the client was not noted down")
+        raise NoLedger("the client recorded no arrivals")
     if scenario.rate_bit_s is not None and not layers.queue:
-        raise NoLedger("the link's queue was not noted down")
+        raise NoLedger("the link's queue was not sampled")
     link = _Link.of(scenario, load.started_ns)
     parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, link)
     moments = _moments(load, others, position, sockets, layers, link)
     if not moments:
-        raise NoLedger("the front's socket was not looked at while it had the other resources")
+        raise NoLedger("the front's socket was not sampled after the other resources became available")
     return Ledger(
         load=load.number,
         focal=focal.name,
@@ -96,7 +96,7 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scenari
 
 
 def _record_ns(load: PageLoad, evidence: Evidence) -> int:
-    """The arrival time of the TLS record's first byte, for the record with the focal resource's first byte."""
+    """Returns when the TLS record with the focal resource's first byte began to arrive."""
     for event in evidence.events:
         if (event.load, event.resource, event.kind) == (load.number, load.focal.name, "data"):
             return event.t_ns if event.record_ns is None else event.record_ns
@@ -142,13 +142,13 @@ def _parts(
 
 
 def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> bool:
-    """True if there were retransmissions in that time."""
+    """True if the front's kernel retransmitted bytes between two instants."""
     counts = [sample.bytes_retrans for sample in sockets if from_ns <= sample.t_ns <= until_ns]
     return bool(counts) and counts[-1] > counts[0]
 
 
 def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: _Link) -> int:
-    """The time in which nothing could be read: the sum of all pauses, less the time of two packets each."""
+    """Returns the sum of the pauses between arrivals, each less the transmission time of two packets."""
     times = [from_ns, *(arrival.t_ns for arrival in arrivals if from_ns < arrival.t_ns < until_ns), until_ns]
     return sum(
         max(0, later - earlier - 2 * link.transmission_ns(PACKET_BYTES, earlier)) for earlier, later in pairwise(times)
@@ -156,10 +156,11 @@ def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: 
 
 
 def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, link: _Link) -> int | None:
-    """The time at which the link has delivered all bytes before a position; None if unknown.
+    """Returns when the bottleneck has transmitted all bytes before a position; None if unknown.
 
-    At the first look that finds the position sent, the link says what it holds; what was sent behind does not count. It
-    transmits without a pause, but not before what a delay line that stands before it holds has come to the bottleneck.
+    The first sample at which the position has been sent shows what the link holds. Bytes sent behind the position do
+    not count. The bottleneck transmits the others without a pause. If it is empty and behind the delay line, it begins
+    when the first packet in the delay line reaches it.
     """
     sample = next((sample for sample in sockets if sample.sent_bytes >= position), None)
     if sample is None:
@@ -175,7 +176,7 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
 
 
 def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
-    """The last time at which the delay line was seen to be no longer empty."""
+    """Returns the time of the first sample since which the delay line has not been empty, up to the sample `held`."""
     since_ns = held.t_ns
     for sample in reversed(queue[: bisect_right(queue, held.t_ns, key=lambda sample: sample.t_ns)]):
         if not sample.delay_line_bytes:
@@ -187,7 +188,7 @@ def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
 def _reached(
     sockets: Sequence[SocketSample], counts: Sequence[int], position: int, earliest_ns: int, latest_ns: int
 ) -> int:
-    """The time at which a count reached a position: the middle between two samples, within the possible range."""
+    """Returns when a count reached a position: the middle between two samples, but within earliest_ns and latest_ns."""
     for index, count in enumerate(counts):
         if count >= position:
             t_ns = sockets[index].t_ns
@@ -206,7 +207,7 @@ def _moments(
 ) -> list[Moment]:
     ahead = others.before(position)
     from_ns = min(load.resources[each.name].available_ns for each in load.page.others)
-    # The last look before the focal resource exists stands for the instant at which it does.
+    # The last sample before the focal resource is available stands for the instant at which it becomes available.
     waiting_from = bisect_right(sockets, load.focal.available_ns, key=lambda sample: sample.t_ns) - 1
     moments = []
     for index, sample in enumerate(sockets):
@@ -234,5 +235,5 @@ def _moments(
 
 
 def _look_ns(sockets: Sequence[SocketSample]) -> int:
-    """The time between samples."""
+    """Returns the mean time between two samples."""
     return (sockets[-1].t_ns - sockets[0].t_ns) // (len(sockets) - 1)

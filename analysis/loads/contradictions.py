@@ -1,15 +1,18 @@
-"""Finds contradictions between the logs of a run, or between logs and scenario: then a log or a part is wrong. Pure.
+"""Finds contradictions between the logs of a run, or between its logs and its scenario. Pure.
 
-All logs have times of the same kernel's clock, so no effect may have an earlier time than its cause. A busy machine can
-only record an effect late. Where it may record a cause late, the tolerance is large: lateness has a check of its own
-(analysis/loads/lateness.py).
+A contradiction means that a log, or a part of the testbed, is wrong. All logs have times of the same kernel's clock, so
+no effect may have an earlier time than its cause. A busy machine can only record an effect late. If it may also record
+the cause late, the tolerance is large, because lateness has a check of its own (analysis/loads/lateness.py).
 
-Four pairs of clocks are compared, each both ways:
+The times of these logs are compared:
 
-    client and origin   a request is received after it was sent, an answer arrives after it was there
-    client and front    bytes arrive after they were sent, and are acknowledged after they have arrived
-    front and link      the link holds no more than was sent and has not arrived
-    each with itself    times never run backwards
+    client and origin   a request is received after the client sent it; a response arrives after the origin had it
+    client and front    bytes arrive after the front sent them, and are acknowledged after they have arrived
+    front and link      the link holds no more bytes than were sent and have not arrived
+    each log by itself  times never run backwards
+
+Other checks compare sizes, numbers of requests, the origin's delays, unsent bytes and the link's rate with the
+scenario.
 """
 
 from bisect import bisect_left, bisect_right
@@ -30,29 +33,29 @@ from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, SEGM
 _MS = 10**6
 _LATE = 5
 _TIMER_PART = 200
-"""A timer may be late by such a part of its time."""
+"""A timer may be late by one part in 200 of its time."""
 
 _ACKED_EARLY_BYTES = 2
-"""SYN and FIN are acknowledged like bytes."""
+"""SYN and FIN: each counts as one acknowledged byte."""
 
 _MOST_HEADERS_BYTES = 94
-"""Of a frame: Ethernet, IPv4, TCP with timestamps and three blocks of SACK."""
+"""The longest headers of a packet: Ethernet, IPv4, and TCP with timestamps and three SACK blocks."""
 
 _FIRST_PACKETS = 4
-"""What TLS and HTTP/2 say first on a connection, and what is left of a document's last packet."""
+"""Packets that may come besides a document's full ones: the set-up of TLS and HTTP/2, and its last, partial packet."""
 
 _TRAIN_PACKETS = 8
 
 _ROOT = "/"
-"""The lab requests it, too, before the loads, to see whether the front answers."""
+"""A path that the lab, too, requests before the loads, to check that the front answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """Tolerances: differences up to these are no contradiction.
+    """Tolerances: a difference up to these is no contradiction.
 
-    rate: fraction by which a rate may deviate. moment_ns: difference between the times of two logs. late_ns: time by
-    which a busy machine may record something late.
+    rate: the fraction by which a rate may deviate. moment_ns: the error when times of two logs are compared. late_ns:
+    the time by which a busy machine may record something late.
     """
 
     rate: float
@@ -61,13 +64,13 @@ class Allowance:
 
     @property
     def too_late_ns(self) -> int:
-        """From this delay on it is not lateness, but a deviation from the scenario."""
+        """The delay from which on a busy machine is no excuse, so that the delay contradicts the scenario."""
         return _LATE * self.late_ns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """A contradiction in words: the expected and the observed."""
+    """A contradiction in words. what: the quantity. asked: its expected value. seen: its observed value."""
 
     what: str
     asked: str
@@ -77,7 +80,7 @@ class Contradiction:
 def contradictions(
     evidence: Evidence, layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """Returns the contradictions, the easiest to understand first. scenario: see run.json.
+    """Returns the contradictions, the easiest to understand first. scenario: that of run.json.
 
     Raises FolderError if the record of a load is incomplete.
     """
@@ -88,7 +91,7 @@ def contradictions(
     yield from _requests(loads, evidence)
     yield from _causes(asked, scenario, allowance)
     yield from _origin(asked, allowance)
-    if scenario.client == "h2":  # a browser takes its time, and makes connections to spare
+    if scenario.client == "h2":  # a browser sends requests late, and opens spare connections
         yield from _delays(asked, layers, scenario, allowance)
         yield from _transport(layers, scenario, allowance)
         yield from _held(layers, allowance)
@@ -98,14 +101,14 @@ def contradictions(
 
 
 def outside(evidence: Evidence) -> Iterator[Contradiction]:
-    """Finds requests that the origin logged outside of the page loads."""
+    """Returns a contradiction for each request that the origin logged before or after all page loads."""
     times_ns = [event.t_ns for event in evidence.events if event.kind in ("load-started", "load-finished")]
     loads = sum(event.kind == "load-started" for event in evidence.events)
     for resource in evidence.page.resources:
         for request in _served(resource, evidence)[-loads:]:
             if times_ns and not times_ns[0] <= request.received_ns <= times_ns[-1]:
-                seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first began"
-                what = f"the origin's time of a request of the {resource.name}"
+                seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first load began"
+                what = f"the origin's time of a request for the {resource.name}"
                 yield Contradiction(what=what, asked="within the loads", seen=seen)
 
 
@@ -115,9 +118,10 @@ def _served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """A request of a load at both ends. sent_ns, first_ns: when the client sent it, and had data of the answer.
+    """A request of a load, as the client and the origin logged it.
 
-    is_alone: whether it is a document, and nothing else was loaded before all of it was here.
+    sent_ns: the client sent it. first_ns: see `_had_ns`. request: the origin's record of it. is_alone: True if the
+    resource is a document, and no other resource was loading from sent_ns to first_ns.
     """
 
     name: str
@@ -129,14 +133,14 @@ class _Asked:
 
     @property
     def to_origin(self) -> tuple[str, int]:
-        """The request's way in words, and its time."""
-        return f"from the client's request of the {self.name} to the origin", self.request.received_ns - self.sent_ns
+        """The request's way from client to origin, in words, and the time that it took."""
+        return f"from the client's request for the {self.name} to the origin", self.request.received_ns - self.sent_ns
 
     @property
     def to_client(self) -> tuple[str, int | None]:
-        """The response's way, to its first byte; None without a response."""
+        """The response's way from origin to client, in words, and the time until first_ns; None without a response."""
         available_ns = self.request.available_ns
-        what = f"from the origin's answer, the {self.name}, to the client"
+        what = f"from the origin's response, the {self.name}, to the client"
         return what, None if available_ns is None else self.first_ns - available_ns
 
 
@@ -152,8 +156,8 @@ def _order(evidence: Evidence, layers: Layers) -> Iterator[Contradiction]:
     logs: dict[str, Iterable[int]] = {
         "client's events": (event.t_ns for event in evidence.events),
         "client's arrivals": (arrival.t_ns for arrival in layers.arrivals),
-        "looks at the front's socket": (sample.t_ns for sample in layers.sockets),
-        "looks at the link's queue": (line.t_ns for line in layers.queue),
+        "samples of the front's socket": (sample.t_ns for sample in layers.sockets),
+        "samples of the link's queue": (line.t_ns for line in layers.queue),
     }
     for name, times_ns in logs.items():
         for before_ns, after_ns in pairwise(times_ns):
@@ -167,7 +171,7 @@ def _order(evidence: Evidence, layers: Layers) -> Iterator[Contradiction]:
                 yield _backwards(f"times of the origin for {request.path}", after_ns - before_ns)
     for event in evidence.events:
         if event.record_ns is not None and event.record_ns > event.t_ns:
-            yield _backwards("from a record's first byte to its last", event.t_ns - event.record_ns)
+            yield _backwards("from a TLS record's first byte to its last", event.t_ns - event.record_ns)
             break
 
 
@@ -176,7 +180,7 @@ def _backwards(what: str, step_ns: int) -> Contradiction:
 
 
 def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
-    """The loads' requests: the last ones of each path. Earlier ones checked if the front is ready."""
+    """Returns the requests of the loads: the last ones for each path. By earlier ones the lab checked the front."""
     for resource in evidence.page.resources:
         served = _served(resource, evidence)[-len(loads) :]
         for load, request in zip(loads, served, strict=False):
@@ -198,7 +202,7 @@ def _is_alone(load: PageLoad, times: ResourceTimes) -> bool:
 
 
 def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
-    """The time at which the client had data of a resource; all data, if other requests wait for it."""
+    """Returns when the client had the first data of a resource, or all data if other requests wait for them."""
     awaiting = [each.requested_ns for each in load.resources.values() if each.resource.after == times.name]
     return min(awaiting, default=times.first_byte_ns)
 
@@ -209,7 +213,7 @@ def _requests(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[Contrad
             continue
         served = len(_served(resource, evidence))
         if served != len(loads):
-            what = f"requests of the {resource.name} at the origin"
+            what = f"requests for the {resource.name} at the origin"
             yield Contradiction(what=what, asked=str(len(loads)), seen=str(served))
 
 
@@ -224,7 +228,10 @@ def _causes(asked: Iterable[_Asked], scenario: ScenarioRecord, allowance: Allowa
 def _delays(
     asked: Iterable[_Asked], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """Checks that requests, and documents alone on an empty link, take no longer than the link explains."""
+    """Checks that the link explains how long requests and documents took.
+
+    Only documents are checked that have the empty link to themselves.
+    """
     if scenario.loss or not layers.queue:
         return
     rate = Rate.of(scenario)
@@ -264,7 +271,7 @@ def _origin(asked: Iterable[_Asked], allowance: Allowance) -> Iterator[Contradic
 
 
 def _transport(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
-    """Checks positions in the TCP stream: sent before they arrive, and arrived before they are acknowledged."""
+    """Checks that bytes arrived after the front had sent them, and were acknowledged after they had arrived."""
     times_ns = [sample.t_ns for sample in layers.sockets]
     delay_ns = scenario.delay_ns - scenario.jitter_ns
     for arrival in layers.arrivals:
@@ -274,7 +281,7 @@ def _transport(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -
             yield Contradiction(what=what, asked=f"{arrival.tcp_bytes}", seen=f"{sent_bytes}")
             break
     for sample in layers.sockets:
-        # What TLS read for its handshake is not noted down.
+        # Bytes that TLS read for its handshake are not among the arrivals.
         arrived = latest(layers.arrivals, sample.t_ns - scenario.delay_up_ns + allowance.too_late_ns)
         acked_bytes = sample.bytes_acked - _ACKED_EARLY_BYTES
         if arrived and acked_bytes > (arrived_bytes := arrived.tcp_bytes):
@@ -284,7 +291,10 @@ def _transport(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -
 
 
 def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
-    """Checks that bytes on the link have been sent and have not arrived; retransmitted bytes count twice."""
+    """Checks that the link holds no more bytes than were sent and have not arrived.
+
+    A retransmitted byte counts as sent twice.
+    """
     times_ns = [sample.t_ns for sample in layers.sockets]
     for line in layers.queue if times_ns and layers.arrivals else ():
         index = bisect_left(times_ns, line.t_ns + allowance.too_late_ns)
@@ -303,7 +313,10 @@ def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
 
 
 def _unsent(layers: Layers, scenario: ScenarioRecord) -> Iterator[Contradiction]:
-    """Checks that the kernel takes at most a packet buffer beyond LOWAT (tcp_stream_memory_free in net/ipv4/tcp.c)."""
+    """Checks that no more is unsent than LOWAT, one packet buffer and one TLS record.
+
+    The kernel checks LOWAT in tcp_stream_memory_free (net/ipv4/tcp.c).
+    """
     lowat = scenario.lowat
     if lowat in (None, AUTO):
         return
@@ -326,18 +339,21 @@ def _rate(load: PageLoad, layers: Layers, scenario: ScenarioRecord, allowance: A
         before, after = latest(sockets, first.t_ns - around_ns), latest(sockets, last.t_ns + around_ns)
         if (before or sockets[0]).bytes_retrans != (after or sockets[0]).bytes_retrans:
             continue
-        if rate.changes(first.t_ns - packet_ns, last.t_ns):  # what is being sent then is finished at the old rate
+        if rate.changes(first.t_ns - packet_ns, last.t_ns):  # a packet in transmission is finished at the old rate
             continue
         carried_bytes = framed(last.tcp_bytes - first.tcp_bytes)
         off = carried_bytes / rate.carried_bytes(first.t_ns, last.t_ns) - 1
         if abs(off) > allowance.rate:
             asked = f"that of the link, within {allowance.rate:.0%}"
-            yield Contradiction(what="rate of what arrived while packets waited", asked=asked, seen=f"{off:+.0%}")
+            yield Contradiction(what="rate of arrival while packets waited", asked=asked, seen=f"{off:+.0%}")
             return
 
 
 def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) -> Iterator[tuple[Arrival, Arrival]]:
-    """First and last of trains without a gap, so long that lateness does not count."""
+    """Yields the first and the last arrival of each time in which packets always waited in the bottleneck.
+
+    Each such time is so long that the lateness of a single arrival is within the tolerance of the rate.
+    """
     arrivals = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
     times_ns = [line.t_ns for line in layers.queue]
     first: Arrival | None = None
@@ -356,7 +372,7 @@ def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) ->
 
 
 def _is_busy(lines: Sequence[QueueSample], until_ns: int, rate: Rate) -> bool:
-    """True if the bottleneck cannot have been empty between two samples, nor after the last."""
+    """True if the bottleneck held packets all the time from the first sample until `until_ns`."""
     ends_ns = [*(line.t_ns for line in lines[1:]), until_ns]
     return all(
         rate.through_ns(line.t_ns, (line.packets - 1) * PACKET_BYTES) >= end_ns

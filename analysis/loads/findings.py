@@ -1,4 +1,4 @@
-"""The findings of a finished run for run.json: loads, verdict, ledger, oracle."""
+"""Computes the findings of a finished run for run.json: loads, verdict, ledger, oracle, prediction. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,10 +18,10 @@ from common.formats.scenario import PROBE, ScenarioRecord
 
 
 def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front: Mapping[str, Any]) -> Findings:
-    """Returns the times of every complete load, and all findings of the measured one. front: see run.json.
+    """Returns the times of every complete load, and all findings about the measured load.
 
-    Of a probe there is no more than the verdict: its times are the client's own doing. Raises FolderError if the record
-    of a load is incomplete.
+    front: the traits of the server, as in run.json. A probe has no ledger, oracle and prediction, because its times
+    depend on when the client opens its window. Raises FolderError if the record of a load is incomplete.
     """
     loads = page_loads(evidence)
     if not loads:
@@ -46,7 +46,7 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
 
 
 def judgement(load: PageLoad, evidence: Evidence, scenario: ScenarioRecord) -> Judgement:
-    """Returns the verdict on the measured load. Raises FolderError for a probe without steps."""
+    """Returns the verdict on the measured load. Raises FolderError for a probe whose window was never opened."""
     if scenario.plan == PROBE:
         return judge_probe(_probe(evidence), evidence.favoured)
     return judge(load, evidence.favoured, scenario.delay_ns)
@@ -54,7 +54,7 @@ def judgement(load: PageLoad, evidence: Evidence, scenario: ScenarioRecord) -> J
 
 def _probe(evidence: Evidence) -> Probe:
     if (probe := probe_of(evidence.events, evidence.page)) is None:
-        raise FolderError(f"{evidence.source}: a probe whose window was never opened")
+        raise FolderError(f"{evidence.source}: the run is a probe, but its window was never opened")
     return probe
 
 
@@ -67,5 +67,5 @@ def _prediction(scenario: ScenarioRecord, page: Page, front: Mapping[str, Any]) 
 
 
 def bound_of(load: PageLoad, scenario: ScenarioRecord) -> Bound:
-    """The oracle's bound for the measured load of that scenario."""
+    """Returns the oracle's bound for a load of the scenario."""
     return bound(load.page, load.focal.resource, scenario)

@@ -1,8 +1,8 @@
-"""The first-byte ladder: what "first byte" can mean, each a little later than the one before. Pure.
+"""The first-byte ladder: the different meanings of "first byte", the earliest first. Pure.
 
-A packet may arrive long before a program can use it: a TLS record is readable when its last byte has arrived. Then the
-frame's header is readable, and the part of its payload in the record. A program that gets whole DATA frames only, such
-as one that uses the h2 library, also waits for the rest of the frame.
+A packet may arrive long before a program can use its bytes, because a TLS record is readable only when its last byte
+has arrived. The record then shows the header of a DATA frame, and as much of the frame's payload as it holds. A program
+that gets whole DATA frames only, such as one that uses the h2 library, also waits for the rest of the frame.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from common.formats.events import Event
 
 
 class Rung(StrEnum):
-    """The rungs, in order."""
+    """The meanings of "first byte", in order of time."""
 
     PACKET = "first packet of its TLS record"
     RECORD = "TLS record complete"
@@ -26,16 +26,17 @@ class Rung(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """A rung, and its time."""
+    """A rung, and the time at which it was reached."""
 
     rung: Rung
     t_ns: int
 
 
 def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
-    """The rungs of a resource's first DATA frame that carries something.
+    """Returns the rungs of a resource's first DATA frame that is not empty.
 
-    PACKET is missing in folders that do not tell it, FRAME if the frame never was complete.
+    PACKET is missing if the client did not record when the TLS record began to arrive. FRAME is missing if the frame
+    did not arrive completely.
     """
     events = [event for event in evidence.events if (event.load, event.resource) == (load.number, resource)]
     frames = [index for index, event in enumerate(events) if event.kind == "data-header" and event.size_bytes]
@@ -53,7 +54,10 @@ def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
 
 
 def _complete_ns(length_bytes: int, after: Sequence[Event]) -> int | None:
-    """The time at which the whole frame had arrived; its length includes padding, which is not payload."""
+    """Returns when the whole frame had arrived; None if it never had.
+
+    The length includes padding, which causes no event of its own, so the next frame and the stream's end count, too.
+    """
     payload_bytes = 0
     for event in after:
         if event.kind in ("data-header", "ended"):

@@ -1,15 +1,16 @@
-"""Lateness on a real clock: how late each party of the measured load was before the first bytes. Pure.
+"""Lateness on a real clock: the time by which a busy machine delayed the first bytes of the measured load. Pure.
 
 Before the first byte of a resource come the page's request, the page, the resource's request and, if nothing is ahead
-of it on the link, its first packet. The link determines how long these take. If they take longer, client, ferry, front
-or origin had to wait for a processor. So one difference has the sum of all their delays, and needs only the logs of
-client and origin. In the guest it is 0.2 ms. It is the time by which a busy machine delays a first byte, so it is
-compared with the tolerance. A percentile over all events would not do: a busy machine that serves these few moments in
-time is as good as an idle one.
+of it on the link, the resource's first packet. The link determines how long these take. If they take longer, client,
+ferry, front or origin had to wait for a processor. So the difference is the sum of all their delays, and follows from
+the logs of client and origin alone. In the guest it is 0.2 ms. The lab compares this difference with the tolerance. It
+does not use a percentile over all events: a busy machine that is in time for the few events before the first bytes is
+as good as an idle one.
 
-The time that a packet waits in the kernel for the client's read is a separate figure (client/socket.json), because it
-concerns all bytes. It is a median: after a gap in the stream the time stamp is as old as the gap is long, and if a
-queue overflows, one read in twenty may follow a gap.
+How long packets wait in the client's kernel until the client reads them is a separate figure (client/socket.json),
+because this wait concerns all bytes. The figure is a median. A higher percentile would mislead: after a gap in the
+stream, a packet's time stamp is as old as the gap is long, and if a queue overflows, one read in twenty may follow a
+gap.
 """
 
 from dataclasses import dataclass
@@ -23,25 +24,26 @@ from common.formats.scenario import ScenarioRecord
 from common.packets import PACKET_BYTES
 
 FIRST = "first"
-"""The resource that comes first; nothing is before it on the link."""
+"""Key of the resource that arrives first, with nothing ahead of it on the link."""
 
 IMPORTANT = "important"
-"""The focal resource."""
+"""Key of the focal resource."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Late:
-    """A lateness. late_ns: beyond the link's time. first_byte_ns: of the resource, from the page's request."""
+    """A lateness. late_ns: the delay that the link does not explain. first_byte_ns: from the page's request."""
 
     late_ns: int
     first_byte_ns: int
 
 
 def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> dict[str, Late]:
-    """FIRST: its first packet at the client, where TLS records are known. IMPORTANT: the origin had it to give.
+    """Returns the lateness of the resources FIRST and IMPORTANT, if it can be measured.
 
-    Nothing of a link that loses packets, where a lost page is as late as one that nobody served. With jitter a packet
-    may be late by as much twice.
+    FIRST is measured when its first packet arrives at the client; the client must record TLS records. IMPORTANT is
+    measured when the origin has it. With LOSS nothing is measured, because a lost page is late without a busy machine.
+    With JITTER, twice the jitter of each packet counts as the link's own delay.
     """
     if scenario.loss:
         return {}
@@ -62,9 +64,9 @@ def _late(load: PageLoad, times: ResourceTimes, late_ns: int) -> Late:
 
 
 def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
-    """The resource, and the time at which its first TLS record began to arrive.
+    """Returns the first resource that is no document, and the time at which its first TLS record began to arrive.
 
-    None without records, and where something came before it that it did not wait for.
+    None if no TLS records are known, or if a resource that it did not wait for arrived before it.
     """
     contents = {each.name for each in load.page.contents}
     began = sorted(
@@ -80,9 +82,9 @@ def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None
 
 
 def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: ScenarioRecord) -> int | None:
-    """The time at which a resource's request reaches the origin if only the link takes time.
+    """Returns when a resource's request reaches the origin if only the link takes time.
 
-    None if it waits for more than one document.
+    None if the resource waits for more than one document.
     """
     before = load.page.before(times.resource)
     up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns
@@ -93,7 +95,7 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
     rate = Rate.of(scenario)
     queued_ns = 0
     if rate is not None:
-        # What is queued before the page can be there was retransmitted needlessly in the load before, and goes first.
+        # Packets queued before the page can arrive are needless retransmissions of the load before. They go first.
         until_ns = load.started_ns + up_ns + down_ns - scenario.jitter_ns
         held = [line.bytes for line in layers.queue if load.started_ns < line.t_ns <= until_ns]
         queued_ns = max(held, default=0) * 8 * 10**9 // rate.slowest_bit_s
@@ -103,7 +105,10 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
 
 
 def _sent_bytes(from_ns: int, until_ns: int, layers: Layers) -> int:
-    """The bytes sent until the client had the page, headers and, in a first load, TLS and HTTP/2 set-up included."""
+    """Returns the bytes of the TCP stream that arrived between two instants.
+
+    Until the page has arrived these are the page, headers and, in a first load, the set-up of TLS and HTTP/2.
+    """
     asked = [latest(layers.arrivals, t_ns) for t_ns in (from_ns, until_ns)]
     before, after = (arrival.tcp_bytes if arrival else 0 for arrival in asked)
     return after - before

@@ -1,23 +1,26 @@
 """The ledger: where the focal resource's first byte waited, and how many bytes of the others were ahead of it. Pure.
 
-The first byte exists when the origin has it, and can be used when its TLS record is complete at the client. In between
-it is at every moment in exactly one of these layers, in this order:
+The first byte's wait begins when the origin has the byte. It ends when the byte's TLS record is complete at the client.
+In between the byte is always in exactly one of these layers, in this order:
 
-1. pending: in the front, which could still send it before the others, but the kernel takes nothing;
+1. pending: in the front, which could still send it before the others; but the kernel accepts no bytes;
 2. committed: in the front's output queue, behind bytes of the others (in a TLS record or an output buffer);
-3. unsent: in the front's kernel, behind the bytes taken before. The only layer that TCP_NOTSENT_LOWAT bounds;
+3. unsent: in the front's kernel, behind bytes accepted before. TCP_NOTSENT_LOWAT bounds this layer alone;
 4. queue: sent, behind other packets in the bottleneck queue;
-5. propagation: on its way; the delay, and the transmission of its own packet;
+5. propagation: on the link, during its delay and the transmission of the byte's own packet;
 6. record: at the client, which cannot decrypt a TLS record before the record's last byte arrives.
 
-The times of passing from one to the next are measured from outside. The front's kernel counts the bytes that it got and
-sent (`SocketSample`); the client knows where in the same stream the resource began (`stream.Payload`). The time in 4
-follows from the bytes that the link reports, its rate and its delay. Some of the time that passed may be left over. It
-is `recovery` if it is longer than the sampling interval and packets were retransmitted meanwhile, because a byte cannot
-be read before those ahead of it; but never more than the time in which nothing arrived at the client. The rest is
-`unexplained`. So the parts add up, and the last one shows how reliable the others are.
+The lab measures from outside when the byte passes from one layer to the next. The front's kernel counts the bytes that
+it accepted and sent (`SocketSample`). The client knows where in the same stream the resource began (`stream.Payload`).
+The time in layer 4 follows from the bytes that the link reports, its rate and its delay.
 
-If the front sends the others first by its own choice, as when no order was asked for, that time is in 2.
+Some of the time on the network may be left over. If it is longer than the sampling interval, and packets were
+retransmitted meanwhile, it is `recovery`: a byte cannot be read before the bytes ahead of it. Recovery is never more
+than the time in which nothing arrived at the client. What is still left is `unexplained`. So the parts add up to the
+wait, and the unexplained part shows how reliable the other parts are.
+
+If the front sends the others first by its own choice, for example because no order was asked for, that time is in
+layer 2.
 """
 
 from bisect import bisect_right
@@ -30,7 +33,7 @@ from common.formats.run import LedgerRecord, OtherBytes
 
 
 class Layer(StrEnum):
-    """The places where that first byte can wait; see above."""
+    """The parts of the first byte's wait; the module explains them."""
 
     PENDING = "front_pending"
     COMMITTED = "front_committed"
@@ -44,11 +47,11 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """The places of the others' bytes at an instant. The numbers add up to the others' size.
+    """How many payload bytes of the others are in each layer at an instant. The numbers add up to the others' size.
 
-    committed: bytes in the front that are still sent before the resource; known while the resource is in the front.
-    All other bytes in the front count as pending. recovery: bytes sent, neither on the link nor readable: they are
-    lost, or at the client behind lost ones.
+    committed_bytes: bytes in the front that it will still send before the focal resource. They are known only while the
+    focal resource is in the front. pending_bytes: all other bytes in the front. recovery_bytes: bytes sent that are
+    neither on the link nor readable, because they are lost, or at the client behind lost bytes.
     """
 
     t_ns: int
@@ -62,7 +65,7 @@ class Moment:
 
     @property
     def in_flight_bytes(self) -> int:
-        """Sent, and not yet readable at the client."""
+        """Bytes sent, and not yet readable at the client."""
         return self.queue_bytes + self.propagation_bytes + self.recovery_bytes
 
     @property
@@ -73,9 +76,10 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """The ledger of a load. available_ns: the focal resource exists. first_byte_ns: its first byte can be used.
+    """The ledger of a load.
 
-    parts: the wait by layer, in order.
+    available_ns: the time at which the origin had the focal resource. first_byte_ns: the time at which the client could
+    use its first byte. parts: the wait in each layer, in nanoseconds. moments: in order of time.
     """
 
     load: int
@@ -97,17 +101,17 @@ class Ledger:
 
     @property
     def explained(self) -> float:
-        """The fraction of the wait that is not unexplained, 0 to 1."""
+        """The fraction of the wait that is not `unexplained`, 0 to 1."""
         return 1 - min(1.0, abs(self.parts[Layer.UNEXPLAINED]) / self.wait_ns)
 
     @property
     def at_available(self) -> Moment:
-        """The last sample before the focal resource existed, with the bytes committed then."""
+        """The bytes in each layer at the last sample before the focal resource was available."""
         index = bisect_right(self.moments, self.available_ns, key=lambda moment: moment.t_ns)
         return self.moments[max(0, index - 1)]
 
     def as_record(self) -> LedgerRecord:
-        """The ledger as run.json has it: milliseconds and bytes."""
+        """Returns the ledger's record for run.json: milliseconds and bytes."""
         moment = self.at_available
         bytes_in = {each.name: getattr(moment, f"{each.name}_bytes") for each in fields(OtherBytes)}
         return LedgerRecord(
@@ -132,13 +136,13 @@ WORDS: Mapping[Layer, str] = MappingProxyType(
         Layer.UNEXPLAINED: "unexplained",
     }
 )
-"""The layers in sentences: "it waited", a time, and this."""
+"""Phrases that can follow "waited 0.3 s", one for each layer."""
 
 _SHORTEST_MS = 5.0
 
 
 def sentence(record: LedgerRecord) -> str:
-    """Puts a ledger of run.json into words, without parts shorter than 5 ms."""
+    """Returns a ledger of run.json as a sentence, without parts shorter than 5 ms."""
     parts = [
         f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f} {words}"
         for layer, words in WORDS.items()

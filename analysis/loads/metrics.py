@@ -1,4 +1,4 @@
-"""Measures of a page load, from the logs of client and origin. Pure."""
+"""Computes the measures of page loads from the logs of client and origin. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,14 +17,14 @@ from common.formats.samples import OriginRequest
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """DATA payload that arrived together."""
+    """DATA payload that the client received at one instant."""
 
     t_ns: int
     size_bytes: int
 
 
 class Traffic:
-    """Payload over time, of one resource or of several. pieces: in order of time."""
+    """The payload of one or several resources over time. pieces: in order of time."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._times_ns = [piece.t_ns for piece in pieces]
@@ -36,7 +36,7 @@ class Traffic:
 
     @property
     def size_bytes(self) -> int:
-        """Payload received."""
+        """The payload bytes received."""
         return self._totals[-1]
 
     @property
@@ -50,24 +50,24 @@ class Traffic:
         return self._times_ns[-1]
 
     def bytes_before(self, t_ns: int) -> int:
-        """Payload received before an instant."""
+        """Returns the payload bytes received before an instant."""
         return self._totals[bisect_left(self._times_ns, t_ns)]
 
     def bytes_until(self, t_ns: int) -> int:
-        """Payload received up to and at an instant."""
+        """Returns the payload bytes received before or at an instant."""
         return self._totals[bisect_right(self._times_ns, t_ns)]
 
     def reached_ns(self, size_bytes: int) -> int:
-        """The instant at which so much payload had been received. Raises IndexError if it never was."""
+        """Returns when `size_bytes` of payload had been received. Raises IndexError if less was received in all."""
         return self._times_ns[bisect_left(self._totals, size_bytes) - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceTimes:
-    """A resource of a load; nanoseconds of CLOCK_MONOTONIC.
+    """The times of one resource in one load, in nanoseconds of CLOCK_MONOTONIC.
 
-    available_ns: the origin had it, or its first piece, to give. first byte: of DATA payload, not HEADERS and not a
-    frame's header. pieces: all DATA payload, in order.
+    available_ns: from then on the origin could send the response, or its first chunk. headers_ns: arrival of the
+    response's HEADERS. pieces: all DATA payload, in order. The first byte of a resource is the first of its payload.
     """
 
     resource: Resource
@@ -78,12 +78,12 @@ class ResourceTimes:
 
     @property
     def name(self) -> str:
-        """Name of the resource."""
+        """The name of the resource."""
         return self.resource.name
 
     @cached_property
     def traffic(self) -> Traffic:
-        """Its payload over time."""
+        """The payload of the resource over time."""
         return Traffic(self.pieces)
 
     @property
@@ -98,12 +98,15 @@ class ResourceTimes:
 
     @property
     def size_bytes(self) -> int:
-        """Payload received."""
+        """The payload bytes received."""
         return self.traffic.size_bytes
 
     @property
     def gaps_ms(self) -> Mapping[str, float]:
-        """The times between the arrivals of its pieces, by the names of ResourceRecord; empty without pieces."""
+        """The times between the arrivals of the response's chunks, by the field names of ResourceRecord.
+
+        Empty if the response has fewer than two chunks, or did not arrive completely.
+        """
         ends = self.resource.ends_bytes
         if len(ends) < 2 or ends[-1] > self.size_bytes:
             return {}
@@ -116,9 +119,10 @@ class ResourceTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class PageLoad:
-    """A page load. started_ns: its first request; finished_ns: its last stream ended.
+    """A page load.
 
-    resources: by name, in the page's order.
+    started_ns: the time of its first request. finished_ns: the time at which its last stream ended. resources: by name,
+    in the page's order.
     """
 
     number: int
@@ -128,12 +132,12 @@ class PageLoad:
     resources: Mapping[str, ResourceTimes]
 
     def ms(self, t_ns: float) -> float:
-        """Milliseconds since the load's first request."""
+        """Converts a time to milliseconds since the load's first request."""
         return (t_ns - self.started_ns) / 10**6
 
     @cached_property
     def focal(self) -> ResourceTimes:
-        """The important resource that the origin had last; it has most bytes ahead of it."""
+        """The important resource that the origin had last, and which therefore has the most bytes ahead of it."""
         return max((self.resources[each.name] for each in self.page.important), key=lambda times: times.available_ns)
 
     @cached_property
@@ -147,7 +151,7 @@ class PageLoad:
         return self.traffic(each.name for each in self.page.others)
 
     def traffic(self, names: Iterable[str]) -> Traffic:
-        """Payload of these resources together."""
+        """Returns the payload of the named resources together."""
         pieces = [piece for name in names for piece in self.resources[name].pieces]
         return Traffic(sorted(pieces, key=lambda piece: piece.t_ns))
 
@@ -167,7 +171,7 @@ class PageLoad:
         return self.others.bytes_until(self.focal.last_byte_ns) - self.other_bytes_before
 
     def as_record(self) -> LoadRecord:
-        """The load as run.json keeps it: milliseconds from the load's first request, and bytes."""
+        """Returns the load's record for run.json: milliseconds from the load's first request, and bytes."""
         return LoadRecord(
             load=self.number,
             resources={name: self._times(times) for name, times in self.resources.items()},
@@ -194,7 +198,7 @@ class PageLoad:
 
 
 def page_loads(evidence: Evidence) -> list[PageLoad]:
-    """Returns every complete load, the measured one last. Raises FolderError if events of an ended load are missing."""
+    """Returns every complete load, the measured one last. Raises FolderError if a complete load lacks an event."""
     by_load: dict[int, list[Event]] = {}
     for event in evidence.events:
         by_load.setdefault(event.load, []).append(event)
@@ -208,10 +212,10 @@ def measured_load(evidence: Evidence) -> PageLoad:
 
 
 def loads_of_good_run(evidence: Evidence) -> list[PageLoad]:
-    """Returns every complete load. Raises FolderError if there is none; every ok run has one."""
+    """Returns every complete load of a run that is ok. Raises FolderError if there is none."""
     loads = page_loads(evidence)
     if not loads:
-        raise FolderError(f"{evidence.source}: no load is complete, though the run is ok")
+        raise FolderError(f"{evidence.source}: the run is ok, but its log has no complete load")
     return loads
 
 
@@ -255,7 +259,7 @@ def _resource(load: _Load, resource: Resource, requests: Iterable[OriginRequest]
     if not pieces:
         raise load.lacks(f"data of {name}")
     answers = (each.available_ns for each in requests if each.path == resource.path)
-    available_ns = next(filter(None, answers), None)  # one that was given up says nothing
+    available_ns = next(filter(None, answers), None)  # an abandoned request has no such time
     if available_ns is None:
         raise load.lacks(f"a request of {resource.path} in the origin's log")
     return ResourceTimes(

@@ -1,37 +1,37 @@
-"""The predictor: when the focal resource's first byte should come, by arithmetic. Pure. docs/model.md has its error.
+"""Predicts the time of the focal resource's first byte by arithmetic. Pure. docs/model.md shows the predictions' error.
 
-The link is busy from the first packet of the others on, so the number of bytes ahead of the resource decides:
+The link is busy from the first packet of the others on. So the number of bytes ahead of the focal resource decides:
 
-    first byte = the others requested + delay + transmission(bytes ahead + the resource's own first record)
+    first byte = time of the others' requests + delay + transmission(bytes ahead + the resource's own first record)
 
 The first byte is never earlier than the oracle allows for a whole TLS record. The bytes ahead are those that the front
-can no longer reorder when the resource begins to exist, at most all bytes of the others:
+can no longer reorder when the origin has the resource, at most all bytes of the others:
 
     ahead = sent at once + unsent + refilled + begun
 
 sent at once   The congestion window. On a fresh connection: ten segments, and one more for each acknowledged segment,
-               until it has filled link and queue once. From then on it varies between that size and the part of it that
-               a loss leaves (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing at once: it paces at the
-               link's rate.
+               until the window has filled link and queue once. From then on it varies between that size and the part
+               that a loss leaves (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing at once: it paces at
+               the link's rate.
 unsent         Up to LOWAT in whole packet buffers: the kernel checks the limit only when it begins a new buffer, of 45
-               segments or GSO. The send buffer is a limit of the same kind. Without SNDBUF it grows with the window:
-               twice (bbr: three times) 2304 bytes per segment, the size of a full packet in the kernel's accounting.
-refilled       Until the resource exists, acknowledgements free more space. The kernel wakes the front when less than
-               half of LOWAT is unsent, and again takes whole packet buffers.
+               segments or GSO. The send buffer is a limit of the same kind. Without SNDBUF the
+               send buffer grows with the window to twice (bbr: three times) 2304 bytes per segment. A full packet has
+               this size in the kernel's accounting.
+refilled       Until the origin has the resource, acknowledgements free more space. The kernel wakes the front when less
+               than half of LOWAT is unsent, and again takes whole packet buffers.
 begun          The rest of a TLS record that the kernel has taken in part: half a record on average. A front that writes
-               in batches, and waits before each until the socket is writable, has begun a whole record.
+               in batches, and waits before each batch until the socket is writable, has begun a whole record.
 
-A window larger than the queue is sent as one burst, and the bottleneck drops its end. Bytes after that gap are not
-readable until it is repaired: the next packet shows the gap after it has crossed the full queue, and the retransmission
-crosses the full queue again.
+A window larger than the queue is sent as one burst, and the bottleneck drops its end. The client
+cannot read bytes after this gap until it is repaired. The next packet crosses the full queue before it shows the gap,
+and then the retransmission crosses the full queue again.
 
 There is no prediction for:
 
 - other losses, jitter, a rate that changes, a bottleneck at the front's own egress, LOWAT=auto;
-- others that are late, in chunks, or wait for something else; another order of requests than the page's;
-- an HTTP/2 window that binds, a browser as the client;
-- a server with its own mechanism on, without buffering, with a given size of TLS records, or without [writes] in the
-  catalogue;
+- others that the origin holds back or sends in chunks, resources that wait for different documents, FIRST;
+- an HTTP/2 window that is smaller than the others, a browser as the client;
+- NATIVE=on, BUFFERING=off, a given RECORD, a server without [writes] in the catalogue;
 - priorities in another dialect than plain weights; if streams share by weight, other weights than those of SPDY's
   priorities.
 """
@@ -47,13 +47,13 @@ from common.formats.scenario import AUTO, ScenarioRecord
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
-_IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / RECORD_BYTES  # of one TLS record and its two frames
+_IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / RECORD_BYTES  # overhead of a TLS record and the headers of two frames
 _FIRST_WINDOW = 10  # segments (RFC 6928)
-_OFFLOAD_SEGMENTS = 45  # what fits in 64 KiB
+_OFFLOAD_SEGMENTS = 45  # of full size in 64 KiB
 _SEGMENT_TRUESIZE = 2304
 _AFTER_LOSS = {"cubic": 0.7, "reno": 0.5}
 _BUFFER_PER_WINDOW = {"bbr": 3}
-_STARTUP_GAIN = 2.89  # of bbr: 2/ln 2
+_STARTUP_GAIN = 2.89  # of bbr's startup phase: 2/ln 2
 
 
 class NoPrediction(Exception):
@@ -62,10 +62,11 @@ class NoPrediction(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Writes:
-    """A front's way of writing. record_bytes: the size of its TLS records.
+    """How a front writes to its socket.
 
-    batch_bytes: the bytes that it writes before it waits until the socket is writable; None if it writes until the
-    kernel refuses. strict: True if a stream waits for all streams of higher weight.
+    record_bytes: the size of its TLS records. batch_bytes: the bytes that it writes before it waits until the socket is
+    writable; None if it writes until the kernel accepts no more. strict: True if a stream waits for all streams of
+    higher weight.
     """
 
     record_bytes: int
@@ -74,7 +75,7 @@ class Writes:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Reads `front` of run.json. Raises NoPrediction if that does not describe how the front writes."""
+        """Reads `front` of run.json. Raises NoPrediction if it does not describe how the server writes."""
         if document["record_bytes"] is None:
             raise NoPrediction("the catalogue does not describe how this server writes")
         return cls(
@@ -83,7 +84,10 @@ class Writes:
 
 
 def first_byte_ms(scenario: ScenarioRecord, page: Page, writes: Writes) -> float:
-    """Milliseconds from the measured load's first request. Raises NoPrediction."""
+    """Returns when the focal resource's first byte should arrive, in milliseconds after the load's first request.
+
+    Raises NoPrediction if the model does not cover the scenario.
+    """
     focal = latest_important(page)
     _check_covered(scenario, page, focal, writes)
     delay_s, up_s = scenario.delay_ns / 10**9, scenario.delay_up_ns / 10**9
@@ -108,11 +112,11 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("LOSS", not scenario.loss),
         ("JITTER", not scenario.jitter_ns),
         ("a WINDOW smaller than the others", scenario.window_bytes >= sum(each.size_bytes for each in page.others)),
-        ("a page with others that are late, or in chunks", not any(each.last_ns for each in page.others)),
-        ("a page whose resources wait for different ones", all(each.after == focal.after for each in page.contents)),
+        ("a page with others that are held back or in chunks", not any(each.last_ns for each in page.others)),
+        ("resources that wait for different documents", all(each.after == focal.after for each in page.contents)),
         ("FIRST", scenario.first is None),
-        ("a DIALECT that is not plain", scenario.dialect == "plain"),
-        ("PRIORITY where streams share", writes.strict or scenario.priorities == "spdy"),
+        ("a DIALECT other than plain", scenario.dialect == "plain"),
+        ("PRIORITY on a server whose streams share the link", writes.strict or scenario.priorities == "spdy"),
         ("LOWAT=auto", scenario.lowat != AUTO),
         ("BUFFERING=off", scenario.buffering == "on"),
         ("RATE_STEPS", not scenario.rate_steps),
@@ -126,10 +130,10 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
 
 @dataclass(frozen=True, kw_only=True)
 class _Line:
-    """Link and congestion control. Segments are those of full packets.
+    """The link, and the front's congestion control. Sizes in segments are in segments of full packets.
 
-    pipe: segments that fill the link without a queue. window: segments sent at once. largest: the window's maximum.
-    after_loss: the fraction of the window that a loss leaves.
+    pipe: the segments that fill the link without a queue. window: the segments sent at once. largest: the window's
+    maximum. after_loss: the fraction of the window that a loss leaves. is_paced: True if nothing is sent at once.
     """
 
     byte_s: float
@@ -169,21 +173,21 @@ class _Line:
 
     @property
     def mended_s(self) -> float:
-        """The time from the others' request until the lost end of a burst has arrived."""
+        """The time from the others' request until a burst's dropped end has arrived; 0 if there is no burst."""
         if not self.bursts:
             return 0.0
         return 2 * (self.round_trip_s + self.queue_segments * PACKET_BYTES / self.byte_s)
 
     @property
     def at_once_bytes(self) -> float:
-        """The bytes sent at once."""
+        """The bytes that are sent in one burst, without waiting for acknowledgements."""
         return 0.0 if self.is_paced else self.window * SEGMENT_BYTES
 
     def transmission_s(self, stream_bytes: float) -> float:
         return stream_bytes * _IN_RECORDS * _WIRE / self.byte_s
 
     def sent_bytes(self, elapsed_s: float) -> float:
-        """The bytes sent of a response that began so long ago."""
+        """Returns the bytes of a response that have been sent `elapsed_s` after its beginning."""
         if self.is_paced:
             return self.byte_s / _WIRE * elapsed_s
         left = self.after_loss if self.bursts else 1.0
@@ -191,7 +195,7 @@ class _Line:
         return max(self.at_once_bytes, left * self.at_once_bytes + clocked)
 
     def delivery_s(self, stream_bytes: float) -> float:
-        """The time from the first packet's transmission to the last's; in slow start the link idles between rounds."""
+        """Returns the time to transmit `stream_bytes`. In slow start the link is idle between two windows."""
         remaining, window, waited_s = stream_bytes * _IN_RECORDS, self.window, 0.0
         while window < self.pipe and remaining > window * SEGMENT_BYTES:
             remaining -= window * SEGMENT_BYTES
@@ -201,11 +205,11 @@ class _Line:
 
 
 def _ahead_bytes(scenario: ScenarioRecord, page: Page, focal: Resource, writes: Writes, line: _Line) -> float:
-    """The bytes ahead of the focal resource: of the others, and of important resources that exist earlier."""
+    """Returns the bytes ahead of the focal resource: those of the others, and of earlier important resources."""
     sooner = [each for each in page.important if each is not focal and each.first_ns <= focal.first_ns]
     before = float(sum(each.size_bytes for each in (*page.others, *sooner)))
     if writes.strict and scenario.priorities != "spdy":
-        return before  # the front has no reason to send the resource first
+        return before  # without its weight the front does not send the resource first
     sent = line.sent_bytes(focal.first_ns / 10**9)
     offload = min(scenario.gso_segments or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * SEGMENT_BYTES
     room = max(0.0, _buffer_bytes(scenario, line) - line.at_once_bytes)
@@ -217,7 +221,10 @@ def _ahead_bytes(scenario: ScenarioRecord, page: Page, focal: Resource, writes: 
 
 
 def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent: float) -> float:
-    """The bytes that the front has written to a kernel with that LOWAT, of which so many were sent."""
+    """Returns the bytes that the front has written to the kernel.
+
+    offload: the size of a packet buffer. at_once: the bytes sent at once. sent: all bytes sent so far.
+    """
     if writes.batch_bytes is not None:
         return ceil((sent + lowat / 2) / writes.batch_bytes) * writes.batch_bytes
     first = at_once + ceil(lowat / offload) * offload
@@ -226,7 +233,7 @@ def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent
 
 
 def _buffer_bytes(scenario: ScenarioRecord, line: _Line) -> float:
-    """The size of the send buffer: as asked for, or larger if the window has grown."""
+    """Returns the size of the send buffer: SNDBUF, or more if the congestion window has made the buffer grow."""
     per_window = _BUFFER_PER_WINDOW.get(scenario.congestion_control, 2)
     grown = per_window * max(line.largest, _FIRST_WINDOW) * _SEGMENT_TRUESIZE
     return max(float(scenario.sndbuf_bytes or 0), grown)

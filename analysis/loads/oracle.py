@@ -1,4 +1,4 @@
-"""The oracle: the earliest possible first byte of the focal resource, whatever server and kernel do. Pure."""
+"""The oracle: how soon the focal resource's first byte can arrive, whatever server and kernel do. Pure."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,10 @@ _FRAME_BYTES = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """The bound. first_byte_ns: from the load's first request.
+    """The lower bound for a load.
 
-    other_bytes: bytes of the others that can go before the first byte without delaying it.
+    first_byte_ns: the earliest arrival of the focal resource's first byte, from the load's first request. other_bytes:
+    bytes of the others that the front can send before that first byte without delaying it.
     """
 
     first_byte_ns: int
@@ -26,36 +27,36 @@ class Bound:
 
 
 def latest_important(page: Page) -> Resource:
-    """Returns the important resource that the origin has last, if nothing but its delays takes time."""
+    """Returns the important resource that the origin would have last if only the page's own delays took time."""
     return max(page.important, key=lambda each: sum(one.last_ns for one in page.before(each)) + each.first_ns)
 
 
 def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
-    """The lower bound for a resource of a page on the link of a scenario (see run.json).
+    """Returns the lower bound for a resource of a page on the link of a scenario.
 
-    Its first byte cannot be at the client before these, one after the other:
+    The resource's first byte cannot be at the client before these steps, one after the other, have taken their times:
 
-        for each resource that it waits for:
-            the request, to the front                                delay_up
-            the origin has it                                        its delay
-            all of it, to the client                                 transmission(its size) + delay
-        the request of the resource itself                           delay_up
-        the origin has its first byte                                its delay
-        the smallest packet that holds a byte of it                  transmission(1) + delay
+        for each document that the resource waits for:
+            the request goes to the front                            delay_up
+            the origin holds the document back                       the document's delay
+            the whole document goes to the client                    transmission(the document's size) + delay
+        the request of the resource itself goes to the front         delay_up
+        the origin holds the resource back                           the resource's delay
+        the smallest packet with a byte of it goes to the client     transmission(1) + delay
 
-    All of a document, because the client requests what it names when it has all. Servers and kernels take no time, the
-    connection exists, nothing is lost and no window binds. Transmission counts what no protocol can leave out: 66 bytes
-    of headers per packet, one TLS record and one frame per answer; the smallest packet, so no record that must be
-    filled first. What is longer than this is somebody's choice. With jitter, a delay may be shorter by as much. Where
-    the rate is about to rise, a packet that waits for that may be there sooner than one that does not; so the bound
-    lets it wait.
+    A document must arrive as a whole, because only then the client requests the resources that wait for it. The bound
+    assumes that servers and kernels take no time, the connection exists, nothing is lost and no window limits the
+    front. Transmission counts what no protocol can leave out: 66 bytes of headers per packet, and one TLS record and
+    one frame per response. The last packet is the smallest possible, so no TLS record must be filled first. With
+    jitter, the delay toward the client is the shortest possible. Just before the rate rises, a packet that waits for
+    the rise may arrive sooner than one that does not, so the bound lets a packet wait.
 
-    Bytes of the others go before it without fault, too: an ideal server gives the link to them while the resource does
-    not exist. That is what the link carries from their first request to then, all of them at most.
+    An ideal server sends bytes of the others as long as the resource does not exist. `other_bytes` is what the link can
+    carry in that time, from the instant at which the first of the others can reach it; at most all of the others.
     """
     one_way_ns = max(0, scenario.delay_ns - scenario.jitter_ns)
     rate = Rate.of(scenario)
-    # All instants are those of the bottleneck, which stands at the client's end.
+    # All times are those at the bottleneck, which is at the client's end of the link.
     asked_ns = _asked_ns(page, focal, rate, scenario.delay_up_ns + one_way_ns)
     available_ns = asked_ns + focal.first_ns
     first_byte_ns = _crossed_ns(available_ns, _FIRST_BYTE, rate)
@@ -69,7 +70,7 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
 
 
 def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) -> int:
-    """The time at which a response could reach the bottleneck if the origin had it at once."""
+    """Returns when a response could reach the bottleneck if the origin had it at once."""
     at_ns = round_ns
     for each in page.before(resource):
         crossed_ns = page_crossed_ns(rate, at_ns + each.first_ns, each.size_bytes)
@@ -78,12 +79,12 @@ def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) 
 
 
 def page_crossed_ns(rate: Rate | None, from_ns: int, page_bytes: int) -> int:
-    """The earliest time at which a whole document has crossed the bottleneck. from_ns: when it reaches it."""
+    """Returns the earliest time at which a document that reaches the bottleneck at `from_ns` has crossed it."""
     return _crossed_ns(from_ns, page_bytes, rate)
 
 
 def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
-    """The time at which a response has crossed the bottleneck; each packet has the rate at its beginning."""
+    """Returns when a response has crossed the bottleneck. A packet has the rate at which its transmission begins."""
     left_bytes = answer_bytes + _RECORD_BYTES + _FRAME_BYTES
     while rate is not None and left_bytes > 0:
         frame_bits = 8 * (min(left_bytes, SEGMENT_BYTES) + HEADERS_BYTES)
@@ -95,9 +96,10 @@ def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Inversion:
-    """A load against its bound. late_ns: of the focal resource's first byte.
+    """How far a load stays behind its bound.
 
-    other_bytes: that went before it besides.
+    late_ns: the time by which the focal resource's first byte came later than the bound. other_bytes: the bytes of the
+    others that came before this first byte, beyond those of the bound.
     """
 
     bound: Bound
@@ -105,7 +107,7 @@ class Inversion:
     other_bytes: int
 
     def as_record(self) -> OracleRecord:
-        """The comparison as run.json has it."""
+        """Returns the record for run.json."""
         return OracleRecord(
             first_byte_ms=self.bound.first_byte_ns / 10**6,
             inversion_ms=self.late_ns / 10**6,

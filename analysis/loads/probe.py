@@ -1,9 +1,9 @@
-"""A probe's result: whose bytes the front sent when the window opened, though all streams had data. Pure.
+"""The result of a probe: which streams the front served when the client opened its window bit by bit. Pure.
 
 Rules:
-1. Only bytes between the first step and the end of the stream that ended first count: at other times the front had no
-   choice. Nor do bytes count after the window was opened altogether.
-2. Only the order counts, not the time.
+1. Bytes count from the window's first step until the first stream ends, or the window is opened completely. At other
+   times the front has no choice between streams.
+2. Only the order of the bytes counts, not their time.
 """
 
 from collections.abc import Sequence
@@ -15,28 +15,32 @@ from common.formats.page import Page
 from common.formats.run import ProbeRecord, Verdict
 
 ALONE = 0.98
-"""A share from which on a stream is said to have had the window to itself: a step is about two hundredths of it all."""
+"""A stream with this share of the bytes had the window to itself. A step of the window is about 0.02 of all bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """A probe's result. served: (resource, payload bytes) in the order of arrival; adjacent pieces are joined."""
+    """The result of a probe.
+
+    important: name of the important resource. steps: how often the window was opened a bit. served: (resource, payload
+    bytes) in the order of arrival; successive pieces of a resource are joined.
+    """
 
     important: str
     steps: int
     served: tuple[tuple[str, int], ...]
 
     def size_bytes(self, resource: str) -> int:
-        """The payload bytes of that resource."""
+        """Returns the payload bytes of a resource."""
         return sum(size_bytes for name, size_bytes in self.served if name == resource)
 
     @property
     def important_share(self) -> float:
-        """The important resource's share of the bytes."""
+        """The important resource's share of all bytes served."""
         return self.size_bytes(self.important) / sum(size_bytes for _, size_bytes in self.served)
 
     def as_record(self) -> ProbeRecord:
-        """The result as run.json has it."""
+        """Returns the record for run.json."""
         return ProbeRecord(
             steps=self.steps,
             important=self.important,
@@ -46,12 +50,12 @@ class Probe:
 
     @classmethod
     def from_record(cls, record: ProbeRecord) -> "Probe":
-        """Reads the result from run.json."""
+        """Returns the result in a record of run.json."""
         return cls(important=record.important, steps=record.steps, served=record.served)
 
 
 def probe_of(events: Sequence[Event], page: Page) -> Probe | None:
-    """Reads a probe's result; None if the window was never opened by steps. page: two resources, and documents."""
+    """Finds a probe's result; None if the window was never opened in steps. page: two resources, and documents."""
     steps, step_bytes, served = 0, None, list[tuple[str, int]]()
     for event in events:
         if event.kind == "window-opened" and event.stream_id is None:

@@ -1,8 +1,8 @@
-"""Maps positions in the TCP stream to payload: how much of each resource is before a position. Pure.
+"""Converts positions in the TCP stream to payload: how much of a resource comes before a position. Pure.
 
 For each piece of payload the client records the position in the stream at which its TLS record ended. The front's
-kernel counts the same positions for bytes written, sent and acknowledged. So at either end a position determines how
-much of a resource has passed.
+kernel counts in the same stream the bytes written, sent and acknowledged. So at the client and at the front, a position
+determines how much of a resource has passed.
 """
 
 from bisect import bisect_left
@@ -13,14 +13,14 @@ from common.formats.events import Event
 
 
 class Payload:
-    """Payload of resources of one load, by position in the TCP stream.
+    """The payload of some resources in one load, by position in the TCP stream.
 
-    Within a record it counts as spread evenly: a record holds 16 KiB at most (RFC 8446, 5.1), so no answer is further
-    off than that, and none at all at a record's end.
+    Payload counts as spread evenly over its TLS record. A record holds at most 16 KiB (RFC 8446, 5.1), so the payload
+    before a position is off by less than that, and exact at the end of a record.
     """
 
     def __init__(self, events: Iterable[Event], load: int, resources: Container[str | None]) -> None:
-        """events: of the whole connection, in order. resources: names."""
+        """events: all of the connection, in order. load: number of the load. resources: names of the resources."""
         ends: list[int] = []
         sizes: list[int] = []
         for event in events:
@@ -36,11 +36,11 @@ class Payload:
 
     @property
     def size_bytes(self) -> int:
-        """All payload bytes."""
+        """The number of payload bytes."""
         return self._totals[-1] if self._totals else 0
 
     def before(self, position: int) -> int:
-        """Payload bytes before a position."""
+        """Returns the number of payload bytes before a position."""
         index = bisect_left(self._ends, position)
         if index == len(self._ends):
             return self.size_bytes
@@ -49,8 +49,8 @@ class Payload:
         return already + inside * max(0, position - start) // (self._ends[index] - start)
 
     def first(self) -> int:
-        """The position where the record begins that holds its first byte. Raises ValueError if there is none."""
+        """Returns where the TLS record with the first payload byte begins. Raises ValueError if that is unknown."""
         for index, total in enumerate(self._totals):
             if total:
                 return self._ends[index - 1] if index else 0
-        raise ValueError("no payload whose position is known")
+        raise ValueError("no payload has a known position in the TCP stream")

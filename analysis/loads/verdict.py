@@ -1,16 +1,17 @@
 """The verdict: did bytes arrive in the order that the client asked for?
 
-It is asked of two groups: the important resources, and the others. *High* is the group that was asked to come first,
-*low* the other one. The *focal* resource of a group is the one that the origin had last.
+The verdict compares two groups of resources: the important ones, and the others. *High* is the group that the client
+asked to get first, *low* is the other group. The *focal* resource of a group is the one that the origin had last.
 
-Rules, the first that applies decides:
-1. nothing-to-prioritize: when the origin had the focal important resource to give, the others had left: no more than a
-   twentieth of them arrived later than a byte sent at that instant could have.
+The first rule that applies decides:
+1. nothing-to-prioritize: the others had already left when the origin had the focal important resource. That is, at most
+   a twentieth of their bytes arrived later than one delay of the link after that instant.
 2. undecided: no order was asked for.
-3. kept: the last byte of high came before the last byte of low, and at the first byte of high's focal resource at most
-   half of low had arrived.
-4. inverted: the last byte of high came after that of low, and at that first byte nine tenths of low or more had come.
-5. undecided: anything between; the two shared the link.
+3. kept: the last byte of high came before the last byte of low, and at most half of low had arrived before the first
+   byte of high's focal resource.
+4. inverted: the last byte of high came after the last byte of low, and at least nine tenths of low had arrived before
+   the first byte of high's focal resource.
+5. undecided: none of the above, because the two groups shared the link.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ _ALL_BUT_ALONE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """A verdict and its reason in a sentence."""
+    """A verdict, and the reason for it in words."""
 
     verdict: Verdict
     reason: str
@@ -36,7 +37,7 @@ class Judgement:
 
 @dataclass(frozen=True, kw_only=True)
 class _Group:
-    """The resources asked to come first, or the others. words: their name in sentences."""
+    """The important resources, or the others. words: their name in the reason of a verdict."""
 
     words: str
     focal: ResourceTimes
@@ -91,17 +92,17 @@ def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement
 
 
 def possessive(name: str) -> str:
-    """Returns a name as the owner of something."""
+    """Returns the possessive form of a name."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
 def _percent(part: int, whole: int) -> str:
-    """A percentage, rounded down: 100 % means all."""
+    """Returns a percentage, rounded down: 100 % means all."""
     return f"{100 * part // whole}%"
 
 
 def share_of_link(high: Traffic, low: Traffic, from_ns: int) -> float:
-    """The share of high in the payload, from that instant until one of the two was complete."""
+    """Returns high's share of the payload from `from_ns` until one of the two groups was complete."""
     until_ns = min(high.last_byte_ns, low.last_byte_ns)
     own, others = (each.bytes_until(until_ns) - each.bytes_before(from_ns) for each in (high, low))
     return own / (own + others) if own + others else 1.0

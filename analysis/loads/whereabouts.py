@@ -1,12 +1,16 @@
-"""The places of a TCP stream's bytes at a sample of the front's socket, as positions in the stream. Pure.
+"""Finds where each byte of the TCP stream is when the front's socket is sampled. Pure.
 
-Both ends count the same stream, and TCP keeps its order, so five positions are enough. Bytes up to `arrived` are at the
-client. Bytes up to `far_from` were sent, and are neither on the link nor readable: lost, or behind a loss. Bytes up to
-`near_from` are on the link's farther stage, up to `sent` on its nearer one, up to `handed` unsent in the front's
-kernel. The rest is in the front.
+Front and client count positions in the same stream, and TCP keeps the order of its bytes, so five positions are enough:
 
-The link's stages are the delay line and the bottleneck queue. Seen from the front the delay line is the nearer one,
-unless the link is shaped on the front's own egress.
+    bytes up to `arrived`            at the client
+    from there up to `far_from`      sent, but neither on the link nor readable: lost, or received behind a lost packet
+    from there up to `near_from`     in the stage of the link that is farther from the front
+    from there up to `sent`          in the stage of the link that is nearer to the front
+    from there up to `handed`        unsent in the front's kernel
+    all others                       in the front
+
+The stages of the link are the delay line and the bottleneck queue. The delay line is nearer to the front, except with
+SHAPER_AT=front, where the bottleneck is on the front's own egress.
 """
 
 from dataclasses import dataclass
@@ -18,7 +22,7 @@ from common.packets import unframed
 
 @dataclass(frozen=True, kw_only=True)
 class Whereabouts:
-    """Positions in the TCP stream, none larger than the one before it."""
+    """Positions in the TCP stream; each is at most as large as the one listed above it. The module explains them."""
 
     handed_bytes: int
     sent_bytes: int
@@ -28,7 +32,7 @@ class Whereabouts:
 
 
 def whereabouts(sample: SocketSample, layers: Layers, *, queue_first: bool) -> Whereabouts:
-    """The positions at a sample. queue_first: the bottleneck queue is the nearer stage."""
+    """Returns the positions at a sample. queue_first: True if the bottleneck queue is nearer to the front."""
     sent = sample.sent_bytes
     arrived = min(layers.arrived_bytes(sample), sent)
     in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)
@@ -42,7 +46,7 @@ def whereabouts(sample: SocketSample, layers: Layers, *, queue_first: bool) -> W
 
 
 def _on_link(held: QueueSample | None, sample: SocketSample) -> tuple[int, int]:
-    """Bytes of the stream in the bottleneck and in the delay line."""
+    """Returns the bytes of the stream in the bottleneck queue, and those in the delay line."""
     if held is None:
         return 0, 0
     in_queue, in_line = (unframed(size, sample.mss_bytes) for size in (held.bytes, held.delay_line_bytes))

@@ -1,1 +1,1 @@
-"""The matrix: every server with every dialect, each tested for order without and with a full send buffer."""
+"""Evaluates the matrix: if each server orders by each dialect, without and with a full send buffer."""

@@ -1,10 +1,11 @@
 """A cell of the matrix: a server and a dialect, and the fate of the order. Pure.
 
 Rules:
-1. To learn if a server heard an order, the opposite is asked for, too: only a difference between the two is an answer.
-   This holds for the probes, in which nothing blocks the server, and for the slow link.
-2. The layer that lost the order follows from both: the effect of asking on the slow link, without LOWAT and with it, as
-   a fraction of its effect when nothing blocks the server.
+1. Each load is made twice: the client asks for the script first, then for the image first. Only a difference between
+   the two shows that the server read the order. This holds for the probes, in which nothing blocks the server, and for
+   the loads over the slow link.
+2. The effect of asking on the slow link, without LOWAT and with it, is a fraction of the effect when nothing blocks the
+   server. These fractions show which layer lost the order.
 """
 
 from collections.abc import Mapping
@@ -17,13 +18,13 @@ from analysis.loads.probe import ALONE, Probe
 from analysis.records.runs import Run
 
 _DIFFERENCE = 0.03
-"""Shares that are closer together count as equal; a step of the window is about two hundredths."""
+"""Shares that differ by less count as equal. A step of the window is about 0.02."""
 
 _ARRIVES = 1 / 3
-"""The fraction of the effect from which the order arrives.
+"""The fraction of the expected effect from which on the order counts as arrived.
 
-The image has a head start of a tenth to a third of the load, and fronts queue some data, so the whole effect cannot
-arrive: 0.36 to 0.91 of what the dialect asks for does, which may be little.
+The whole effect cannot arrive, because the image has a head start of a tenth to a third of the load, and fronts queue
+some data. In measurements 0.36 to 0.91 of the expected effect arrives, which may itself be small.
 """
 
 _NOTHING = 0.1
@@ -37,13 +38,13 @@ class Reading(StrEnum):
     """A server's interpretation of a dialect."""
 
     STRICT = "strict"
-    """The resource that is asked for first gets the whole window."""
+    """The resource asked for first gets the whole window."""
     PROPORTIONAL = "proportional"
     """The window is shared; either resource gets more of it if it is asked for first."""
     IGNORED = "ignored"
-    """The result does not depend on which is asked for first."""
+    """The result does not depend on which resource is asked for first."""
     CONTRARY = "contrary"
-    """The server does the opposite."""
+    """A resource gets less of the window if it is asked for first."""
 
     @property
     def honoured(self) -> bool:
@@ -52,7 +53,7 @@ class Reading(StrEnum):
 
 
 class OwnOrder(StrEnum):
-    """A server's order if nothing is asked for."""
+    """A server's order if the client sends no priorities."""
 
     SHARED = "shared"
     FIRST_COME = "first come, first served"
@@ -65,12 +66,12 @@ class Outcome(StrEnum):
     """The fate of the order on the slow link."""
 
     ARRIVES = "arrives"
-    """Asking has the effect that it should."""
+    """Asking has at least a third of the expected effect."""
     WEAK = "weak"
-    """It has an effect, but less than a third of that."""
+    """Asking has an effect, but less than a third of the expected one."""
     LOST = "lost"
     TURNED = "turned round"
-    """The resource asked for is complete later than if the other is asked for."""
+    """The resource asked for first is complete later than if the other one is asked for first."""
 
 
 class Layer(StrEnum):
@@ -78,11 +79,11 @@ class Layer(StrEnum):
 
     NOWHERE = "nowhere"
     SERVER = "server"
-    """It does not order by the dialect."""
+    """The server does not order by the dialect."""
     FRONT = "front"
-    """Between the server's scheduler and the socket: LOWAT does not help."""
+    """The order is lost between the server's scheduler and the socket. LOWAT does not help."""
     SOCKET = "socket"
-    """In the kernel's send buffer: LOWAT helps."""
+    """The order is lost in the kernel's send buffer. LOWAT helps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +102,7 @@ class Crossing:
 
     @property
     def lead(self) -> float:
-        """The lead of the script's completion over the image's, as a fraction of the load; negative if later."""
+        """How much sooner the script is complete than the image, as a fraction of the load; negative if later."""
         return (self.image_last_ms - self.script_last_ms) / max(self.image_last_ms, self.script_last_ms)
 
 
@@ -114,13 +115,13 @@ class Pair:
 
     @property
     def effect(self) -> float:
-        """The effect of asking: the difference of the leads."""
+        """The effect of asking: the difference between the script's leads in the two loads."""
         return self.asked.lead - self.swapped.lead
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unasked:
-    """Loads without priorities, LOWAT unset and set."""
+    """Two loads without priorities, with LOWAT unset and with LOWAT set."""
 
     control: Crossing
     lowat: Crossing
@@ -128,12 +129,14 @@ class Unasked:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """See the module. probes: by what they ask for, the script (`spdy`), the image (`swap`), nothing (`none`), and
-    nothing with the script requested first (`reversed`).
+    """A cell of the matrix.
 
-    control, lowat, native: on the slow link, LOWAT unset, LOWAT set, and the server's own mechanism instead, if it has
-    one. None if the server does not order by the dialect: then there is no order to lose, and the server behaves as if
-    nothing was asked.
+    probes: by what they ask for first: the script (`spdy`), the image (`swap`), or nothing, with the image requested
+    first (`none`) or the script requested first (`reversed`).
+
+    control, lowat, native: loads over the slow link with LOWAT unset, with LOWAT set, and with the server's own
+    mechanism in place of LOWAT, if the server has one. They are None if the server does not order by the dialect,
+    because then it behaves as without priorities.
     """
 
     server: str
@@ -160,16 +163,16 @@ class Cell:
 
     @property
     def effect(self) -> float:
-        """The expected effect of asking on a link, for resources of the same size with nothing blocking the server."""
+        """The expected effect of asking: for resources of the same size, if nothing blocked the server."""
         asked, swapped = self._shares
         return _lead(asked) - _lead(swapped)
 
     def arriving(self, pair: Pair) -> float:
-        """The fraction of the expected effect that arrives. The dialect must be honoured."""
+        """Returns the fraction of the expected effect that arrives. The server must order by the dialect."""
         return pair.effect / self.effect
 
     def outcome(self, pair: Pair | None) -> Outcome | None:
-        """The fate of the order in a pair of loads; None if there was no order to keep."""
+        """Returns the fate of the order in a pair of loads; None if there was no order to keep."""
         if pair is None or not self.honoured:
             return None
         arriving = self.arriving(pair)
@@ -190,7 +193,7 @@ class Cell:
 
     @property
     def sentence(self) -> str:
-        """The layer in words."""
+        """The result in words."""
         match self.layer:
             case Layer.SERVER:
                 contrary = self.reading is Reading.CONTRARY
@@ -206,7 +209,7 @@ class Cell:
 
     @property
     def _begins_early(self) -> bool:
-        """True if with LOWAT less of the image comes before the script."""
+        """True if with LOWAT much less of the image arrives before the script."""
         if self.control is None or self.lowat is None:
             return False
         return self.lowat.asked.before < self.control.asked.before - _EARLIER
@@ -217,9 +220,10 @@ class Cell:
 
 
 def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
-    """The interpretation, from the script's shares when it is asked to come first, and when the image is.
+    """Returns a server's interpretation of a dialect, from two shares of the window that the script got.
 
-    doubt: the possible error of a share.
+    asked: the client asked for the script first. swapped: it asked for the image first. doubt: the possible error of a
+    share.
     """
     alone = min(ALONE, 1 - doubt)
     if asked >= alone and swapped <= 1 - alone:
@@ -230,12 +234,15 @@ def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
 
 
 def _lead(share: float) -> float:
-    """The lead of a resource over another of the same size, as a fraction of both, given its share until then."""
+    """Returns a resource's lead over another of the same size, from its share of the link until one is complete."""
     return 1 - 1 / (2 * share) if share >= 0.5 else 1 / (2 * (1 - share)) - 1
 
 
 def own_order(share: float, turned: float) -> OwnOrder:
-    """The server's own order, from the script's shares without priorities: the image requested first, the script."""
+    """Returns a server's own order, from the script's shares without priorities.
+
+    share: the image was requested first. turned: the script was requested first.
+    """
     firsts = (share >= _MOSTLY, turned >= _MOSTLY)
     lasts = (share <= 1 - _MOSTLY, turned <= 1 - _MOSTLY)
     if not any(firsts + lasts):
@@ -248,14 +255,14 @@ def own_order(share: float, turned: float) -> OwnOrder:
 
 
 def own_order_on_link(unasked: Crossing) -> OwnOrder:
-    """The server's own order on the slow link, without priorities and with the image requested first."""
+    """Returns a server's own order from a load over the slow link, without priorities, the image requested first."""
     if unasked.before >= _ALL_BUT:
         return OwnOrder.FIRST_COME
     return OwnOrder.SCRIPT_FIRST if unasked.lead > _WELL_AHEAD else OwnOrder.SHARED
 
 
 def crossing(run: Run) -> Crossing:
-    """Reads a run on the slow link. Raises FolderError."""
+    """Reads the load of a run over the slow link. Raises FolderError."""
     load = measured_load(run.evidence())
     return Crossing(
         before=load.other_bytes_before / load.others.size_bytes,
@@ -278,7 +285,11 @@ def _lanes(load: PageLoad) -> list[tuple[float, str, int]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """All cells, by server and dialect. versions: the servers' versions. absent: missing servers and the reason."""
+    """The whole matrix.
+
+    cells: by server and dialect. unasked: loads without priorities, by server. versions: of the servers. absent: the
+    servers that are not installed, with the reason.
+    """
 
     cells: Mapping[tuple[str, str], Cell]
     unasked: Mapping[str, Unasked]
@@ -296,7 +307,7 @@ class Matrix:
         return list(dict.fromkeys(dialect for _, dialect in self.cells))
 
     def document(self) -> dict[str, Any]:
-        """The results to compare between versions of a server, with their data, without pictures."""
+        """Returns the results as JSON has them, for comparisons between versions of a server."""
         return {
             "format": 1,
             "servers": {

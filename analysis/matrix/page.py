@@ -1,4 +1,4 @@
-"""The matrix as a self-contained HTML file: a cell per server and dialect, with small timelines. Pure."""
+"""Writes the matrix as a self-contained HTML file: a cell per server and dialect, with small timelines. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -87,7 +87,7 @@ def _row(matrix: Matrix, server: str, longest_s: float) -> str:
 def _cell(matrix: Matrix, cell: Cell, longest_s: float) -> str:
     colour = _COLOURS[cell.layer]
     asked, swapped = (f"{cell.probes[name].important_share:.0%}" for name in ("spdy", "swap"))
-    told = f"{cell.server}, {cell.dialect}: {cell.reading} (the script's share {asked}, asked the other way {swapped})"
+    told = f"{cell.server}, {cell.dialect}: {cell.reading} (the script's share {asked}, {swapped} if asked for last)"
     told += f"; {cell.sentence}"
     word = f"{cell.reading} {asked}" if cell.reading is Reading.PROPORTIONAL else str(cell.reading)
     return (
@@ -121,7 +121,7 @@ Mark = tuple[str, str]
 
 
 def _of_probe(probe: Probe) -> Iterator[Mark]:
-    """The marks of a probe, which shows the order only: the width is the bytes served."""
+    """Yields the rectangles of a probe. A probe shows the order only, so a width stands for bytes, not for time."""
     total, x = sum(size for _, size in probe.served), 0.0
     for name, size in probe.served:
         width = size / total * _WIDTH
@@ -130,7 +130,7 @@ def _of_probe(probe: Probe) -> Iterator[Mark]:
 
 
 def _of_link(crossing: Crossing, longest_s: float) -> Iterator[Mark]:
-    """The marks of a load over time: in each bin both resources, stacked, with their share of the link as height."""
+    """Yields the rectangles of a load over time: in each bin both resources, as high as their shares of the link."""
     bins: list[dict[str, int]] = [{} for _ in range(_BINS)]
     for t_s, name, size in crossing.lanes:
         own = bins[min(_BINS - 1, int(t_s / longest_s * _BINS))]
@@ -158,5 +158,5 @@ def _drawn(marks: Iterable[Mark]) -> str:
 
 
 def colours() -> Sequence[str]:
-    """The colours of the stamps, for the check of their contrast."""
+    """Returns the background colours of the cells' headings; a test checks their contrast."""
     return list(_COLOURS.values())

@@ -1,4 +1,4 @@
-"""The matrix as text: a table for the terminal and for Markdown, and docs/matrix.md. Pure."""
+"""Writes the matrix as text: a Markdown table, and docs/matrix.md. Pure."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ order counts, not the time.
 the first load of a connection over the slow link (128 kB/s, 300 ms). The send buffer has 4 MB, the server takes whole
 responses (`BUFFERING=on`), LOWAT is unset or 16384. Again each response is favoured in turn; the effect is the change
 of the times at which the two are complete. *Arrives*: the effect is at least a third of that with nothing in the way;
-it cannot be all of it, because the image exists first. *Weak*: less than a third. *Lost*: less than a tenth. *Turned
+the whole effect cannot arrive, as the image exists first. *Weak*: less than a third. *Lost*: less than a tenth. *Turned
 round*: the favoured response is later than if it is not favoured.
 
 Together the two measurements show the layer that lost the order: the server, which does not read the dialect; the
@@ -54,7 +54,7 @@ def _word(cell: Cell) -> str:
 
 
 def _reading(cell: Cell) -> str:
-    """The interpretation; with the shares unless it is strict."""
+    """Returns a server's interpretation of a dialect, with the script's shares unless it is strict."""
     if cell.reading is Reading.STRICT:
         return str(cell.reading)
     asked, swapped = (round(100 * cell.probes[name].important_share) for name in ("spdy", "swap"))
@@ -81,7 +81,7 @@ def _document(matrix: Matrix) -> Iterator[str]:
     yield from ("## Made with", "")
     yield from (f"- {server}: {version}" for server, version in matrix.versions.items())
     if matrix.absent:
-        yield from ("", "Not installed when it was made: ")
+        yield from ("", "Servers that were not installed:")
         yield from (f"- {server}: {why}" for server, why in matrix.absent.items())
 
 
@@ -128,7 +128,7 @@ def _layers(matrix: Matrix) -> Table:
         for cell in matrix.cells.values()
         if cell.honoured
     ]
-    head = ("server", "dialect", "nothing in the way", "LOWAT unset", "LOWAT=16384", "so")
+    head = ("server", "dialect", "nothing in the way", "LOWAT unset", "LOWAT=16384", "conclusion")
     return Table(head=head, rows=tuple(rows))
 
 

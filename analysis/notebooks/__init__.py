@@ -1,1 +1,1 @@
-"""Questions as notebooks, and what they share."""
+"""Notebooks that each answer a question, and their helpers."""

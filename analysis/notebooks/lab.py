@@ -1,8 +1,8 @@
 """Helpers of the notebooks: make or reuse runs, show tables.
 
-A run or a sweep has the words of a command line. It is reused if the folder `results` has it with the same arms,
-programs, kernel and code. The folder is in the checkout or, for an installed lab, in the current folder; the variable
-PRIOLAB_RESULTS names another one.
+Experiments and sweeps are given by the words of a command line. One that exists is reused if it is in the folder
+`results`, with the same arms, programs, kernel and code. This folder is in the checkout or, for an installed lab, in
+the current folder. The environment variable PRIOLAB_RESULTS names another folder.
 """
 
 import os
@@ -24,17 +24,17 @@ _ROOT = _HERE if (_HERE / "Makefile").is_file() else Path.cwd()
 _RESULTS = Path(os.environ.get("PRIOLAB_RESULTS") or _ROOT / "results")
 _TOLD = re.compile(r"\S+: (ok|failed|invalid|unsupported)|^taken from ")
 
-# A picture in the notebook itself: nothing is fetched from anywhere to show it.
+# The notebook contains its pictures: to show them, nothing is fetched.
 alt.renderers.enable("svg")
 
 
 def run(*words: str) -> Experiment:
-    """The experiment that `priolab run WORDS` makes, or one that was made before. Raises RuntimeError if it fails."""
+    """Returns the experiment that `priolab run WORDS` makes or reuses. Raises RuntimeError if it fails."""
     return load_experiment(_folder("run", words))
 
 
 def sweep(*words: str) -> Sweep:
-    """The sweep that `priolab sweep WORDS` makes, or one that was made before. Raises RuntimeError if it fails."""
+    """Returns the sweep that `priolab sweep WORDS` makes or reuses. Raises RuntimeError if it fails."""
     return load_sweep(_folder("sweep", words))
 
 
@@ -58,23 +58,23 @@ def _folder(command_name: str, words: Sequence[str]) -> Path:
 
 
 def arms(experiment: Experiment) -> dict[str, Run]:
-    """The run of each arm; the median one if there are repetitions."""
+    """Returns the run of each arm, by the arm's name; of several repetitions, the typical one."""
     chosen = {name: typical(runs) for name, runs in experiment.arms().items()}
     return {name: run for name, run in chosen.items() if run is not None}
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Show a table."""
+    """Shows a table."""
     lines = [" | ".join(head), " | ".join(["---"] + ["--:"] * (len(head) - 1))]
     lines += [" | ".join(str(cell) for cell in row) for row in rows]
     display(Markdown("\n".join(f"| {line} |" for line in lines)))  # type: ignore[no-untyped-call]
 
 
 def say(text: str) -> None:
-    """Show a sentence that was computed."""
+    """Shows a sentence that was computed."""
     display(Markdown(text))  # type: ignore[no-untyped-call]
 
 
 def data(rows: list[dict[str, object]]) -> alt.InlineData:
-    """Rows for a chart."""
+    """Returns rows as the data of a chart."""
     return alt.InlineData(values=rows)

@@ -1,1 +1,1 @@
-"""Run folders: their files, read and checked, as values."""
+"""Reads and checks the files of run folders."""

@@ -1,8 +1,9 @@
-"""The rate of a run's link over time, as its scenario tells it. Pure.
+"""The rate of a run's link over time, as the run's scenario states it. Pure.
 
-`rate_bit_s` holds until the first of `rate_steps`, a text such as `10240000bit@2000000000ns+1024000bit@6000000000ns`;
-times count from the start of the measured load. The computed link changes its rate at exactly that instant. The real
-one first finishes the packet that it is sending, so an instant deviates by at most one packet.
+A scenario's `rate_bit_s` holds until the first of its `rate_steps`, which is a text such as
+`10240000bit@2000000000ns+1024000bit@6000000000ns`. Times in this text count from the start of the measured load. Here
+the rate changes at exactly that time. A real link first finishes the packet that it is sending, so its change may be
+late by the transmission time of one packet.
 """
 
 import re
@@ -20,19 +21,22 @@ _EVER_NS = 2**63
 
 
 def steps_of(scenario: ScenarioRecord) -> list[tuple[int, int]]:
-    """(nanoseconds after the measured load began, bits per second) of each step."""
+    """Returns the rate steps of a scenario, each as (nanoseconds after the measured load began, bits per second)."""
     return [(int(at_ns), int(rate)) for rate, at_ns in _STEP.findall(scenario.rate_steps or "")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """pieces: (from when, bits per second), in order of time; the first holds from ever on."""
+    """A link's rate over time.
+
+    pieces: (nanoseconds from which a rate holds, bits per second), in order of time. The first rate has no beginning.
+    """
 
     pieces: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, scenario: ScenarioRecord, began_ns: int = 0) -> Self | None:
-        """The rate of a scenario, None if it is unlimited. began_ns: when the measured load began."""
+        """Returns the rate of a scenario; None if it is unlimited. began_ns: the start of the measured load."""
         if scenario.rate_bit_s is None:
             return None
         steps = ((began_ns + at_ns, rate_bit_s) for at_ns, rate_bit_s in steps_of(scenario))
@@ -44,7 +48,7 @@ class Rate:
         return min(rate_bit_s for _, rate_bit_s in self.pieces)
 
     def at_bit_s(self, t_ns: float) -> int:
-        """The rate at an instant."""
+        """Returns the rate at an instant."""
         return self.pieces[max(0, bisect_right(self.pieces, t_ns, key=lambda piece: piece[0]) - 1)][1]
 
     def changes(self, from_ns: float, until_ns: float) -> bool:
@@ -52,7 +56,7 @@ class Rate:
         return any(from_ns < at_ns <= until_ns for at_ns, _ in self.pieces)
 
     def carried_bytes(self, from_ns: float, until_ns: float) -> float:
-        """The bytes that it carries between two instants."""
+        """Returns the bytes that the link carries between two instants at most."""
         edges = [*self.pieces, (_EVER_NS, 0)]
         bits = sum(
             rate_bit_s * max(0.0, min(until_ns, end_ns) - max(from_ns, start_ns))
@@ -61,7 +65,7 @@ class Rate:
         return bits / (_BYTE_BITS * _NS)
 
     def through_ns(self, begins_ns: float, size_bytes: float) -> float:
-        """The time at which so many bytes are through, if the first begins then."""
+        """Returns the time at which `size_bytes` are transmitted, if their transmission begins at `begins_ns`."""
         left = size_bytes * _BYTE_BITS * _NS
         at_ns = begins_ns
         for (start_ns, rate_bit_s), (end_ns, _) in pairwise([*self.pieces, (_EVER_NS, 0)]):
@@ -75,7 +79,7 @@ class Rate:
         return at_ns
 
     def begun_ns(self, through_ns: float, size_bytes: float) -> float:
-        """The time at which the first of so many bytes began, if they are through then."""
+        """Returns the time at which the transmission of `size_bytes` began, if it ended at `through_ns`."""
         left = size_bytes * _BYTE_BITS * _NS
         at_ns = through_ns
         for start_ns, rate_bit_s in reversed(self.pieces):

@@ -1,4 +1,8 @@
-"""Run folders as values. Raises FolderError, naming file and line, for anything that is not one."""
+"""Loads runs and experiments from their folders.
+
+All functions and methods that read a file raise FolderError if it is missing or malformed. The error names the file,
+and the line if the file has one record per line.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +22,9 @@ from common.formats.scenario import ScenarioRecord
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What client and origin wrote down about loads of a page. favoured: names of the resources asked to come first.
+    """The logs of client and origin about the loads of a page.
 
-    source: the file of the events, for errors.
+    favoured: names of the resources that the client asked to get first. source: path of the events' file, for errors.
     """
 
     events: tuple[Event, ...]
@@ -32,9 +36,9 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Layers:
-    """What was seen between the origin and the client, on the one clock; each in order of time.
+    """Samples of the front's socket and of the link, and the client's arrivals, all with times of the same clock.
 
-    queue: of the direction toward the client. Each is empty where nothing was sampled.
+    Each tuple is in order of time, and empty if the run has no such records. queue: of the direction to the client.
     """
 
     sockets: tuple[SocketSample, ...]
@@ -42,25 +46,28 @@ class Layers:
     arrivals: tuple[Arrival, ...]
 
     def held(self, t_ns: int) -> QueueSample | None:
-        """What the link held at an instant, None before its first line."""
+        """Returns the contents of the link at an instant; None before its first sample."""
         return latest(self.queue, t_ns)
 
     def arrived_bytes(self, sample: SocketSample) -> int:
-        """How much of the TCP stream the client had when the socket was looked at."""
+        """Returns how many bytes of the TCP stream the client had received when the socket was sampled.
+
+        Before the first arrival that the client recorded, these are the acknowledged bytes.
+        """
         arrived = latest(self.arrivals, sample.t_ns)
         return arrived.tcp_bytes if arrived else sample.bytes_acked
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run: its folder and run.json."""
+    """A run: the path of its folder, and the content of its run.json."""
 
     path: Path
     record: RunRecord
 
     @property
     def arm(self) -> str:
-        """Name of the arm."""
+        """The name of the run's arm."""
         return self.record.arm
 
     @property
@@ -70,37 +77,37 @@ class Run:
 
     @property
     def scenario(self) -> ScenarioRecord:
-        """The scenario as asked."""
+        """The scenario that the run was asked for."""
         return self.record.scenario
 
     @property
     def observed(self) -> Observed:
-        """The settings as observed."""
+        """What the run observed of its settings."""
         return self.record.seen
 
     def plan(self) -> Plan:
-        """What its client was told to ask for, read anew."""
+        """Reads the client's plan from the folder."""
         return load_plan(self.path)
 
     def evidence(self) -> Evidence:
-        """Its events, read anew."""
+        """Reads the logs of client and origin from the folder."""
         return load_evidence(self.path)
 
     def layers(self) -> Layers:
-        """Its samples, read anew."""
+        """Reads the samples and the client's arrivals from the folder."""
         return load_layers(self.path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """One invocation: its arms in order, each with its repetitions."""
+    """An experiment: the path of its folder, the content of its experiment.json, and its runs in order."""
 
     path: Path
     record: ExperimentRecord
     runs: tuple[Run, ...]
 
     def arms(self) -> dict[str, list[Run]]:
-        """Repetitions by arm."""
+        """Returns the runs of each arm, by the arm's name."""
         arms: dict[str, list[Run]] = {}
         for run in self.runs:
             arms.setdefault(run.arm, []).append(run)
@@ -108,33 +115,33 @@ class Experiment:
 
 
 def load_experiment(path: Path) -> Experiment:
-    """The experiment in a folder. Raises FolderError."""
+    """Loads an experiment from its folder, with all its runs."""
     record = read_experiment(path)
     return Experiment(path=path, record=record, runs=tuple(load_run(path / name) for name in record.runs))
 
 
 def read_experiment(path: Path) -> ExperimentRecord:
-    """The experiment.json of a folder. Raises FolderError."""
+    """Reads the experiment.json of an experiment's folder."""
     return read_document(path / "experiment.json", ExperimentRecord, format_number=RUN_FORMAT)
 
 
 def load_run(path: Path) -> Run:
-    """The run in a folder. Raises FolderError."""
+    """Loads a run from its folder."""
     return Run(path=path, record=read_document(path / "run.json", RunRecord, format_number=RUN_FORMAT))
 
 
 def load_environment(path: Path) -> EnvironmentRecord:
-    """Kernel, and versions of programs, of a run folder. Raises FolderError."""
+    """Reads which kernel and which versions of programs a run had, from its folder."""
     return read_document(path / "env.json", EnvironmentRecord)
 
 
 def load_plan(path: Path) -> Plan:
-    """The plan of a run folder, finished or not. Raises FolderError."""
+    """Reads the plan of a run, which need not be finished."""
     return read_document(path / "client" / "plan.json", Plan)
 
 
 def load_evidence(path: Path) -> Evidence:
-    """Events of a run folder, finished or not. Raises FolderError."""
+    """Reads the logs of client and origin of a run, which need not be finished."""
     plan = load_plan(path)
     events_file = path / "client" / "events.jsonl"
     return Evidence(
@@ -147,7 +154,7 @@ def load_evidence(path: Path) -> Evidence:
 
 
 def load_layers(path: Path) -> Layers:
-    """Samples of a run folder, finished or not. Raises FolderError."""
+    """Reads the samples and the client's arrivals of a run, which need not be finished."""
     lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
     return Layers(
         sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),

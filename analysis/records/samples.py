@@ -1,4 +1,4 @@
-"""Samples in order of time."""
+"""Finds a sample by its time."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -6,17 +6,17 @@ from typing import Protocol, TypeVar
 
 
 class Timed(Protocol):
-    """A record with an instant."""
+    """A record with a time."""
 
     @property
     def t_ns(self) -> int:
-        """The instant, CLOCK_MONOTONIC."""
+        """The time, in nanoseconds of CLOCK_MONOTONIC."""
 
 
 S = TypeVar("S", bound=Timed)
 
 
 def latest(samples: Sequence[S], t_ns: int) -> S | None:
-    """Returns the last sample, of samples in order of time, that is not later; None if all are."""
+    """Returns the last sample that is not later than `t_ns`; None if all are later. samples: in order of time."""
     index = bisect_right(samples, t_ns, key=lambda sample: sample.t_ns)
     return samples[index - 1] if index else None

@@ -1,1 +1,1 @@
-"""Reports: what runs and experiments come to, in one document each."""
+"""Makes reports on runs and experiments: summary, notes, film, and the documents of studies."""

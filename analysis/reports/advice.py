@@ -1,6 +1,6 @@
-"""Notes on knobs that had no effect, or not the one their name says; each names the knob that helps. Pure.
+"""Notes on knobs that had no effect, or not the effect that one expects. Each note names the knob that helps. Pure.
 
-A closed set of rules. Each compares what was asked for with what was observed in the same run, or with its outcome.
+Each rule compares what a run was asked for with what the run observed, or with the run's outcome.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ _NO_TCP = (
 )
 _PROBED = (
     "A probe tests the front alone: its streams wait for the client's window, so LOWAT, buffers and link have no "
-    "effect. PLAN=loads includes the socket."
+    "effect. PLAN=loads tests them, too."
 )
 
 
 def advice(run: RunRecord) -> list[str]:
-    """Sentences for a run whose status is ok."""
+    """Returns the notes on a run that is ok."""
     if run.scenario.plan == PROBE:
         return [_PROBED]
     if run.seen.sndbuf_most_bytes is None:
@@ -37,13 +37,13 @@ def advice(run: RunRecord) -> list[str]:
 
 
 def _fixed(scenario: ScenarioRecord) -> int | None:
-    """LOWAT, where it is one number for all of the run."""
+    """Returns LOWAT if it is one number for the whole run, else None."""
     lowat = scenario.lowat
     return lowat if isinstance(lowat, int) else None
 
 
 def _can_bind(scenario: ScenarioRecord) -> bool:
-    """True if LOWAT is a limit that the image can reach. If not, a single sentence says so."""
+    """True if the others have more bytes than LOWAT. If not, `_no_limit` or `_larger_than_image` says so."""
     lowat = _fixed(scenario)
     return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
 
@@ -53,7 +53,7 @@ def _others_bytes(scenario: ScenarioRecord) -> int:
 
 
 def _others(scenario: ScenarioRecord) -> str:
-    """The other resources as a sentence calls them."""
+    """Returns the name of the other resources in sentences."""
     others = scenario.whole_page.others
     return others[0].name if len(others) == 1 else "others"
 
@@ -63,7 +63,7 @@ def _no_limit(scenario: ScenarioRecord, observed: Observed) -> str | None:
     if scenario.lowat != _NO_LIMIT:
         return None
     return (
-        f"LOWAT={_NO_LIMIT} is the kernel's own value and no limit: it is the same as LOWAT=none, the control. "
+        f"LOWAT={_NO_LIMIT} is the kernel's default, which is no limit. So this arm is the same as LOWAT=none. "
         f"A smaller LOWAT is a limit."
     )
 
@@ -85,7 +85,7 @@ def _stock_send_buffer(scenario: ScenarioRecord, observed: Observed) -> str | No
     if lowat is None or scenario.sndbuf_bytes is not None or not _can_bind(scenario):
         return None
     if not scenario.reloads:
-        return None  # the reason is another: _fresh_connection
+        return None  # _fresh_connection gives the reason
     most = observed.sndbuf_most_bytes or 0
     if most >= 4 * lowat:
         return None
@@ -110,7 +110,7 @@ def _one_offload_packet(scenario: ScenarioRecord, observed: Observed) -> str | N
     if lowat is None or lowat >= _GSO_BYTES or most <= lowat or scenario.gso_segments is not None:
         return None
     if any(observed.socket_lowat):
-        return None  # the server's own value ruled part of the time
+        return None  # the server's own value applied part of the time
     return (
         f"LOWAT={lowat} let up to {most} bytes stand unsent: the kernel checks it only when it begins a new packet "
         f"buffer, and one holds up to 64 KiB (GSO). GSO=2 lets smaller values take effect."
@@ -139,7 +139,7 @@ def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None
     del observed
     rate = Rate.of(scenario)
     if rate is None or scenario.shaper_at != "link":
-        return None  # on the front's own egress hardly anything queues
+        return None  # at the front's own egress hardly any packets queue
     queue_s = scenario.queue_packets * PACKET_BYTES * 8 / rate.slowest_bit_s
     if queue_s < _LONG_QUEUE_S:
         return None
@@ -155,8 +155,9 @@ def _own_egress(scenario: ScenarioRecord, observed: Observed) -> str | None:
     if scenario.shaper_at != "front":
         return None
     return (
-        "SHAPER_AT=front: the bottleneck is on the front's own egress. There TCP Small Queues keep in the socket what "
-        "on a link would be sent and queued, so LOWAT looks better than it is. SHAPER_AT=link behaves as a network."
+        "SHAPER_AT=front: the bottleneck is on the front's own egress. There TCP Small Queues keep bytes in the "
+        "socket that on a separate link would be sent and queued, so LOWAT looks better than it is. SHAPER_AT=link "
+        "behaves as a network."
     )
 
 
@@ -226,7 +227,7 @@ def _not_buffered(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if scenario.buffering == "on" or scenario.priorities != "spdy" or not run.loads:
         return None
     if not run.front.get("strict"):
-        return None  # sharing is what it does anyway
+        return None  # this server shares the link in any case
     load = run.measured
     size = _others_bytes(scenario)
     left = size - load.other_bytes_before
@@ -256,7 +257,7 @@ def _fresh_connection(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if lowat is None or scenario.sndbuf_bytes is not None or scenario.reloads or not _can_bind(scenario):
         return None
     at_available = account.other_bytes_at_available if account else None
-    # Where LOWAT is the limit, the kernel asks for more as soon as half of it is left (tcp_stream_memory_free).
+    # If LOWAT is the limit, the kernel wakes the front when less than half of it is unsent (tcp_stream_memory_free).
     if not at_available or not at_available.pending or 2 * at_available.unsent >= lowat:
         return None
     return (

@@ -1,4 +1,7 @@
-"""Do all ways to make the places give the same result? The same arms, way by way, figure by figure."""
+"""Compares results of the same arms between all ways to make a link and its places, figure by figure. Pure.
+
+A way is a fabric with a shaper, such as `virtual, netem`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +14,19 @@ from common.formats.scenario import ScenarioRecord
 from common.packets import RECORD_BYTES
 
 FRACTION = 0.03
-"""Figures may differ by this part of the largest of them, or by one TLS record's time at the link's lowest rate,
-whichever is more: a repetition may be one record off."""
+"""Figures may differ by this fraction of the largest one, or by one TLS record's time at the link's lowest rate,
+whichever is more, because a repetition may be one record off."""
 
 _FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "last_byte_ms"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A figure of an arm. by_way: milliseconds, None if a repetition is not ok; difference_ms: of the extremes."""
+    """A figure of an arm.
+
+    by_way: the figure in milliseconds, by way; None if a repetition is not ok. difference_ms: between the largest and
+    the smallest; None if one is missing. allowed_ms: the largest difference that counts as agreement.
+    """
 
     arm: str
     figure: str
@@ -29,14 +36,14 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """True if every way has a figure, and none is too far from another."""
+        """True if every way has a figure, and the difference is allowed."""
         return self.difference_ms is not None and self.difference_ms <= self.allowed_ms
 
 
 def compare(summaries: Mapping[str, Mapping[str, Any]], *, fraction: float = FRACTION) -> list[Row]:
-    """A row for each arm and figure, of summaries (analysis.reports.summary) of the same experiment by way.
+    """Returns a row for each arm and figure.
 
-    fraction: the part of the largest by which figures may differ, where that is more than a record.
+    summaries: by way, the summaries (analysis.reports.summary) of the same experiment. fraction: see FRACTION.
     """
     by_arm: dict[str, dict[str, Mapping[str, Any]]] = {}
     for way, summary in summaries.items():
@@ -72,7 +79,7 @@ def _row(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """A table: figures in milliseconds, the largest difference, and what is allowed."""
+    """Returns a table: figures in milliseconds, the largest difference, and the allowed one."""
     ways = list(rows[0].by_way)
     lines = [
         f"| arm | figure | {' | '.join(ways)} | largest difference | allowed | |",

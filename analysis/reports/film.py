@@ -1,11 +1,11 @@
-"""The film of a run's measured load: what an animation of it needs, and nothing that was not recorded. Pure.
+"""The film of a run's measured load: the recorded data that an animation of the load needs. Pure.
 
-Between two samples of the front's socket nothing is known of it, and nothing is invented: a film has the samples, and
-the client's arrivals, which are finer. Positions are those of the TCP stream (analysis/loads/whereabouts.py). The tape
-has the payload of each TLS record, so a position can be converted to bytes of the important resources and of the
-others.
+A film interpolates nothing. It has the samples of the front's socket, and the client's arrivals, which are more
+frequent. Positions are those of the TCP stream (analysis/loads/whereabouts.py), counted from the bytes that had arrived
+before the page's request. The film's *tape* lists the TLS records with their payload. So a position can be converted to
+bytes of the important resources and of the others.
 
-Times are milliseconds from the page's request. Positions count from what had arrived by then.
+Times are milliseconds from the page's request.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,15 @@ _OTHERS, _IMPORTANT = "others", "important"
 
 
 class NoFilm(Exception):
-    """There is too little to show; the text says what is missing."""
+    """The run's logs do not suffice for a film; the text says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tape:
-    """The load's TLS records in the order of the stream: where each ends, and what payload it holds."""
+    """The load's TLS records, in order.
+
+    end: the position at which each ends. others, important: payload bytes of these resources in each.
+    """
 
     end: tuple[int, ...]
     others: tuple[int, ...]
@@ -40,7 +43,7 @@ class Tape:
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
-    """The samples of the front's socket in which something had changed; see `Whereabouts`."""
+    """The samples of the front's socket in which a position had changed. `Whereabouts` explains the positions."""
 
     t_ms: tuple[float, ...]
     handed: tuple[int, ...]
@@ -51,7 +54,7 @@ class Looks:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals:
-    """The bytes of the stream that the client had, and since when."""
+    """The client's arrivals. end: at t_ms the client had all bytes up to this position."""
 
     t_ms: tuple[float, ...]
     end: tuple[int, ...]
@@ -59,10 +62,11 @@ class Arrivals:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The important resources or the others: asked for by the client, at the origin, seen by the client.
+    """The times of the important resources, or of the others.
 
-    stream: `others` or `important`. name: of the only resource, or of them together. Times but the last are those of
-    the focal resource, which the origin had last; of the others, those of the first.
+    stream: `others` or `important`. name: of the resource; if there are several, their number. sent_ms: the client sent
+    the request. received_ms: the origin received it. available_ms: the origin had the resource. Of several resources,
+    all times but last_byte_ms are those of one: the focal resource, or the first of the others to be available.
     """
 
     stream: str
@@ -77,7 +81,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Film:
-    """A film. load: its number. duration_ms: until the last stream ended. queue_first: see `whereabouts`."""
+    """A film. load: the load's number. duration_ms: until the last stream ended. queue_first: see `whereabouts`."""
 
     load: int
     duration_ms: float
@@ -88,7 +92,7 @@ class Film:
     arrivals: Arrivals
 
     def as_document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Returns the film as JSON has it."""
         return {
             **vars(self),
             "resources": [vars(each) for each in self.resources],
@@ -97,23 +101,23 @@ class Film:
 
 
 def film_of(run: Run) -> Film:
-    """The film of a run that is ok. Raises NoFilm, and FolderError for a damaged folder."""
+    """Makes the film of a run that is ok. Raises NoFilm, and FolderError for a damaged folder."""
     return film(run.evidence(), run.layers(), queue_first=run.scenario.shaper_at == "front")
 
 
 def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
-    """The film made from these records. Raises NoFilm."""
+    """Makes a film from a run's logs and samples. Raises NoFilm."""
     load = measured_load(evidence)
     looks = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
     if len(looks) < FEWEST_LOOKS:
-        raise NoFilm(f"the front's socket was looked at {len(looks)} times during the load")
+        raise NoFilm(f"the front's socket was sampled {len(looks)} times during the load")
     if not layers.arrivals:
-        raise NoFilm("what arrived at the client was not noted down")
+        raise NoFilm("the client recorded no arrivals")
     before = [arrival for arrival in layers.arrivals if arrival.t_ns < load.started_ns]
     base = before[-1].tcp_bytes if before else 0
     seen: list[Whereabouts] = []
     at: list[SocketSample] = []
-    for sample in looks:  # one that found nothing changed says nothing
+    for sample in looks:  # a sample without a change is left out
         found = whereabouts(sample, layers, queue_first=queue_first)
         if not seen or replace(found, arrived_bytes=seen[-1].arrived_bytes) != seen[-1]:
             at.append(sample)
@@ -121,7 +125,7 @@ def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
     arrived = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
     tape = _tape(evidence.events, load, base)
     if not tape.end:
-        raise NoFilm("the client did not note where in the stream its data stood")
+        raise NoFilm("the client did not record the positions of its data in the TCP stream")
     return Film(
         load=load.number,
         duration_ms=_ms(load, load.finished_ns),
@@ -143,7 +147,7 @@ def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
 
 
 def _ms(load: PageLoad, t_ns: int) -> float:
-    """Milliseconds, rounded to the microsecond."""
+    """Returns milliseconds from the page's request, rounded down to the microsecond."""
     return (t_ns - load.started_ns) // _US * _US / _MS
 
 

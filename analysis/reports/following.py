@@ -1,16 +1,18 @@
 """Judges if LOWAT follows a link's changing rate within two round trips. Pure, except `follow`.
 
-1. A round trip of the connection begins at an instant, and ends when all bytes sent by then are acknowledged, lost ones
-   included. Then the next one begins. So it includes the bottleneck queue, and is much longer after a drop of the rate.
+1. A round trip of the connection begins at an instant, and ends when all bytes sent before that instant are
+   acknowledged, lost ones included. Then the next round trip begins. So a round trip includes the wait in the
+   bottleneck queue, and is much longer after a drop of the rate.
 2. LOWAT lets LOWAT bytes and one packet buffer of 64 KiB stand unsent, because the kernel fills a buffer without
-   checking. As a time that is these bytes at the link's present rate of payload.
-3. LOWAT is right while that time is within a quarter of the target: a tuner ignores changes of an eighth, and rates are
-   measured.
-4. A step is followed if LOWAT is right from then until the next step, or until the front has handed over all its bytes.
-   It is followed in time if that takes at most two round trips. A fixed LOWAT, right for one rate, does not follow.
-5. Unsent bytes have followed if no later sample is more than a quarter above the target, and no period of twice the
-   target has only samples below half of it. After a drop that takes until the link has sent the older unsent bytes.
-   This is the observable effect of rule 4.
+   checking. Divided by the link's present rate of payload, these bytes are a time.
+3. LOWAT is right while this time differs from the target by at most a quarter: a tuner ignores changes of an eighth,
+   and the rates that it uses are measured.
+4. LOWAT has followed a step at the instant from which on it is right until the next step, or until the front has handed
+   over all its bytes. It follows in time if this instant comes at most two round trips after the step. A fixed LOWAT,
+   which is right for one rate, does not follow.
+5. The unsent bytes, as a time, have followed a step at the sample from which on no sample is more than a quarter above
+   the target, and no period of twice the target has only samples below half of the target. After a drop of the rate
+   this takes until the link has sent the older unsent bytes. This is the observable effect of rule 4.
 
 Times have the resolution of the socket's samples (SAMPLE).
 """
@@ -38,7 +40,7 @@ _NS = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """From then on the connection had this LOWAT; None: no limit."""
+    """A LOWAT of the connection, from t_ns on. lowat_bytes: None for no limit."""
 
     t_ns: int
     lowat_bytes: int | None
@@ -46,9 +48,11 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """Samples of a connection, in order of time. until_ns: by then the front had handed over all it had.
+    """The observations of a connection.
 
-    rate: of the link; its first piece is no step. target_ns: for how long at most something should stand unsent.
+    looks: the samples of the front's socket, in order of time. rate: of the link; its first piece is no step. until_ns:
+    the time at which the front had handed over all its bytes. target_ns: the longest time for which bytes should stand
+    unsent.
     """
 
     looks: Sequence[SocketSample]
@@ -58,14 +62,14 @@ class Seen:
     target_ns: int
 
     def lets_stand_ns(self, t_ns: int) -> float | None:
-        """The bytes that LOWAT lets stand unsent at an instant, as time; None without a limit."""
+        """Returns the bytes that LOWAT lets stand unsent, as a time at the link's rate; None without a limit."""
         setting = latest(self.settings, t_ns)
         if setting is None or setting.lowat_bytes is None:
             return None
         return self._time_ns(setting.lowat_bytes + PACKET_BUFFER_BYTES, t_ns)
 
     def unsent_ns(self, look: SocketSample) -> float:
-        """The unsent bytes, as time."""
+        """Returns the unsent bytes of a sample, as a time at the link's rate."""
         return self._time_ns(look.notsent_bytes, look.t_ns)
 
     def _time_ns(self, size_bytes: int, t_ns: int) -> float:
@@ -76,8 +80,8 @@ class Seen:
 class Step:
     """A change of the rate, and how LOWAT followed it.
 
-    round_trips_ns: how long after it each of two round trips was over, fewer if the load had ended by then.
-    lowat_ns, unsent_ns: how long after it LOWAT, and what stood unsent, had followed; None for never.
+    round_trips_ns: the times from the step to the ends of the next two round trips; fewer if the samples end before.
+    lowat_ns, unsent_ns: the time from the step until LOWAT, or the unsent bytes, followed it; None if they never did.
     """
 
     at_ns: int
@@ -88,7 +92,7 @@ class Step:
 
     @property
     def is_followed(self) -> bool:
-        """True if LOWAT and unsent bytes were right in time."""
+        """True if LOWAT followed the step within two round trips."""
         return (
             self.lowat_ns is not None
             and len(self.round_trips_ns) == ROUND_TRIPS
@@ -97,7 +101,7 @@ class Step:
 
 
 def round_trips(looks: Sequence[SocketSample], from_ns: int, number: int) -> Iterator[int]:
-    """When each of so many round trips was over, the first of which begins then; fewer if the looks end before."""
+    """Yields the ends of `number` round trips from from_ns on; fewer if the samples end before."""
     at_ns = from_ns
     for _ in range(number):
         last = latest(looks, at_ns)
@@ -110,7 +114,7 @@ def round_trips(looks: Sequence[SocketSample], from_ns: int, number: int) -> Ite
 
 
 def steps(seen: Seen) -> list[Step]:
-    """Judges every change of the rate that came before all was handed over."""
+    """Judges every change of the rate that came before the front had handed over all its bytes."""
     pieces = [piece for piece in seen.rate.pieces[1:] if piece[0] < seen.until_ns]
     found = []
     for (at_ns, rate_bit_s), (end_ns, _) in pairwise([*pieces, (seen.until_ns, 0)]):
@@ -128,7 +132,7 @@ def steps(seen: Seen) -> list[Step]:
 
 
 def _lowat_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
-    """Since when LOWAT was right at the end, no earlier than from_ns."""
+    """Returns from when on LOWAT was right until until_ns, at the earliest from_ns; None if it was not right then."""
     changes = [from_ns, *(each.t_ns for each in seen.settings if from_ns < each.t_ns < until_ns)]
     since_ns = None
     for t_ns in reversed(changes):
@@ -140,7 +144,7 @@ def _lowat_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
-    """Since when what stood unsent was right at the end, no earlier than from_ns; None also if that is too short."""
+    """Returns from when on the unsent bytes were right until until_ns; None if never, or for too short a time."""
     looks = [look for look in seen.looks if from_ns <= look.t_ns < until_ns]
     since_ns, enough_ns = None, until_ns
     for look in reversed(looks):
@@ -155,11 +159,11 @@ def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def follow(run: Run, target_ns: int) -> Seen:
-    """Reads the samples of a run's measured load. Raises FolderError if its folder has too few."""
+    """Reads a run's samples. Raises FolderError if there are none, or if the link has no rate."""
     layers, load = run.layers(), measured_load(run.evidence())
     rate = Rate.of(run.scenario, load.started_ns)
     if rate is None or not layers.sockets:
-        raise FolderError(f"{run.path}: no looks at the socket, or no rate")
+        raise FolderError(f"{run.path}: the front's socket was not sampled, or the link has no rate")
     most_bytes = max(look.handed_bytes for look in layers.sockets)
     return Seen(
         looks=layers.sockets,

@@ -1,4 +1,4 @@
-"""The predictor against what was measured: a row per arm, and how far off it is. Pure."""
+"""Compares predictions with measurements: a row per arm, with the error. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """An arm: the script's first byte in milliseconds."""
+    """An arm: the measured and the predicted first byte of the focal resource."""
 
     arm: str
     measured_ms: float
@@ -16,12 +16,12 @@ class Row:
 
     @property
     def error(self) -> float:
-        """The prediction's lateness, as a fraction of the measured time."""
+        """The prediction's error as a fraction of the measured time; positive if the prediction is too late."""
         return (self.predicted_ms - self.measured_ms) / self.measured_ms
 
 
 def rows(summary: Mapping[str, Any]) -> list[Row]:
-    """A row for each arm of a summary (analysis.reports.summary) that is ok and that the model covers."""
+    """Returns a row for each arm of a summary (analysis.reports.summary) that is ok and has a prediction."""
     return [
         Row(
             arm=arm["name"],
@@ -34,12 +34,12 @@ def rows(summary: Mapping[str, Any]) -> list[Row]:
 
 
 def median_error(found: Iterable[Row]) -> float:
-    """The median of the errors' amounts."""
+    """Returns the median of the errors, without their signs."""
     return median(abs(row.error) for row in found)
 
 
 def markdown(found: Sequence[Row]) -> str:
-    """A table: milliseconds, and the error in percent."""
+    """Returns a table: times in milliseconds, and the error in percent."""
     lines = ["| arm | measured | predicted | error |", "|---|---:|---:|---:|"]
     lines += [f"| {row.arm} | {row.measured_ms:.0f} | {row.predicted_ms:.0f} | {row.error:+.1%} |" for row in found]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""docs/sabotage.md: the cards of the sabotage catalogue, each with its measurements. Pure."""
+"""Writes docs/sabotage.md: the cards of the sabotage catalogue, each with its measurements. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ _MADE = (
 )
 
 Arm = Mapping[str, Any]
-"""An arm of the summary."""
+"""An arm in the summary of an experiment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spoiler:
-    """A scenario that spoils the effect. knobs: its words. see, layer, tell, cure: its card, the layer in words."""
+    """A scenario that spoils the effect. knobs: as text. see, layer, tell, cure: its card, with the layer in words."""
 
     name: str
     title: str
@@ -41,9 +41,10 @@ class Spoiler:
 
 
 def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm]]]) -> str:
-    """The document. plain: control and treatment of the unspoiled scenario.
+    """Returns the document.
 
-    spoiled: each with these two arms, and two more cured.
+    plain: control and treatment of the unspoiled scenario. spoiled: scenarios, each with four arms: control and
+    treatment, then both with the cure.
     """
     lines = ["# Ways to spoil it", "", _filled(_INTRODUCTION), "", _filled(_MADE), "", *_table(_LABELS, plain)]
     for spoiler, arms in spoiled:
@@ -53,7 +54,7 @@ def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm
 
 
 def words(spoiler: Spoiler) -> list[str]:
-    """The lines about a scenario, without figures."""
+    """Returns the lines about a scenario that need no measurement."""
     told = {"See": spoiler.see, "Layer": f"{spoiler.layer}.", "Tell": spoiler.tell, "Cure": f"`{spoiler.cure}`"}
     return [
         f"## {spoiler.name}",

@@ -1,4 +1,4 @@
-"""The one stable summary of an experiment that scripts can read; docs/results.md describes it."""
+"""Makes the summary of an experiment, a stable document for scripts; docs/results.md describes it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,14 +12,14 @@ from common.formats.page import MAPS
 from common.formats.run import Verdict
 
 SUMMARY_FORMAT = 1
-"""Of the document, not of the folders it is made of."""
+"""The format of the summary, not that of the run folders."""
 
 _EDGES = ("first_byte_ms", "last_byte_ms")
 _WORST_FIRST = ("failed", "invalid", "unsupported", "ok")
 
 
 def summarize(experiment: Experiment) -> dict[str, Any]:
-    """Everything `priolab show --json` prints."""
+    """Returns the document that `priolab show --json` prints."""
     return {
         "format": SUMMARY_FORMAT,
         "experiment": experiment.record.experiment,
@@ -30,7 +30,7 @@ def summarize(experiment: Experiment) -> dict[str, Any]:
 
 
 def arms(path: Path) -> Iterator[dict[str, Any]]:
-    """The summary of each arm of an experiment's folder, one arm's runs in memory at a time.
+    """Yields the summary of each arm of an experiment's folder. Only one arm's runs are in memory at a time.
 
     Raises FolderError.
     """
@@ -42,7 +42,7 @@ def arms(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def typical(runs: Sequence[Run]) -> Run | None:
-    """The arm's repetition with the median first byte of the focal resource; None if none is ok."""
+    """Returns the repetition with the median first byte of the focal resource; None if no repetition is ok."""
     good = sorted((run for run in runs if run.status == "ok"), key=lambda run: run.record.measured.first_byte_ms)
     return good[(len(good) - 1) // 2] if good else None
 
@@ -102,10 +102,10 @@ _WHOLE_OF_MAPS = ("image_bytes_before_script", "image_bytes_during_script")
 
 
 def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
-    """The medians of measured loads, null where there is none; the keys of PAGE=maps for that page alone."""
+    """Returns the medians of the measured loads, None without values; the keys of PAGE=maps only for this page."""
 
     def middle(values: Iterable[float], digits: int | None) -> float | None:
-        """The median, rounded to the resolution of a single value."""
+        """Returns the median, rounded to the given number of digits; None without values."""
         found = list(values)
         return round(median(found), digits) if found else None
 

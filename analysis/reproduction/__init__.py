@@ -1,1 +1,1 @@
-"""Reproduces the article's pictures: its reports, the measurements here, and if the two agree."""
+"""Reproduces the article's pictures: what the article reports, what the lab measures, and if the two agree."""

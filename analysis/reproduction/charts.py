@@ -1,4 +1,4 @@
-"""The two charts that are only in the reproduction: the script against LOWAT, and against the load's number."""
+"""Draws the two charts that only the reproduction has: the script against LOWAT, and against the load's number."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from analysis.reproduction.claims import Figures
 from analysis.reproduction.loads import LoadSeen
 from common.formats.run import Verdict
 
-Chart = Any  # the types that Altair's layering returns are wider than those its functions accept
+Chart = Any  # Altair's functions return wider types than they accept
 
 _WIDTH = 1400
 _HEIGHT = 380
@@ -24,12 +24,12 @@ _POINT = 130
 
 
 def rendered(chart: Chart) -> str:
-    """The chart as SVG."""
+    """Returns the chart as SVG."""
     return drawn(chart.to_dict())
 
 
 def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
-    """Draws first byte and completion against LOWAT, unset at the right; the oracle's bound is dashed."""
+    """Draws first and last bytes against LOWAT, with LOWAT unset at the right. The oracle's bound is dashed."""
     values = [*ladder, control]
     order = [each.value for each in values]
     most_s = max(each.complete_s for each in values) * _ROOM
@@ -43,7 +43,7 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
     layers = []
     for colour, seconds in lines.values():
         rows = [{"value": value, "seconds": at_s} for value, at_s in zip(order, seconds, strict=True)]
-        # Unset is not joined to the numbers.
+        # Lines do not join LOWAT unset to the fixed values.
         layers += [_line(rows[:-1], x, y, colour), _line(rows[-1:], x, y, colour)]
     first = [
         {"value": each.value, "seconds": each.script_first_s, "text": f"{each.script_first_s:.2f}"} for each in values
@@ -64,7 +64,7 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
 
 
 def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Chart:
-    """Draws the script's first byte by load, without LOWAT and with (above), and the send buffer then (below)."""
+    """Draws by load the script's first byte, with LOWAT unset and set (above), and the send buffer (below)."""
     series = {"LOWAT unset": (_SCRIPT, control, -26), "LOWAT 131072": (_KEPT, treatment, 26)}
     most_s = max(load.first_byte_s for load in [*control, *treatment]) * 1.2
     numbers = [load.number for load in control]
@@ -98,7 +98,7 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Cha
     below = alt.layer(bars, _words(buffers, x(shown=True), height, QUIET, dy=-16)).properties(
         width=_WIDTH,
         height=_HEIGHT // 2,
-        title=_title("send buffer when the script was there to be sent, KiB, LOWAT unset: nobody set it, it grew"),
+        title=_title("send buffer when the script was available, KiB, with LOWAT unset: it grew by itself"),
     )
     return _finished(alt.vconcat(above, below, spacing=18))
 

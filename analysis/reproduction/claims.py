@@ -1,15 +1,15 @@
 """Judges for each picture of the article if its claim holds here. Pure: from numbers to a judgement.
 
-Each picture has a criterion, decided by verdicts (`analysis.loads.verdict`) and never by eye:
+Each picture has a criterion. It depends on verdicts (`analysis.loads.verdict`) and times, never on how a picture looks:
 
-1. fast link, LOWAT unset: nothing-to-prioritize.
-2. slow link, LOWAT unset: inverted.
-3. slow link, LOWAT 131072: kept, and the script's first byte sooner than without.
-4. which value: no LOWAT delays the page as a whole by a twentieth, and with a smaller value the script never comes
-   later by more than a TLS record. Then the question has an answer: the largest value that comes that close to the
-   best.
-5. load by load with a send buffer that grows by itself: without LOWAT the first load is kept and a later one inverted;
-   with LOWAT 131072 none is inverted.
+1. fast link, LOWAT unset: the verdict is nothing-to-prioritize.
+2. slow link, LOWAT unset: the verdict is inverted.
+3. slow link, LOWAT 131072: the verdict is kept, and the script's first byte comes sooner than with LOWAT unset.
+4. which value: no LOWAT delays the page as a whole by 5 %, and no value brings the script later than the next larger
+   value does, by more than a TLS record's time. Then the answer is the largest value whose script comes at most a TLS
+   record's time later than the soonest.
+5. load by load, with a send buffer that grows by itself: with LOWAT unset the first load is kept and a later one is
+   inverted; with LOWAT 131072 no load is inverted.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,11 @@ _DELAYED_FROM = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A picture's claim. article: the article's report. here: the measurement in words. criterion: in words."""
+    """The claim of a picture.
+
+    article: what the article reports. here: what the lab measured, in words. criterion: when the claim holds, in words.
+    is_question: True if the article asked a question instead of claiming something.
+    """
 
     title: str
     article: str
@@ -39,14 +43,17 @@ class Claim:
 
     @property
     def word(self) -> str:
-        """The judgement."""
+        """The judgement in a word or two."""
         said = "answered" if self.is_question else "reproduced"
         return said if self.holds else f"not {said}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """The measured load of a run: times in seconds after the page's request."""
+    """The figures of a run's measured load. Times are seconds after the page's request.
+
+    possible_s: the oracle's bound for the script's first byte. record_s: the time of a TLS record at the link's rate.
+    """
 
     lowat_bytes: int | None
     verdict: Verdict
@@ -60,17 +67,17 @@ class Figures:
 
     @property
     def complete_s(self) -> float:
-        """The time when everything has arrived."""
+        """The time at which script and image are complete."""
         return max(self.script_last_s, self.image_last_s)
 
     @property
     def value(self) -> str:
-        """LOWAT in words."""
+        """LOWAT as text; `unset` if it is unset."""
         return "unset" if self.lowat_bytes is None else str(self.lowat_bytes)
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        """Reads them from a run whose status is ok."""
+        """Reads the figures from a run that is ok."""
         load, oracle = run.record.measured, run.record.oracle
         script, image = load.resources["script"], load.resources["image"]
         lowat, rate_bit_s = run.scenario.lowat, run.scenario.rate_bit_s
@@ -91,14 +98,14 @@ class Figures:
 
 
 def fast_link(control: Figures) -> Claim:
-    """Judges picture 1."""
+    """Judges picture 1: a fast link, LOWAT unset."""
     early_ms = (control.available_s - control.image_last_s) * 1000
     return Claim(
         title="A fast link, LOWAT unset",
-        article="On a fast link the image is gone before the script exists: nothing is pending, so there is nothing "
-        "that a priority could put in order.",
-        here=f"The image was complete {control.image_last_s * 1000:.0f} ms after the page was asked for, "
-        f"{_lead(early_ms)} the script was there to be sent at {control.available_s * 1000:.0f} ms; "
+        article="On a fast link the image has left the front before the script exists: nothing is pending, so there is "
+        "nothing that a priority could put in order.",
+        here=f"The image was complete {control.image_last_s * 1000:.0f} ms after the page's request, "
+        f"{_lead(early_ms)} the origin had the script, at {control.available_s * 1000:.0f} ms; "
         f"{_verdict(control)}.",
         criterion="the verdict is nothing-to-prioritize",
         holds=control.verdict is Verdict.NOTHING,
@@ -110,7 +117,7 @@ def _lead(early_ms: float) -> str:
 
 
 def slow_link(control: Figures) -> Claim:
-    """Judges picture 2."""
+    """Judges picture 2: a slow link, LOWAT unset."""
     return Claim(
         title="A slow link, LOWAT unset",
         article="At 128Kbps and 300 ms the script, though it had the higher priority, got its first byte only when the "
@@ -124,7 +131,7 @@ def slow_link(control: Figures) -> Claim:
 
 
 def with_lowat(control: Figures, treatment: Figures) -> Claim:
-    """Judges picture 3."""
+    """Judges picture 3: the slow link, LOWAT set to the article's value."""
     sooner_s = control.script_first_s - treatment.script_first_s
     return Claim(
         title=f"The same link, LOWAT {treatment.value}",
@@ -138,7 +145,7 @@ def with_lowat(control: Figures, treatment: Figures) -> Claim:
 
 
 def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
-    """Judges picture 4. ladder: by LOWAT, the smallest first."""
+    """Judges picture 4: which value to choose. ladder: figures for each LOWAT, the smallest first."""
     delays = [each.complete_s / control.complete_s - 1 for each in ladder]
     backwards = [
         small.value for small, large in pairwise(ladder) if small.script_first_s > large.script_first_s + large.record_s
@@ -146,26 +153,26 @@ def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
     holds = max(delays) < _DELAYED_FROM and not backwards
     choice = chosen(ladder)
     words = (
-        f"LOWAT {choice.value} brings the script's first byte at {choice.script_first_s:.2f} s, no more than a TLS "
-        f"record ({choice.record_s:.2f} s) later than the best of these; {choice.possible_s:.2f} s was possible, and "
-        f"without LOWAT it was {control.script_first_s:.2f} s. Everything was complete after {control.complete_s:.2f} "
-        f"s without LOWAT, and {_change(max(delays, key=abs))} with one, at the most."
+        f"With LOWAT {choice.value} the script's first byte comes at {choice.script_first_s:.2f} s, at most a TLS "
+        f"record's time ({choice.record_s:.2f} s) later than with the best. {choice.possible_s:.2f} s was possible; "
+        f"without LOWAT it was {control.script_first_s:.2f} s. The page was complete after {control.complete_s:.2f} s "
+        f"without LOWAT; with the most different LOWAT it was complete {_change(max(delays, key=abs))}."
     )
     if backwards:
-        words += f" LOWAT {', '.join(backwards)} brings it later than the next larger one."
+        words += f" With LOWAT {', '.join(backwards)} the script comes later than with the next larger value."
     return Claim(
         title="The open question: which value?",
         article="Which value to choose was left open.",
         here=words,
-        criterion="no value delays the page as a whole by 5 %, and none brings the script later than a larger one, but "
-        "for one TLS record",
+        criterion="no value delays the page as a whole by 5 %, and none brings the script later than the next larger "
+        "value does by more than a TLS record's time",
         holds=holds,
         is_question=True,
     )
 
 
 def chosen(ladder: Sequence[Figures]) -> Figures:
-    """The largest value whose first byte is within a TLS record of the best."""
+    """Returns the largest value whose script comes at most a TLS record's time later than with the best value."""
     best_s = min(each.script_first_s for each in ladder)
     return max(
         (each for each in ladder if each.script_first_s <= best_s + each.record_s),
@@ -174,21 +181,21 @@ def chosen(ladder: Sequence[Figures]) -> Figures:
 
 
 def by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Claim:
-    """Judges picture 5: the effect by load number, with the kernel's own send buffer."""
+    """Judges picture 5: the effect in each load of a connection, with a send buffer that grows by itself."""
     inverted = [load for load in control if load.verdict is Verdict.INVERTED]
     first, worst = control[0], max(control, key=lambda load: load.first_byte_s)
     if inverted:
         late = inverted[0]
-        when = f"On load {late.number} it was inverted: first byte {late.first_byte_s:.2f} s, {_buffer(late)}."
+        when = f"Load {late.number} was inverted: first byte {late.first_byte_s:.2f} s, {_buffer(late)}."
     else:
-        when = f"On no load it was inverted; the latest was load {worst.number}, {worst.first_byte_s:.2f} s."
+        when = f"No load was inverted; the script came latest in load {worst.number}, at {worst.first_byte_s:.2f} s."
     most_s = max(load.first_byte_s for load in treatment)
     return Claim(
         title="Only after several reloads",
         article="The effect showed only after several reloads, when the kernel's autotuning had grown the send buffer.",
         here=f"Without LOWAT the script's first byte of load {first.number} came at {first.first_byte_s:.2f} s, "
-        f"{_buffer(first)}. {when} With LOWAT 131072 no load's came later than {most_s:.2f} s.",
-        criterion="without LOWAT the first load is kept and a later one is inverted; with LOWAT 131072 none is",
+        f"{_buffer(first)}. {when} With LOWAT 131072 it came at {most_s:.2f} s at the latest, in any load.",
+        criterion="without LOWAT the first load is kept and a later one is inverted; with LOWAT 131072 no load is",
         holds=first.verdict is Verdict.KEPT
         and bool(inverted)
         and not any(load.verdict is Verdict.INVERTED for load in treatment),

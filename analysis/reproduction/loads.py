@@ -1,4 +1,4 @@
-"""The loads of a connection, one by one: the script's first byte, and the front's send buffer then."""
+"""Reads the loads of a connection one by one: the script's first byte, and the front's send buffer at that time."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -12,9 +12,11 @@ from common.formats.samples import SocketSample
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSeen:
-    """A load. sndbuf_bytes, unsent_bytes: of the front's socket when the script became available.
+    """A load of a connection.
 
-    first_byte_s: the script's, after the page's request. before: the fraction of the image that arrived before it.
+    number: counts from 1. first_byte_s: the script's first byte, after the page's request. before: the fraction of the
+    image that arrived before this first byte. sndbuf_bytes, unsent_bytes: size and unsent bytes of the front's send
+    buffer when the script became available; None without samples.
     """
 
     number: int
@@ -26,7 +28,7 @@ class LoadSeen:
 
 
 def loads_seen(run: Run) -> list[LoadSeen]:
-    """The complete loads of a run, in order. Raises FolderError."""
+    """Returns the complete loads of a run, in order. Raises FolderError."""
     evidence, layers = run.evidence(), run.layers()
     sockets = layers.sockets
     seen = []
@@ -46,7 +48,7 @@ def loads_seen(run: Run) -> list[LoadSeen]:
 
 
 def _at(sockets: tuple[SocketSample, ...], t_ns: int) -> SocketSample | None:
-    """The first sample that is not earlier, else the last; None without samples."""
+    """Returns the first sample not before t_ns, else the last sample; None without samples."""
     if not sockets:
         return None
     return sockets[min(bisect_left(sockets, t_ns, key=lambda sample: sample.t_ns), len(sockets) - 1)]

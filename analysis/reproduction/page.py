@@ -1,6 +1,6 @@
-"""The reproduction's page: each picture, its numbers, the article's report, and the judgement. Pure.
+"""Writes the reproduction's page: each picture with its numbers, the article's report and the judgement. Pure.
 
-It is a self-contained HTML file, and a tall SVG drawing with the same content for PNG and PDF.
+The page is a self-contained HTML file. For PNG and PDF there is a tall SVG drawing with the same text and pictures.
 """
 
 import re
@@ -17,7 +17,7 @@ _ARTICLE, _HERE = "The article", "Here"
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A claim with its picture. svg: a whole document. table: a row of headings, then rows. note: below it."""
+    """A claim with its picture. svg: a whole document. table: a row of headings, then other rows. note: text below."""
 
     claim: Claim
     svg: str
@@ -27,7 +27,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The pictures in order. made: facts about how they were made, by name."""
+    """The page. pictures: in order. made: facts about how the pictures were made, by name."""
 
     pictures: Sequence[Picture]
     made: Mapping[str, str]
@@ -134,7 +134,7 @@ _INK, _QUIET, _YES, _NO = "#1a1a1a", "#5a5a5a", "#00664b", "#b00020"
 
 
 def drawing(page: Page) -> str:
-    """The page as one SVG document, in one column."""
+    """Returns the page as one SVG document, in one column and without tables."""
     parts: list[str] = []
     y = float(_MARGIN)
 
@@ -184,7 +184,7 @@ def _size(svg: str) -> tuple[float, float]:
 
 
 def _inlined(svg: str, prefix: str, place: str = "") -> str:
-    """The SVG without its head, and with a prefix for its ids, so that they are unique on the page."""
+    """Returns an SVG to be embedded: without its head and size, with a prefix for its ids, which must be unique."""
     root = _ROOT.search(svg)
     assert root, "not an SVG document"
     tag = root[0]

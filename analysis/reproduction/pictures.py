@@ -1,4 +1,4 @@
-"""Makes the page's pictures from experiments."""
+"""Makes the pictures of the reproduction's page from experiments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ LOWAT_BYTES = 131_072
 
 @dataclass(frozen=True, kw_only=True)
 class Experiments:
-    """The experiments behind the pictures; every run is ok.
+    """The experiments that the pictures are made of. Every run is ok.
 
-    fast: LOWAT unset, on a fast link. slow: on the slow one, LOWAT unset, the article's value and others.
-    growing: a send buffer that grows by itself, LOWAT unset and the article's value, several loads.
+    fast: a fast link, LOWAT unset. slow: a slow link, LOWAT unset, the article's value and other values. growing: a
+    send buffer that grows by itself, LOWAT unset and the article's value, several loads.
     """
 
     fast: Experiment
@@ -29,7 +29,7 @@ class Experiments:
 
 
 def pictures(made_of: Experiments) -> list[Picture]:
-    """The pictures in the article's order. Raises FolderError for a damaged folder."""
+    """Returns the pictures in the article's order. Raises FolderError for a damaged folder."""
     fast = _arm(made_of.fast, None)
     control, treatment = _arm(made_of.slow, None), _arm(made_of.slow, LOWAT_BYTES)
     figures = sorted(
@@ -46,7 +46,7 @@ def pictures(made_of: Experiments) -> list[Picture]:
             svg=charts.rendered(charts.by_value(unset, ladder)),
             table=_table([*ladder, unset]),
             note="Below 64 KiB little is gained as long as the kernel builds packets that large (GSO); "
-            "analysis/notebooks/03 goes on from here.",
+            "analysis/notebooks/03-choosing-lowat.ipynb has more on this.",
         ),
         Picture(
             claim=claims.by_load(stock, bounded),
@@ -103,7 +103,7 @@ def _by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> list
             [f"script first byte, LOWAT {name}", *(f"{load.first_byte_s:.2f} s" for load in loads)],
             ["verdict", *(str(load.verdict) for load in loads)],
             ["send buffer", *(_kib(load.sndbuf_bytes) for load in loads)],
-            ["of it not sent", *(_kib(load.unsent_bytes) for load in loads)],
+            ["unsent in the send buffer", *(_kib(load.unsent_bytes) for load in loads)],
         ]
 
     head = ["", *(f"load {load.number}" for load in control)]

@@ -1,1 +1,1 @@
-"""Evaluates sweeps: statistics, the knee of every network, a judgement of LOWAT=auto. Reads folders only."""
+"""Evaluates finished or unfinished sweeps: statistics, the knee of every network, a judgement of LOWAT=auto."""

@@ -1,4 +1,4 @@
-"""docs/auto.md: the findings about LOWAT=auto, in words and tables. Pure."""
+"""Writes docs/auto.md: the findings about LOWAT=auto, in words and tables. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,18 @@ from analysis.sweeps.words import milliseconds, rate
 
 _AUTO = "LOWAT=auto"
 _BY_DEFAULT = "LOWAT=auto, in the kernel"
-"""The only case that must follow the rate; the others are reported."""
+"""The only arm that must follow the rate. The document reports the other arms, too."""
 
 _MS = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """The measurements. summary: of the sweep. at_moments, kept: by network. followed: by name of the steps' arms."""
+    """The measurements about LOWAT=auto.
+
+    summary: that of the sweep. at_moments: first bytes of scripts at several moments, by network. kept: checks of the
+    recommended values in new runs, by network. followed: arms on a link whose rate changes, by name.
+    """
 
     summary: Mapping[str, Any]
     at_moments: Mapping[str, MomentMeans]
@@ -31,7 +35,11 @@ class Study:
 
     @property
     def holds(self) -> bool:
-        """True if auto is near in every network on the mean of all moments, and all other promises hold."""
+        """True if LOWAT=auto does all that the lab claims.
+
+        In every judged network auto is near on the mean of all moments, and keeps goodput. New runs keep all promises.
+        Auto in the kernel follows the rate, and no fixed LOWAT does.
+        """
         auto = self.summary["auto"]
         is_near = sum(means.is_near for means in self.at_moments.values()) == auto["judged"]
         follows = {name: all(step.is_followed for step in steps(seen)) for name, seen in self.followed.items()}
@@ -46,7 +54,7 @@ class Study:
 
 
 def text(study: Study, knobs: Mapping[str, str]) -> str:
-    """The document. knobs: of the link whose rate changes."""
+    """Returns the document. knobs: those of the link whose rate changes."""
     parts = [*_grid(study), *_promises(study), *_following(study, knobs)]
     return "\n\n".join(["# LOWAT=auto, measured", *parts]) + "\n"
 
@@ -121,7 +129,7 @@ def _mean(name: str, means: MomentMeans) -> tuple[str, ...]:
 
 
 def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], means: MomentMeans) -> str:
-    """A sentence for a network in which auto is not near at the grid's moment."""
+    """Returns a sentence about a network in which auto is not near with the script at the sweep's own moment."""
     lucky = judgement["best_fixed"]
     told = f"In {network['network']} auto is not near LOWAT={lucky} with the script at {means.moments_ms[0]} ms"
     if lucky not in means.first_bytes_ms:
@@ -133,7 +141,7 @@ def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], means: Mom
 
 
 def _losses(summary: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each network that does not keep goodput."""
+    """Yields a sentence for each network in which auto does not keep goodput."""
     for network in summary["networks"]:
         for judgement in network["auto"]:
             if judgement["keeps_goodput"] is False:

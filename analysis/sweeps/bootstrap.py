@@ -1,14 +1,14 @@
-"""Medians with bootstrap intervals. Pure.
+"""Computes medians with bootstrap intervals. Pure.
 
-The bootstrap draws as many values as there are, with replacement, takes the median, and repeats this: the interval
-leaves out the smallest 2.5 % and the largest 2.5 % of these medians (the percentile interval). Nothing has to be drawn:
+The bootstrap draws from n values n times, with replacement, takes the median, and repeats this. The interval leaves out
+the smallest 2.5 % and the largest 2.5 % of these medians (the percentile interval). This module draws nothing, because
 the frequency of each median among the n to the n equally likely draws can be computed (Maritz and Jarrett 1978, Efron
-1979). So there is no seed and no added noise, and the same runs always have the same interval.
+1979). So it needs no seed and adds no noise, and the same runs always have the same interval.
 
-Few repetitions tell little, equal ones no more than others. An interval cannot go beyond the values that were seen, and
-the bootstrap's is too short when they are few. `Estimate.coverage` is the guaranteed probability that the interval
-holds the true median, whatever the distribution (the sign test's): 75 % for three repetitions, 94 % for five, 89 % for
-ten.
+Few repetitions say little about the true median, even if they are equal. An interval cannot go beyond the measured
+values, and the bootstrap interval of few values is too short. `Estimate.coverage` is the guaranteed probability that
+the interval holds the true median, for any distribution (by the sign test): 75 % for three repetitions, 94 % for five,
+89 % for ten.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        """Estimates from values. Raises ValueError if there are none."""
+        """Returns the estimate from these values. Raises ValueError if there are none."""
         if not values:
             raise ValueError("no values")
         ordered = sorted(values)
@@ -64,7 +64,7 @@ def _medians(ordered: Sequence[float]) -> Iterator[tuple[float, int]]:
     ways = comb(size, half)
     lower = [_at_least(size, rank, (size + 1) // 2) for rank in range(size + 1)]
     for rank in range(1, size + 1):
-        # Draws whose lower middle value is this one; an odd number of values has only one in the middle.
+        # The draws whose lower middle value has this rank. An odd number of values has a single middle value.
         left = lower[rank] - lower[rank - 1]
         if size % 2 == 0:
             for other in range(rank + 1, size + 1):
@@ -77,12 +77,12 @@ def _medians(ordered: Sequence[float]) -> Iterator[tuple[float, int]]:
 
 
 def _at_least(size: int, smallest: int, least: int) -> int:
-    """The number of draws with at least `least` values from the `smallest` smallest."""
+    """Returns the number of draws with at least `least` of the `smallest` lowest values."""
     return sum(comb(size, k) * smallest**k * (size - smallest) ** (size - k) for k in range(least, size + 1))
 
 
 def _coverage(ordered: Sequence[float], low: float, high: float) -> float:
-    """The probability that the true median lies between the values that the interval reaches."""
+    """Returns the probability that the true median lies in the interval, by the sign test."""
     size = len(ordered)
     below = sum(value < low for value in ordered)
     above = sum(value > high for value in ordered)

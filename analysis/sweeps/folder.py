@@ -1,10 +1,10 @@
-"""Reads a sweep's folder, finished or not. Raises FolderError, naming the file, for anything that is no sweep.
+"""Reads a sweep's folder. The sweep need not be finished. Raises FolderError, which names the file, if it is damaged.
 
-A run that is missing or not ok is no error: it is listed (`Trouble`), so that evaluations can say what is missing. An
-ok run of which nothing can be measured is no error either.
+A run that is missing or not ok is no error. It is listed (`Trouble`), so that evaluations can say what is missing. An
+ok run without goodput is listed, too.
 
-LOWAT is in bytes, `none` or `auto`. Older sweeps kept other words that people gave, such as 16k; their runs tell the
-value.
+LOWAT is in bytes, `none` or `auto`. Older sweeps kept it as the user wrote it, such as 16k; then the bytes are read
+from one of the runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,9 +31,10 @@ class Trouble:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepArm:
-    """A scenario of the grid, its knobs as text, and its runs. twin_of: the arm that it repeats with other seeds.
+    """An arm of a sweep, with its runs.
 
-    knobs: LOWAT in bytes, none or auto; the others as given.
+    knobs: as text: LOWAT in bytes, `none` or `auto`, the others as the user gave them. twin_of: the arm that this one
+    repeats with other seeds. good: the runs that count. troubles: the others.
     """
 
     name: str
@@ -44,13 +45,13 @@ class SweepArm:
 
     @property
     def asked(self) -> int:
-        """The number of repetitions that there should be."""
+        """The number of repetitions that the sweep should have."""
         return len(self.good) + len(self.troubles)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A sweep: its sweep.json, and the runs beside it."""
+    """A sweep: the path of its folder, the content of its sweep.json, and its arms."""
 
     path: Path
     record: SweepRecord
@@ -58,12 +59,12 @@ class Sweep:
 
     @property
     def is_finished(self) -> bool:
-        """True if no run will be added any more."""
+        """True if the sweep is finished, so that no run will be added."""
         return (self.path / "experiment.json").exists()
 
 
 def load_sweep(path: Path) -> Sweep:
-    """Reads the sweep in a folder, finished or not. Raises FolderError."""
+    """Reads a sweep from its folder."""
     file = path / "sweep.json"
     record = read_document(file, SweepRecord, format_number=SWEEP_FORMAT)
     knobs = {arm.arm: arm.knobs for arm in record.arms}
@@ -101,11 +102,11 @@ def _arm(path: Path, arm: SweepArmRecord, repeat: int) -> SweepArm:
 
 
 def _why_missing(path: Path, name: str) -> str:
-    return "it has begun and not ended" if (path / f"{name}.partial").exists() else "it has not been run"
+    return "it began, but did not end" if (path / f"{name}.partial").exists() else "it has not been run"
 
 
 def _in_bytes(file: Path, arms: Sequence[SweepArm]) -> tuple[SweepArm, ...]:
-    """The arms, with LOWAT in bytes if it was another word. Raises FolderError if no good run tells its value."""
+    """Returns the arms with LOWAT in bytes, none or auto. Raises FolderError if no good run shows the bytes."""
     known = {arm.knobs.get(_LOWAT): str(arm.good[0].scenario.lowat) for arm in arms if arm.good}
     found = []
     for arm in arms:

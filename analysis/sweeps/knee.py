@@ -1,20 +1,22 @@
-"""The knee of a network: the LOWAT to set. Pure.
+"""Finds the knee of a network: the LOWAT to recommend. Pure.
 
 1. A value takes no part if none of its runs is ok, or too few are (`networks`, rule 5).
-2. Goodput is compared with that of LOWAT unset; if too little is known of that, with that of the largest fixed value,
-   and this is said. If there is only that value, nothing is known of goodput. `falls_at` is the first value, coming
-   from unset, whose goodput is measurably less. A value is out if its goodput is measurably less and by more than 1 %:
-   a careful measurement finds differences too small to matter to anyone.
-3. The best of the rest is the one with the soonest script first byte.
-4. The recommended value is the largest, with unset as larger than any, whose script first byte is not measurably later
-   than the best one's. The largest, because a smaller one has no visible benefit and wakes the front more often.
-5. One value beats another if it is measurably better in one and measurably worse in none of these: script first byte,
-   goodput, and the front's processor time (if known). "No difference" is not transitive (two small steps may add up to
-   a difference), so values can beat each other in a circle, and all may be beaten. So the front of trade-offs has every
-   value that beats, directly or through others, each value that beats it so: as a rule the unbeaten values, else those
-   of a circle that no value outside beats (the Schwartz set). It is never empty.
+2. Goodput is compared with a reference: the goodput with LOWAT unset. If too few runs with LOWAT unset are ok, the
+   reference is the largest fixed value, and the report says so. If no other value is left, nothing is known of goodput.
+   `falls_at` is the first value, from unset downwards, whose goodput is measurably less. A value is out if its goodput
+   is measurably less, and by more than 1 %. A careful measurement also finds differences that are too small to matter.
+3. The best of the values that are not out is the one with the soonest script first byte.
+4. The recommended value is the largest whose script first byte is not measurably later than that of the best value.
+   LOWAT unset counts as larger than any other value. A smaller value would bring no visible benefit, and would wake the
+   front more often.
+5. One value beats another if it is measurably better in one, and measurably worse in none, of these measures: script
+   first byte, goodput, and the front's processor time (if known). "No difference" is not transitive, because two small
+   steps may add up to a difference. So values can beat each other in a circle, and all values may be beaten. Therefore
+   the front of trade-offs is the Schwartz set: the values that no other beats, or else those of a circle that no value
+   outside of it beats. Each of them beats, directly or through others, every value that beats it in the same way. The
+   set is never empty.
 
-`spread` tells what is measurable. LOWAT=auto takes no part: it is judged against the result (`steered`).
+`spread` decides what is measurable. LOWAT=auto takes no part; `steered` judges it against the best fixed value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,16 +27,16 @@ from analysis.sweeps.networks import Level, Network
 from analysis.sweeps.spread import Difference, Spread, difference, spreads
 
 LOSS = 0.01
-"""The fraction of goodput that a value may cost."""
+"""The fraction of goodput that a value may cost without being out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Knee:
-    """recommended, best: None if nothing is known of any value. reference: the value whose goodput others are compared
-    with, None if there is no other value.
+    """The knee of a network; the module explains the terms.
 
-    falls_at: None if goodput falls measurably at none of the values that were tried. out: values that cost too much of
-    it. front: smallest first.
+    reference: the value whose goodput is the reference; None if there is no other value. best, recommended: None if no
+    value has enough good runs. falls_at: None if goodput falls measurably at no value. out: values that cost too much
+    goodput. front: the front of trade-offs, the smallest value first.
     """
 
     reference: Level | None
@@ -70,7 +72,7 @@ def find(network: Network) -> Knee:
 
 
 def goodput_part(level: Level, reference: Level | None) -> float:
-    """The goodput as a fraction of the reference's; 1 without a reference."""
+    """Returns the goodput of a value as a fraction of the reference's; 1 without a reference."""
     if reference is None:
         return 1.0
     return level.estimate(Measure.GOODPUT).median / reference.estimate(Measure.GOODPUT).median
@@ -97,7 +99,7 @@ def _front(tried: Sequence[Level], bands: Mapping[Measure, Spread]) -> Iterator[
 
 
 def _reached(beaten: Mapping[str, set[str]], value: str) -> set[str]:
-    """The values that beat a value, directly or through others. beaten: for each value, those that beat it."""
+    """Returns the values that beat a value, directly or through others. beaten: for each value, those that beat it."""
     found: set[str] = set()
     waiting = [value]
     while waiting:

@@ -1,18 +1,19 @@
-"""The measures of a run of a sweep. Pure, except that it reads front/process.jsonl.
+"""Computes the measures of a run of a sweep. Pure, except that it reads front/process.jsonl.
 
-Times are those of the measured load, the last one, in milliseconds from the request of its page (run.json):
+Times are those of the measured load, in milliseconds from the request of its page (run.json):
 
 - the focal resource's first byte, and the part of its wait in the send queue: unsent in the front's kernel;
-- complete: when the last byte of all is there;
-- goodput: payload but for documents, over the time in which there was some of it to send. That time begins with the
-  first payload byte and ends with the last. If the client had all of the others before any of the
-  focal resource could have come, what lies between does not count: nobody could send then. So latency and the
-  origin's delay, which are the same whatever LOWAT is, do not hide a link that idles because the kernel had too little.
+- complete: the arrival of the last byte of all resources;
+- goodput: payload without documents, divided by the time in which the front had some of this payload to send. The time
+  begins with the first payload byte and ends with the last. If the client had all of the others before the focal
+  resource's first byte could arrive, the time in between does not count, because the front had nothing to send. So
+  goodput shows a link that idles because the kernel has too few bytes. Latency and the origin's delay, which are the
+  same for every LOWAT, do not hide it.
 
 The front's costs are counted over all loads of the connection, per MB (10^6 bytes) of their payload: processor time,
 context switches, and system calls that read and write. They are None if they were not counted: in a folder without
-samples, or with a kernel without the accounting, such as the guest's. In the guest work takes no time either, so
-context switches there tell how often the front was woken, and nothing of its load.
+samples, or with a kernel without the accounting, such as the guest's. In the guest, work takes no time. So context
+switches in the guest show how often the front was woken, but not how busy it was.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ from common.formats.run import LoadRecord
 from common.formats.samples import ProcessSample
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
-IN_NO_TIME = "all came in no time, which has no goodput"
+IN_NO_TIME = "all payload arrived at one instant, so there is no goodput"
 
 _MB = 10**6
 _RECORD_PACKETS = ceil(RECORD_BYTES / SEGMENT_BYTES) + 1  # a record need not begin at a packet's start
@@ -48,11 +49,11 @@ class Measure(StrEnum):
 
 
 COSTS = (Measure.CPU, Measure.VOLUNTARY, Measure.INVOLUNTARY, Measure.READS, Measure.WRITES)
-"""The front's costs."""
+"""The measures of the front's costs."""
 
 
 def measures(run: Run) -> Mapping[Measure, float | None]:
-    """The measures of a run whose status is ok. Raises FolderError if it lacks something that such a run has."""
+    """Returns the measures of a run that is ok. Raises FolderError if the run lacks data that an ok run has."""
     load, ledger = run.record.measured, run.record.ledger
     return {
         Measure.FIRST_BYTE: load.first_byte_ms,
@@ -64,12 +65,12 @@ def measures(run: Run) -> Mapping[Measure, float | None]:
 
 
 def grains(run: Run) -> Mapping[Measure, float]:
-    """The smallest meaningful difference of each measure, in a run whose status is ok.
+    """Returns the grain of each measure in a run that is ok: the smallest meaningful difference.
 
-    Payload is sent and readable in whole TLS records; which of them comes last, or before the script, is up to chance.
-    So no time is more exact than the transmission time of the packets that can hold a record, or than the clock's step
-    if that is longer; goodput has the corresponding grain. If the rate changes, the lowest rate counts, as any part may
-    have been sent at it.
+    Payload is sent and readable in whole TLS records. Chance decides which record comes last, or before the script. So
+    no time is more exact than the transmission time of the packets that can hold a record, or than the clock's step if
+    this step is longer. The grain of goodput corresponds to it. If the rate changes, the lowest rate counts, because
+    any record may have been sent at the lowest rate.
     """
     rate_bit_s = _slowest_bit_s(run)
     packets_ms = _RECORD_PACKETS * PACKET_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
@@ -79,7 +80,7 @@ def grains(run: Run) -> Mapping[Measure, float]:
 
 
 def record_ms(run: Run) -> float:
-    """The transmission time of 16 KiB at the link's rate (the lowest, if it changes); 0 if it has none."""
+    """Returns the transmission time of 16 KiB at the link's lowest rate; 0 if the rate is unlimited."""
     rate_bit_s = _slowest_bit_s(run)
     return RECORD_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
 
@@ -94,7 +95,7 @@ def _complete_ms(load: LoadRecord) -> float:
 
 
 def busy_ms(run: Run) -> float:
-    """The time in which there was something to send, in a run whose status is ok; in damaged results 0 or less."""
+    """Returns the time in which the front had payload to send, in an ok run; 0 or less if its results are damaged."""
     load = run.record.measured
     first_ms, others_ms = load.first_byte_ms, load.others_last_byte_ms
     soonest_ms = load.available_ms + run.scenario.delay_ns / 10**6
@@ -103,7 +104,7 @@ def busy_ms(run: Run) -> float:
 
 
 def _payload_bytes(run: Run) -> int:
-    """The payload of a load, documents excluded."""
+    """Returns the payload of a load, documents excluded."""
     return run.scenario.whole_page.contents_bytes
 
 

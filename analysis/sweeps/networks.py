@@ -1,12 +1,13 @@
-"""The networks of a sweep: everything but LOWAT, and for each network the measurements at every LOWAT. Pure.
+"""Sorts the arms of a sweep into networks, with the estimates for every LOWAT in each network. Pure.
 
 1. Arms that differ in LOWAT only are a network. TARGET_DELAY, which steers LOWAT=auto, is part of auto's value.
-2. A fixed LOWAT that occurs with several TARGET_DELAYs is a single value, as they do not affect it. Only older sweeps
-   have such arms; the first counts, as the others are the same scenario with the same seeds, so the same runs again.
+2. A fixed LOWAT that occurs with several TARGET_DELAYs is a single value, because TARGET_DELAY does not affect a fixed
+   LOWAT. Only older sweeps have such arms. The first of them counts, because the others are the same scenario with the
+   same seeds, and so the same runs again.
 3. The twin of an arm is no value. It is the other half of the A/A pair: the same scenario, with other seeds.
 4. A run that is missing or not ok does not count, and is listed.
-5. A value with fewer than half as many good runs as the network's fullest one is not known well enough to be compared:
-   it takes no part in the recommendation, and is listed (`Network.thin`). A single run has no interval, and would be
+5. A value needs at least half as many good runs as the value with the most. Otherwise it takes no part in the
+   recommendation, and is listed (`Network.thin`). Without this rule a single run, which has no interval, would be
    compared with the median of ten.
 """
 
@@ -25,15 +26,16 @@ _OF_A_VALUE = (LOWAT, TARGET_DELAY)
 
 
 def network_of(words: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The knobs that an arm shares with the other arms of its network, in order. words: all knobs of the arm."""
+    """Returns the knobs that an arm shares with its network's other arms, in order. words: all knobs of the arm."""
     return tuple((name, word) for name, word in words.items() if name not in _OF_A_VALUE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """A value of LOWAT in a network. value: as text. asked: the number of repetitions that there should be.
+    """A value of LOWAT in a network, with its estimates.
 
-    estimates: by measure, None for one that was not counted; empty if no repetition is ok.
+    value: as text. asked: the number of repetitions that the sweep should have. estimates: by measure; None for a
+    measure that was not counted. The mapping is empty if no repetition is ok.
     """
 
     value: str
@@ -43,7 +45,7 @@ class Level:
 
     @property
     def lowat_bytes(self) -> int | None:
-        """The value in bytes; None if it is unset, or steered."""
+        """The value in bytes; None if LOWAT is unset or auto."""
         return int(self.value) if self.value.isdecimal() else None
 
     @property
@@ -62,7 +64,7 @@ class Level:
         return self.asked - len(self.troubles)
 
     def estimate(self, measure: Measure) -> Estimate:
-        """The estimate of a measure that every good run has. Raises KeyError if nothing is known."""
+        """Returns the estimate of a measure. Raises KeyError if there is none."""
         found = self.estimates[measure]
         if found is None:
             raise KeyError(measure)
@@ -71,11 +73,11 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """A network. name: the knobs that distinguish it in the sweep. knobs: all of its knobs, without LOWAT.
+    """A network of a sweep.
 
-    levels: by LOWAT, the smallest first, then unset, steered ones last.
-    words: the knobs to give to `priolab run` for this network, except LOWAT.
-    pair: a value of LOWAT and its twin, None without a twin. grains: the smallest meaningful differences.
+    name: the knobs that distinguish it in the sweep. knobs: all of its knobs, without LOWAT. words: the knobs to give
+    to `priolab run` for this network, without LOWAT. levels: fixed values, the smallest first, then LOWAT unset, then
+    LOWAT=auto. pair: a value of LOWAT and its twin; None without a twin. grains: the smallest meaningful differences.
     record_ms: the transmission time of a TLS record of 16 KiB at the link's rate.
     """
 
@@ -88,28 +90,28 @@ class Network:
     record_ms: float
 
     def level(self, value: str) -> Level | None:
-        """The level with this value, None if it was not tried."""
+        """Returns the level with this value; None if the sweep does not have it."""
         return next((level for level in self.levels if level.value == value), None)
 
     @property
     def fixed(self) -> list[Level]:
-        """The fixed values of LOWAT of which enough is known, the smallest first."""
+        """The fixed values of LOWAT with enough good runs, the smallest first."""
         return [level for level in self.levels if level.lowat_bytes is not None and self._is_known(level)]
 
     @property
     def unset(self) -> Level | None:
-        """The level of LOWAT=none; None if it was not tried, or not enough is known of it."""
+        """The level of LOWAT=none; None if it was not tried, or has too few good runs."""
         level = self.level(NONE)
         return level if level and self._is_known(level) else None
 
     @property
     def thin(self) -> list[Level]:
-        """The fixed values, and unset, of which something is known, but not enough."""
+        """The levels, except LOWAT=auto, that have good runs, but too few."""
         return [level for level in self.levels if level.is_good and not level.is_steered and not self._is_known(level)]
 
     @property
     def enough(self) -> int:
-        """The number of good runs that a value needs: half of those that the fullest has."""
+        """The number of good runs that a value needs: half as many as the value with the most has."""
         return ceil(max((level.repetitions for level in self.levels), default=0) / 2)
 
     def _is_known(self, level: Level) -> bool:
@@ -122,7 +124,7 @@ class Network:
 
 
 def networks(sweep: Sweep) -> list[Network]:
-    """The networks in the order of the sweep. Raises FolderError if an ok run lacks something that such a run has."""
+    """Returns the networks in the order of the sweep. Raises FolderError if an ok run lacks necessary data."""
     grid = sweep.record.grid
     varied = [name for name, values in grid.items() if len(values) > 1]
     chosen = list(dict.fromkeys([*sweep.record.fixed, *grid]))
@@ -195,6 +197,6 @@ _TELLING = ("RATE", "DELAY", "CC", "SERVER")
 
 
 def _name(knobs: Mapping[str, str], varied: Sequence[str]) -> str:
-    """The knobs of which the sweep has several values; for a single network, those that tell most."""
+    """Returns the knobs of which the sweep has several values; for a single network, some of the most important."""
     names = [name for name in varied if name in knobs] or [name for name in _TELLING if name in knobs]
     return " ".join(f"{name}={knobs[name]}" for name in names)

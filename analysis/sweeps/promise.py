@@ -1,11 +1,12 @@
 """Checks if new runs keep a sweep's promise for its recommended value. Pure.
 
-An interval tells where the median of the sweep's own repetitions lies. New runs of the same scenario may be further off
-by the spread of an A/A pair and by the grain. So the promise of a measure is the interval, widened at both ends by the
-noise band (`spread.reach`); the new runs' median must be inside.
+The promise of a measure is a lower and an upper limit for the median of new runs of the same scenario. It is the
+measure's interval in the sweep, widened at both ends by the noise band (`spread.reach`). The interval alone is
+only for the median of the sweep's own repetitions. New runs may be further off by the spread of an A/A pair and by the
+grain.
 
-New runs have the same fabric, and seeds that the sweep did not use: with a used seed, a run in the guest repeats itself
-exactly and keeps every promise.
+New runs have the same fabric as the sweep, and seeds that the sweep did not use. With a used seed, a run in the guest
+would repeat itself exactly and keep every promise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A measure of the new runs, and its promise from low to high."""
+    """A measure of new runs. found: its estimate. low, high: the limits that the sweep promised for its median."""
 
     measure: Measure
     found: Estimate
@@ -34,27 +35,27 @@ class Kept:
 
     @property
     def holds(self) -> bool:
-        """True if the new median is inside."""
+        """True if the new runs' median is within the limits."""
         return self.low <= self.found.median <= self.high
 
     @property
     def words(self) -> str:
-        """The result in a sentence."""
+        """The result in words."""
         found, low, high = (words.amount(self.measure, value) for value in (self.found.median, self.low, self.high))
         inside = "within" if self.holds else "outside of"
         return f"{self.measure}: {found}, {inside} what was promised, {low} to {high}"
 
 
 def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
-    """The lower and upper limit for the median of new runs."""
+    """Returns the lower and the upper limit for the median of new runs."""
     return spread.reach(estimate.low, estimate.high)
 
 
 def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
     """Checks new runs against a network of a sweep's summary (`summary.summarize`).
 
-    Only runs with the network's knobs, in its words, and the recommended LOWAT count. Raises FolderError if none of
-    them is ok, if one is not new, or if the network has no recommended value.
+    Only runs count that have the network's knobs, written as in the summary, and the recommended LOWAT. Raises
+    FolderError if no such run is ok, if one has another fabric or a seed of the sweep, or if no value is recommended.
     """
     knee = network["knee"]
     if knee["recommended"] is None:
@@ -87,7 +88,7 @@ def _check_new(run: Run, made: Mapping[str, Any]) -> None:
     """Raises FolderError if the run has another fabric, or a seed of the sweep."""
     fabric, seed = run.record.fabric, run.record.seed
     if fabric != made["fabric"]:
-        raise FolderError(f"{run.path}: made in {fabric}, which the promise of a sweep in {made['fabric']} is not for")
+        raise FolderError(f"{run.path}: made in {fabric}, but the sweep's promise is for {made['fabric']}")
     if made["first_seed"] <= seed <= made["last_seed"]:
         seeds = f"{made['first_seed']} to {made['last_seed']}"
-        raise FolderError(f"{run.path}: its seed, {seed}, is one of the sweep's, {seeds}; a new run needs another")
+        raise FolderError(f"{run.path}: its seed, {seed}, is one of the sweep's, {seeds}; a new run needs another seed")

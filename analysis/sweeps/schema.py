@@ -91,7 +91,7 @@ NETWORK: Mapping[str, Any] = _object(
         "auto": _list(_JUDGEMENT),
     }
 )
-"""A network of the summary."""
+"""The schema of a network in the summary."""
 
 SUMMARY: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -125,4 +125,4 @@ SUMMARY: Mapping[str, Any] = {
         }
     ),
 }
-"""The whole summary."""
+"""The schema of the whole summary."""

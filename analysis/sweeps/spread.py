@@ -1,16 +1,17 @@
-"""The noise band of a network: differences within it may be chance. It is the spread of an A/A pair. Pure.
+"""Computes the noise band of a network from its A/A pair: a difference within the band may be chance. Pure.
 
-1. The pair is the same scenario run twice with different seeds. Its spread is the largest ratio between a median in the
-   interval of one half and a median in the interval of the other: two medians can differ by so much for no reason.
-2. It is a ratio, because the spread grows with the measured value: a wait is bytes over a rate, and chance affects the
-   rate. A pair with waits of 7 s and 2 s, which are 5 s apart, does not mean that 0.5 s and 2 s are the same. However
-   large a ratio is, some values can be told apart; a distance, or a fraction of the larger value, could cover all of
-   them.
+1. The pair is two arms of the same scenario with different seeds, its halves. The pair's spread is the largest ratio
+   between a median in the interval of one half and a median in the interval of the other half. Two medians can differ
+   by this ratio for no reason.
+2. The spread is a ratio, because it grows with the measured value: a wait is bytes over a rate, and chance affects the
+   rate. If the halves of a pair wait 7 s and 2 s, which is 5 s apart, then 0.5 s and 2 s are still not the same.
+   However large a ratio is, it leaves some values distinguishable. A distance, or a fraction of the larger value, could
+   cover all values.
 3. No difference below the grain counts (`measures.grains`: a TLS record, or the clock's step). Runs that repeat to the
-   byte, as the guest's do without loss, have no spread, but they are not more exact than the grain. In a ratio, a value
-   below the grain counts as the grain: of two such values neither is twice the other.
-4. Two estimates differ measurably if the ratio of their medians exceeds the pair's, the medians are further apart than
-   the grain, and the intervals do not overlap. Otherwise "no difference" is reported.
+   byte, such as the guest's without loss, have no spread, but they are no more exact than the grain. In a ratio, a
+   value below the grain counts as the grain, so that of two such values neither is twice the other.
+4. Two estimates differ measurably if the ratio of their medians exceeds the pair's spread, the medians are further
+   apart than the grain, and the intervals do not overlap. Otherwise "no difference" is reported.
 5. Without a pair only the grain counts, and the report says that there was no pair.
 """
 
@@ -26,9 +27,11 @@ from analysis.sweeps.networks import Network
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """The spread of a measure in a network. amount, ratio: the largest distance and ratio; None without a pair.
+    """The spread of a measure in a network.
 
-    ratio: 1 or more; infinite if one half may be 0, the other is not, and there is no grain. repetitions: of each half.
+    amount, ratio: the largest distance and the largest ratio between medians of the halves; None without a pair. The
+    ratio is 1 or more. It is infinite if the median of one half may be 0, that of the other is not, and the grain is 0.
+    repetitions: the number for each half.
     """
 
     grain: float
@@ -51,7 +54,7 @@ class Spread:
 
     @property
     def part(self) -> float | None:
-        """The ratio as a fraction: by how much of the larger value the smaller one is less; None without a pair."""
+        """The ratio as a difference, as a fraction of the larger value: 0.2 for the ratio 1.25. None without a pair."""
         return None if self.ratio is None else 1 - 1 / self.ratio
 
     def are_apart(self, one: float, other: float) -> bool:
@@ -60,7 +63,7 @@ class Spread:
         return larger - smaller > self.grain and _times(larger, smaller, self.grain) > (self.ratio or 1.0)
 
     def reach(self, low: float, high: float) -> tuple[float, float]:
-        """The limits of the medians that are not apart (see `are_apart`) from every median between low and high."""
+        """Returns the lowest and the highest median within the noise band of the medians from low to high."""
         ratio = self.ratio or 1.0
         least = low / ratio if low / ratio > self.grain else 0.0
         most = inf if ratio == inf else ratio * max(high, self.grain)
@@ -69,7 +72,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference of two medians (amount), and if it is measurable."""
+    """The difference of two medians. is_measurable: True if it is outside the noise band."""
 
     amount: float
     is_measurable: bool
@@ -86,7 +89,7 @@ class Difference:
 
 
 def spreads(network: Network) -> Mapping[Measure, Spread]:
-    """The spread of each measure in a network."""
+    """Returns the spread of each measure in a network."""
     found: dict[Measure, Spread] = {}
     for measure in Measure:
         halves = [half.estimates.get(measure) for half in network.pair or ()]
@@ -104,7 +107,7 @@ def difference(one: Estimate, other: Estimate, spread: Spread) -> Difference:
 
 
 def _times(larger: float, smaller: float, grain: float) -> float:
-    """The ratio of two values, 1 at least; values below the grain count as the grain."""
+    """Returns the ratio of two values, at least 1; values below the grain count as the grain."""
     larger, smaller = max(larger, grain), max(smaller, grain)
     if larger <= smaller:
         return 1.0

@@ -1,13 +1,15 @@
 """Compares LOWAT=auto with the best value that could have been set by hand, network by network. Pure.
 
-1. The best fixed value is the one with the soonest script first byte among those whose goodput is within 1 % of that of
-   LOWAT unset: the same is required of auto. If there is none, or nothing is known of unset, it is the best of all.
-2. Auto is near if its script first byte is later than the best one's by at most 15 %, or by at most a TLS record of
-   16 KiB at the link's rate.
-3. Auto keeps goodput if its goodput is within 1 % of that of LOWAT unset.
+1. The best fixed value has the soonest script first byte of all fixed values whose goodput is within 1 % of that with
+   LOWAT unset. The same is required of auto. If no value keeps goodput, or the goodput with LOWAT unset is not known,
+   all fixed values are candidates.
+2. Auto is near if its script first byte is later than that of the best fixed value by at most 15 %, or by at most the
+   time of a TLS record of 16 KiB at the link's rate.
+3. Auto keeps goodput if its goodput is within 1 % of that with LOWAT unset.
 4. A judgement that is not known is None, and counts neither as yes nor as no.
 
-Medians are compared with fixed limits, whatever is measurable: the limits are the same for every network.
+The differences of medians are compared with these fixed limits, not with the noise band, so that the limits are the
+same for every network.
 """
 
 from collections.abc import Sequence
@@ -18,14 +20,16 @@ from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Level, Network
 
 LATER = 0.15
-"""The fraction by which a script first byte may be later than the best one's and still be near."""
+"""Auto is near if its script first byte is later than that of the best fixed value by at most this fraction."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """The judgement of a steered value in a network. ratio: auto's script first byte over the best fixed value's.
+    """The judgement of LOWAT=auto in a network.
 
-    left_out: fixed values that lose goodput. is_near, keeps_goodput: None if not known.
+    value: `auto`, with TARGET_DELAY if the sweep has several. best: the best fixed value. left_out: fixed values that
+    lose too much goodput. ratio: auto's script first byte as a multiple of that of the best fixed value. goodput_part:
+    auto's goodput as a fraction of that with LOWAT unset. is_near, keeps_goodput: None if not known.
     """
 
     network: str
@@ -41,7 +45,7 @@ class Judgement:
 
 
 def judge(network: Network) -> list[Judgement]:
-    """Judges every steered value of a network; empty if LOWAT=auto was not tried."""
+    """Judges LOWAT=auto in a network, with each TARGET_DELAY; empty if LOWAT=auto was not tried."""
     kept = [level for level in network.fixed if goodput_part(level, network.unset) >= 1 - LOSS]
     choice = min(kept or network.fixed, key=_first_byte_ms, default=None)
     left_out = tuple(level.value for level in network.fixed if kept and level not in kept)

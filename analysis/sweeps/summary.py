@@ -1,4 +1,4 @@
-"""The summary of a sweep, a stable document; docs/results.md describes it, `schema` is its JSON Schema. Pure."""
+"""Makes the summary of a sweep, a stable document. docs/results.md describes it, `schema` has its JSON Schema. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -42,7 +42,7 @@ def summarize(sweep: Sweep) -> dict[str, Any]:
 
 
 def _made(sweep: Sweep) -> dict[str, Any]:
-    """The sweep's fabric and its seeds: those of the arms' repetitions, then those of the twins'."""
+    """Returns the sweep's fabric and the range of its seeds. The seeds of twins follow those of the other arms."""
     first, repeat = sweep.record.seed, sweep.record.repeat
     return {
         "fabric": sweep.record.fabric,
@@ -124,7 +124,7 @@ def _knee(network: Network, knee: Knee, made: Mapping[str, Any]) -> dict[str, An
 
 
 def _anew(made: Mapping[str, Any]) -> list[str]:
-    """The knobs for as many new runs, made in the same way, with seeds that the sweep did not use."""
+    """Returns the knobs for as many new runs, in the same fabric, with seeds that the sweep did not use."""
     repeat, seed = made["repeat"], made["last_seed"] + 1
     if seed + repeat - 1 > _LARGEST_SEED:
         seed = made["first_seed"] - repeat

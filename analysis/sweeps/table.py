@@ -1,4 +1,4 @@
-"""A sweep's summary as tables: a line for each network, for each value of a network, for each LOWAT=auto. Pure.
+"""Makes tables of a sweep's summary: of its networks, of a network's values, of the judgements of LOWAT=auto. Pure.
 
 Cells are text. Markdown and the terminal are for people; CSV is for programs, with plain numbers, the unit in the
 column's name, and an empty cell for an unknown value.
@@ -31,13 +31,13 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def markdown(self) -> str:
-        """The table in Markdown."""
+        """Returns the table in Markdown."""
         lines = [self.head, ("---",) * len(self.head), *self.rows]
         return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
 
 
 def of_networks(summary: Document) -> Table:
-    """A line for each network: what is recommended, and what it brings."""
+    """Makes a line for each network: the recommended LOWAT, and first byte and goodput with it."""
     head = ("network", "recommended LOWAT", "script first byte", "LOWAT unset", "goodput", "goodput falls at")
     return Table(head=(*head, "noise band"), rows=tuple(_network(network) for network in summary["networks"]))
 
@@ -62,18 +62,18 @@ def sentences(network: Document) -> list[str]:
     said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
     if knee["front"]:
         said.insert(
-            2, f"The front of trade-offs (first byte, goodput, processor time if known): {', '.join(knee['front'])}."
+            2, f"Best trade-offs of first byte, goodput and processor time (if known): {', '.join(knee['front'])}."
         )
     if knee["left_out_words"]:
         said.insert(1, knee["left_out_words"])
     said += [judgement["words"] for judgement in network["auto"]]
     if knee["put_back"]:
-        said.append(f"To see it: priolab run {' '.join(knee['put_back'])}")
+        said.append(f"To check this in new runs: priolab run {' '.join(knee['put_back'])}")
     return said
 
 
 def notes(summary: Document) -> list[str]:
-    """Returns notes on the tables: runs that are not in them, measures that are missing, too few repetitions."""
+    """Returns notes on the tables: runs that do not count, missing measures, too few repetitions."""
     runs = summary["runs"]
     alike: dict[tuple[str, str], list[str]] = {}
     for trouble in runs["troubles"]:
@@ -89,7 +89,7 @@ def notes(summary: Document) -> list[str]:
         )
     if any(_nobody_counted(summary, cost) for cost in COSTS):
         where = "in the virtual fabric" if summary["fabric"] == "virtual" else "here"
-        found.append(f"What the front spent was not, or not all, measured {where}: its kernel keeps no such account.")
+        found.append(f"Some or all costs of the front were not measured {where}: its kernel does not count them.")
     with_ledger, good = _with_ledger(summary)
     if 0 < with_ledger < good:
         found.append(f"The part in the send queue is that of {with_ledger} of {good} runs: the others have no ledger.")
@@ -110,7 +110,7 @@ def markdown(summary: Document) -> str:
 
 
 def networks_csv(summary: Document) -> str:
-    """Returns CSV with a line per network: the recommended value; medians and intervals with it and with unset."""
+    """Returns CSV with a line per network: the recommended LOWAT, and the measures with it and with LOWAT unset."""
     which = ("recommended", "unset")
     names = [f"{name}_{measure}_{part}" for name in which for measure in Measure for part in _PARTS]
     none = ("no_difference_ms", "no_difference_ratio", "no_difference_part")
@@ -245,7 +245,7 @@ def _nobody_counted(summary: Document, cost: Measure) -> bool:
 
 
 def _with_ledger(summary: Document) -> tuple[int, int]:
-    """The number of good runs with a ledger, and of all good runs, without twins, which no table shows."""
+    """Returns the number of good runs with a ledger, and of all good runs. Twins do not count: no table shows them."""
     values = [value for network in summary["networks"] for value in network["values"]]
     measured = [value["measured"][Measure.SEND_QUEUE] for value in values]
     return sum(each["repetitions"] for each in measured if each), sum(value["ok"] for value in values)

@@ -1,4 +1,4 @@
-"""The results of a sweep in words and with units. Pure."""
+"""Puts the results of a sweep into words, with units. Pure."""
 
 from math import isinf
 
@@ -10,14 +10,14 @@ from analysis.sweeps.spread import Difference
 from analysis.sweeps.steered import Judgement
 
 ARTICLE = "131072"
-"""The article's value, and that of most recipes since."""
+"""The LOWAT of the article, and of most recipes since the article."""
 
 _FIRST = Measure.FIRST_BYTE
 _SECOND_MS = 1000.0
 
 
 def milliseconds(time_ms: float) -> str:
-    """Formats a time, in seconds from one second on."""
+    """Formats a time in milliseconds, or in seconds if it is a second or longer."""
     if abs(time_ms) >= _SECOND_MS:
         return f"{time_ms / 1000:.2f} s"
     return f"{time_ms:.0f} ms" if abs(time_ms) >= 10 else f"{time_ms:.1f} ms"
@@ -41,7 +41,7 @@ def amount(measure: Measure, value: float) -> str:
 
 
 def interval(measure: Measure, estimate: Estimate) -> str:
-    """Formats median and interval, or the number of repetitions if they are too few for an interval."""
+    """Formats the median and its interval. A single repetition has no interval."""
     text = amount(measure, estimate.median)
     if estimate.repetitions == 1:
         return f"{text} (one repetition)"
@@ -58,7 +58,7 @@ def lowat(level: Level) -> str:
 
 
 def difference(measure: Measure, found: Difference) -> str:
-    """The difference in words, or that it is within the noise band."""
+    """Returns a difference in words, or says that it is within the noise band."""
     if not found.is_measurable:
         return "within the noise band"
     more, less = ("more", "less") if measure is Measure.GOODPUT else ("later", "sooner")
@@ -66,7 +66,7 @@ def difference(measure: Measure, found: Difference) -> str:
 
 
 def reason(network: Network, knee: Knee) -> str:
-    """The reason for the recommended value, in a sentence."""
+    """Returns the reason for the recommended value, in a sentence."""
     chosen, best = knee.recommended, knee.best
     if chosen is None or best is None:
         return "No value can be recommended: no run with a fixed LOWAT, or with LOWAT unset, is ok."
@@ -95,7 +95,7 @@ def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
 
 
 def falls(network: Network, knee: Knee) -> str:
-    """The value at which goodput falls, in a sentence."""
+    """Returns a sentence about the value at which goodput falls."""
     if knee.reference is None or not network.fixed:
         return "It is not known if goodput falls."
     if knee.falls_at is None:
@@ -111,9 +111,10 @@ def falls(network: Network, knee: Knee) -> str:
 
 
 def documentation(network: Network, knee: Knee) -> str:
-    """The result of following Documentation/networking/ip-sysctl.rst, and of the article's value.
+    """Compares the recommended value with the kernel's documentation and with the article's value, in sentences.
 
-    The documentation explains tcp_notsent_lowat, names no value to choose, and gives the default, which is no limit.
+    Documentation/networking/ip-sysctl.rst explains tcp_notsent_lowat. It names no value to choose, and gives the
+    default, which is no limit.
     """
     unset, article = (_compared(network, knee, network.level(value)) for value in (NONE, ARTICLE))
     return (
@@ -134,7 +135,7 @@ def _compared(network: Network, knee: Knee, level: Level | None) -> str:
 
 
 def left_out(network: Network) -> str | None:
-    """The values that are not known well enough to be compared, and the reason; None if there are none."""
+    """Returns a sentence about the values with too few ok runs to be compared; None if there are none."""
     if not network.thin:
         return None
     each = ", ".join(f"{lowat(level)} ({_repetitions(level)})" for level in network.thin)
@@ -151,10 +152,10 @@ def factor(ratio: float) -> str:
 
 
 def no_difference(network: Network, knee: Knee) -> str:
-    """The noise band, and where it comes from."""
+    """Returns a sentence about the noise band and its origin."""
     first, goodput = (knee.spreads[measure] for measure in (_FIRST, Measure.GOODPUT))
     told = (
-        f"Noise band: differences of less than the packets of a TLS record, {milliseconds(first.grain)} or "
+        f"Noise band: differences of less than a TLS record's time, {milliseconds(first.grain)} or "
         f"{rate(goodput.grain)} of goodput"
     )
     if network.pair is None or first.repetitions is None:
@@ -168,7 +169,7 @@ def no_difference(network: Network, knee: Knee) -> str:
 
 
 def judgement(found: Judgement) -> str:
-    """The result of LOWAT=auto against the best fixed value."""
+    """Compares LOWAT=auto with the best fixed value, in a sentence."""
     if found.auto_ms is None:
         return f"LOWAT={found.value}: no run is ok."
     told = f"LOWAT={found.value}: script first byte {milliseconds(found.auto_ms)}"

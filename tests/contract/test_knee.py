@@ -92,7 +92,7 @@ def test_tables_are_the_same_for_people_and_programs(summary: Summary) -> None:
     lines = list(csv.DictReader(io.StringIO(table.values_csv(summary))))
     assert [line["lowat"] for line in lines if line["is_recommended"] == "1"] == ["16384", "131072"]
     text = table.markdown(summary)
-    assert "What the front spent was not, or not all, measured in the virtual fabric" in text
+    assert "Some or all costs of the front were not measured in the virtual fabric" in text
     assert "is sure to hold the true median in 75% of cases only" in text
     assert all(network["knee"]["reason"] in text for network in summary["networks"])
 

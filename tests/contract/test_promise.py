@@ -30,7 +30,7 @@ def test_a_promise_is_kept_by_new_runs_alone(sweep: Sweep, summary: Summary) -> 
     for seed in (1, 6):
         with pytest.raises(FolderError, match=f"its seed, {seed}, is one of the sweep's, 1 to 6; a new run needs"):
             check(network, [anew(run, seed=seed)])
-    with pytest.raises(FolderError, match="made in netns, which the promise of a sweep in virtual is not for"):
+    with pytest.raises(FolderError, match="made in netns, but the sweep's promise is for virtual"):
         check(network, [anew(run, fabric="netns")])
 
 

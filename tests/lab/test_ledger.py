@@ -104,7 +104,7 @@ def test_a_fast_link_needs_no_ledger(run: Runs) -> None:
     """Nobody waited: that is said."""
     arm = run("RATE=unlimited", "DELAY=0ms").arm("control")
     assert arm["ledger"] is None
-    assert "less than from one look to the next" in arm["ledger_reason"]
+    assert "less than one sampling interval" in arm["ledger_reason"]
 
 
 def test_sampling_does_not_change_the_result(lab: Lab) -> None:
@@ -116,7 +116,7 @@ def test_sampling_does_not_change_the_result(lab: Lab) -> None:
         for edge in ("first_byte_ms", "last_byte_ms"):
             assert fine[resource][edge] == pytest.approx(without[resource][edge], rel=0.01)
     assert fine["ledger"]
-    assert "looked at 1 times" in without["ledger_reason"] or "looked at 0 times" in without["ledger_reason"]
+    assert "sampled 1 times" in without["ledger_reason"] or "sampled 0 times" in without["ledger_reason"]
 
 
 def test_nobody_is_sooner_than_the_oracle(run: Runs) -> None:

@@ -101,7 +101,7 @@ LIES = {
     "half the rate for a while": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 25 rate 512000bit; sleep 4;"
         f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
-        "rate of what arrived while packets waited: asked for that of the link, within 3%, observed -",
+        "rate of arrival while packets waited: asked for that of the link, within 3%, observed -",
     ),
     "another delay": _at_link(
         f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms", "the link after the loads, delay down in ns: asked"
@@ -116,13 +116,13 @@ LIES = {
     "no delay": _served("200000000", "0", "how long the origin held the script in load 1 back: asked for 200.0"),
     "a longer delay": _served("200000000", "400000000", "how long the origin held the script in load 1 back: asked"),
     "the origin's clock ahead": _skewed(
-        "now + 300000000n", "from the origin's answer, the page in load 1, to the client"
+        "now + 300000000n", "from the origin's response, the page in load 1, to the client"
     ),
     "the origin's clock behind": _skewed(
-        "now - 300000000n", "the origin's time of a request of the page: asked for within the loads"
+        "now - 300000000n", "the origin's time of a request for the page: asked for within the loads"
     ),
     "the origin's clock at half speed": _skewed(
-        "began + (now - began) / 2n", "the origin's time of a request of the page: asked for within the loads"
+        "began + (now - began) / 2n", "the origin's time of a request for the page: asked for within the loads"
     ),
 }
 
@@ -153,9 +153,15 @@ def test_a_lie_makes_the_run_invalid(name: str, lab: Lab, tmp_path: Path, monkey
 
 
 CLOCKS = {
-    "ahead": ("now + 300_000_000", "the origin's time of a request of the page: asked for within the loads"),
-    "behind": ("now - 300_000_000", "from the origin's answer, the page in load 1, to the client: asked for at least"),
-    "half speed": ("began + (now - began) // 2", "from the origin's answer, the page in load 1, to the client: asked"),
+    "ahead": ("now + 300_000_000", "the origin's time of a request for the page: asked for within the loads"),
+    "behind": (
+        "now - 300_000_000",
+        "from the origin's response, the page in load 1, to the client: asked for at least",
+    ),
+    "half speed": (
+        "began + (now - began) // 2",
+        "from the origin's response, the page in load 1, to the client: asked",
+    ),
 }
 
 

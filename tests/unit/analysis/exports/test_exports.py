@@ -145,12 +145,12 @@ def test_payload_that_was_readable_at_once_is_one_chunk() -> None:
 
 def test_a_stream_that_lacks_something() -> None:
     """No payload, no number for a status, a resource that nobody planned: told by file and stream."""
-    with pytest.raises(FolderError, match=r"^events: stream 3 is without data$"):
+    with pytest.raises(FolderError, match=r"^events: stream 3 has no event data$"):
         streams(stream_of(), plan(), "events")
     whole = stream_of(data(9, 10, 4))
     with pytest.raises(FolderError, match=r"^events: stream 3 has the status fine$"):
         streams([replace(e, detail="fine") for e in whole], plan(), "events")
-    with pytest.raises(FolderError, match=r"^events: stream 3 is of video, which is not in the plan$"):
+    with pytest.raises(FolderError, match=r"^events: stream 3 has the resource video, which is not in the plan$"):
         streams([replace(e, resource="video") for e in whole], plan(), "events")
 
 

@@ -195,7 +195,7 @@ def test_a_clock_that_steps_back(of: Callable[[World, Clock], World]) -> None:
 def test_another_rate(rate: float, off: str) -> None:
     """Than the one that was calibrated, faster or slower."""
     (line,) = honest(rate=rate).told()
-    assert line.startswith("rate of what arrived while packets waited: that of the link, within 5%, but ")
+    assert line.startswith("rate of arrival while packets waited: that of the link, within 5%, but ")
     assert line.endswith(off.replace("\\", ""))
 
 
@@ -207,7 +207,7 @@ def test_another_origin() -> None:
     assert honest(held_ms=500).told() == ["how long the origin held the script in load 1 back: 200.0 ms, but 500.0 ms"]
     world = honest()
     twice = replace(world.evidence, requests=(world.evidence.requests[-1], *world.evidence.requests))
-    assert replace(world, evidence=twice).told() == ["requests of the script at the origin: 1, but 2"]
+    assert replace(world, evidence=twice).told() == ["requests for the script at the origin: 1, but 2"]
 
 
 def test_more_unsent_than_lowat_allows() -> None:

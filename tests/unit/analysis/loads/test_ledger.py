@@ -176,7 +176,7 @@ def test_committed_bytes_behind_others() -> None:
 @pytest.mark.parametrize(
     ("client", "first_ns", "words"),
     [
-        ("chromium", AVAILABLE_MS * MS - 700_000, "waited less than a millisecond, less than from one look"),
+        ("chromium", AVAILABLE_MS * MS - 700_000, "waited less than a millisecond, less than one sampling interval"),
         ("chromium", (AVAILABLE_MS - 2) * MS, "waited -2.0 ms"),
         ("chromium", AVAILABLE_MS * MS + 700_000, "waited 0.7 ms"),
         ("h2", AVAILABLE_MS * MS - 700_000, "waited -0.7 ms"),
@@ -205,7 +205,7 @@ def test_in_words() -> None:
 
 def test_too_few_looks_are_no_ledger() -> None:
     """SAMPLE=none leaves one."""
-    with pytest.raises(NoLedger, match="looked at 1 times"):
+    with pytest.raises(NoLedger, match="sampled 1 times"):
         made(replace(layers(), sockets=layers().sockets[:1]))
 
 

@@ -319,7 +319,7 @@ def test_a_document_that_is_late_delays_all() -> None:
     [
         (
             [part("html"), part("a", after="html", delay_ns=MS), part("b", after="html", important=True)],
-            "a page with others that are late, or in chunks",
+            "a page with others that are held back or in chunks",
         ),
         (
             [
@@ -327,15 +327,15 @@ def test_a_document_that_is_late_delays_all() -> None:
                 part("a", after="html", chunks=(Chunk(at_ns=0, size_bytes=500, every_ns=MS, count=2),)),
                 part("b", after="html", important=True),
             ],
-            "a page with others that are late, or in chunks",
+            "a page with others that are held back or in chunks",
         ),
         (
             [part("html"), part("a"), part("b", after="html", important=True)],
-            "a page whose resources wait for different ones",
+            "resources that wait for different documents",
         ),
         (
             [part("a"), part("b", important=True), part("c", important=True, after="b", delay_ns=MS)],
-            "a page whose resources wait for different ones",
+            "resources that wait for different documents",
         ),
     ],
 )
@@ -413,7 +413,7 @@ def test_a_late_document_is_told() -> None:
     """It came alone on an empty link, half a second after it could have."""
     page = page_of_parts(part("html"), *_TWO)
     told = contradicted(told_of(page, {"html": [860], "a": [1200], "b": [1300]}))
-    assert told == ["from the origin's answer, the html in load 1, to the client"]
+    assert told == ["from the origin's response, the html in load 1, to the client"]
 
 
 def test_a_document_in_chunks_is_not_late() -> None:
@@ -439,7 +439,7 @@ def test_resources_that_the_origin_served_otherwise() -> None:
     told = contradicted(replace(honest, page=replace(slower, resources=(*page.resources[:3], slower.resources[3]))))
     assert told == ["how long the origin held the c in load 1 back"]
     assert contradicted(replace(honest, requests=(*honest.requests, honest.requests[-1]))) == [
-        "requests of the c at the origin"
+        "requests for the c at the origin"
     ]
 
 

@@ -42,5 +42,5 @@ def test_where_a_resource_begins() -> None:
 
 def test_without_positions_there_is_no_beginning() -> None:
     """A beginning that no record's position tells is an error."""
-    with pytest.raises(ValueError, match="no payload whose position is known"):
+    with pytest.raises(ValueError, match="no payload has a known position"):
         Payload([data("script", 10, None)], 1, "script").first()

@@ -143,7 +143,7 @@ def test_the_tape_has_all_payload(run: Run, made: Film) -> None:
 def test_what_is_missing_is_told(run: Run) -> None:
     """Instead of a film with holes."""
     evidence, layers = _recorded(run)
-    with pytest.raises(NoFilm, match="looked at 0 times"):
+    with pytest.raises(NoFilm, match="sampled 0 times"):
         film(evidence, replace(layers, sockets=()), queue_first=False)
     with pytest.raises(NoFilm, match="what arrived at the client"):
         film(evidence, replace(layers, arrivals=()), queue_first=False)

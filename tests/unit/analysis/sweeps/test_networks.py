@@ -89,7 +89,7 @@ def test_what_is_missing_or_not_good_is_named(tmp_path: Path) -> None:
     assert [(trouble.run, trouble.status, trouble.reason) for arm in sweep.arms for trouble in arm.troubles] == [
         ("b.1", "missing", "it has not been run"),
         ("c.1", "invalid", "rate: asked for 1, observed 2"),
-        ("d.2", "missing", "it has begun and not ended"),
+        ("d.2", "missing", "it began, but did not end"),
     ]
     assert [[level.repetitions for level in network.levels] for network in networks(sweep)] == [[1, 2], [1, 1]]
 
@@ -103,7 +103,7 @@ def test_a_run_in_which_nothing_took_any_time(tmp_path: Path) -> None:
     (folder / "c.1" / "run.json").write_text(json.dumps(document))
     sweep = load_sweep(folder)
     assert [(trouble.run, trouble.status, trouble.reason) for arm in sweep.arms for trouble in arm.troubles] == [
-        ("c.1", "invalid", "all came in no time, which has no goodput")
+        ("c.1", "invalid", "all payload arrived at one instant, so there is no goodput")
     ]
     assert [[level.repetitions for level in network.levels] for network in networks(sweep)] == [[2, 2], [2, 1]]
 

@@ -86,7 +86,7 @@ def test_a_run_without_a_film(tmp_path: Path) -> None:
     shutil.copytree(_GOLDEN / "format-3", tmp_path / "given")
     (tmp_path / "given" / "control.1" / "front" / "sockets.jsonl").write_text("")
     shown = document(FinishedArm(folder=tmp_path / "given", arm="control"))
-    assert (shown["film"], "looked at 0 times" in shown["film_reason"]) == (None, True)
+    assert (shown["film"], "sampled 0 times" in shown["film_reason"]) == (None, True)
 
 
 def test_an_arm_that_there_is_not() -> None:
