@@ -1,8 +1,9 @@
 """The interface of client engines: plaintext and the time in, events and bytes to send out. No socket, no clock.
 
 Rules:
-1. One connection; loads.py says which requests are due.
-2. The peer's misbehaviour, a reset stream and a GOAWAY while streams are open are one exception: LoadFailed.
+1. An engine has one connection. client/loads.py decides which requests are due.
+2. An engine raises LoadFailed if the front violates the protocol, resets a stream, or sends GOAWAY while streams are
+   open.
 """
 
 from typing import Protocol
@@ -29,7 +30,7 @@ class Engine(Protocol):
         """The plaintext to send to the front now."""
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Called when nothing has arrived for the time in the plan's steps: a probe then opens its window."""
+        """Called when nothing has arrived for the plan's `steps.quiet_ns`; in a probe, opens windows."""
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """Handles plaintext from the front; record: the TLS record that held it, if known. Raises LoadFailed."""
+        """Handles plaintext from the front. record: the plaintext's TLS record, if known. Raises LoadFailed."""

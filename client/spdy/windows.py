@@ -7,7 +7,7 @@ SESSION_BYTES = 64 * 1024
 
 
 class Window:
-    """The number of bytes that the peer may still send. Only the payload of DATA counts."""
+    """A flow-control window: the bytes of DATA payload that the peer may still send."""
 
     def __init__(self, whose: str, size_bytes: int) -> None:
         self._whose = whose
@@ -30,7 +30,7 @@ class Window:
         self.left_bytes += size_bytes
 
     def refill(self) -> int:
-        """Opens the window to its full size once half of it is used up. Returns by how much; 0 before that."""
+        """Opens the window to its full size if half of it is used up; returns by how many bytes, else 0."""
         if 2 * self._taken_bytes < self._size_bytes:
             return 0
         taken, self._taken_bytes = self._taken_bytes, 0
