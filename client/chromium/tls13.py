@@ -1,7 +1,7 @@
 """Decrypts one direction of a recorded TLS 1.3 connection with the secrets that the browser logged.
 
-The formats are those of RFC 8446, 5.2 and 7.3.The net log has the bytes of the browser's socket, with times. From these bytes this module gets the plaintext of each
-TLS record and the record's position in the TCP stream. The lab's own client records the same.
+The net log has the bytes of the browser's socket, with times. From these bytes this module gets the plaintext of each
+TLS record and the record's position in the TCP stream, as the lab's own client records them. See RFC 8446, 5.2 and 7.3.
 """
 
 from collections.abc import Iterator, Mapping
