@@ -1,4 +1,4 @@
-"""A tc(8) process that stays running. It carries out a command within 0.1 ms; starting tc takes several milliseconds."""
+"""A tc(8) process that stays running. It carries out a command within 0.1 ms; a new tc takes several milliseconds."""
 
 import json
 import os

@@ -57,7 +57,7 @@ VIRTUAL = Tolerance(rate=0.03, round_trip_ns=3_000_000, queue_packets=0, clock_n
 REAL = Tolerance(rate=0.05, round_trip_ns=20_000_000, queue_packets=1, clock_ns=50_000)
 """The tolerance on real clocks: a busy machine wakes processes late, and may pause one in the middle of a train.
 
-With this tolerance the queue is measured up to some 240 Mbit/s, and the rate if the link sends a train for 2 ms or more.
+With this tolerance the queue is measured up to some 240 Mbit/s, and the rate if a train takes the link 2 ms or more.
 """
 
 

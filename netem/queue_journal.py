@@ -116,7 +116,7 @@ def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> QueueConte
 
 
 def _own(found: Mapping[tc.Stage, Statistics], stages: tc.Stages, stage: tc.Stage) -> Statistics:
-    """Returns the stage's statistics without the nested stage: a qdisc counts the packets of the qdisc inside it, too."""
+    """Returns the stage's statistics without the nested stage, whose packets the qdisc counts, too."""
     whole = found.get(stage, _NOTHING)
     within = replace(stage, handle=stage.handle + 1)
     if within not in (stages.delay_line, *stages.bottleneck):

@@ -1,4 +1,4 @@
-"""Sets up the link from inside its place, as in a container: finds devices, adds addresses, runs the shaper's commands."""
+"""Sets up the link from inside its place, as in a container: finds devices, adds addresses, runs the commands."""
 
 import json
 import subprocess

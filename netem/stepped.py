@@ -12,10 +12,10 @@ bucket, one full-size packet, so no other packet leaves at the old rate. Gate an
 same times as a single netem with that rate.
 
 Rules:
-1. Gate and sender cannot be on one device: packets leave nested qdiscs from the inner to the outer, and the sender would
-   have to be the outer one. So a veth pair inside the link's place, the loop, separates them: packets toward the client
-   are routed into one end, come out at the other end, and are forwarded. Both ends have the same MAC address and no
-   ARP, so that each end accepts the other's frames.
+1. Gate and sender cannot be on one device: of a tbf and a netem that are nested, the netem acts first, whichever is
+   inside, but the sender must act after the gate. So a veth pair inside the link's place, the loop, separates them:
+   packets toward the client are routed into one end, come out at the other end, and are forwarded. Both ends have the
+   same MAC address and no ARP, so that each end accepts the other's frames.
 2. The queue's limit does not include the packet being sent, which is in the sender.
 3. A change sets the sender's rate first. A change of the gate fills its bucket, and the packets that the gate then
    releases at once must leave the sender at the new rate.
@@ -94,7 +94,7 @@ class Changer:
 
 @contextmanager
 def kernel_changes(link: Link, to_client: str, journal: Path) -> Iterator[RateChanges]:
-    """Yields the RateChanges of a Link, for netem in the caller's network namespace. Records them beside the journal."""
+    """Yields the RateChanges of a Link for netem in the caller's network namespace, recorded beside the journal."""
     with ExitStack() as stack:
         make = stack.enter_context(Changer(link, to_client)).make if link.rate_steps else _make_nothing
         yield stack.enter_context(RateChanges(link.rate_steps, make, beside(journal)))
@@ -113,8 +113,10 @@ def stages(to_client: str) -> Stages:
 
 
 def sysctls() -> Mapping[str, str]:
-    """Returns the sysctls that the place must have. rp_filter is off: packets come from the loop, but no route back to
-    their source leads through the loop."""
+    """Returns the sysctls that the place must have.
+
+    rp_filter is off, because no route back to a packet's source leads through the loop that the packet came from.
+    """
     return {f"net.ipv4.conf.{name}.rp_filter": "0" for name in ("all", _DEVICE, _BACK)}
 
 

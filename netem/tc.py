@@ -53,7 +53,7 @@ def delay_line(link: Link) -> Command:
 
 
 def down(link: Link, device: str) -> list[Command]:
-    """Returns the commands for the link's device toward the client; none if the link changes no packets in this direction."""
+    """Returns the commands for the link's device toward the client; none if the link changes no packets there."""
     stages: list[Command] = []
     if link.delay_ns or link.loss:
         stages.append(delay_line(link))

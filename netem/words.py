@@ -52,7 +52,7 @@ def _rate_step(text: str) -> RateStep:
 
 
 def format_rate_steps(steps: Sequence[RateStep]) -> str | None:
-    """Formats steps as a value of RATE_STEPS, `10240000bit@2000000000ns+1024000bit@6000000000ns`; None without steps."""
+    """Formats steps for RATE_STEPS, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`; None without steps."""
     return "+".join(f"{step.rate_bit_s}bit@{step.at_ns}ns" for step in steps) or None
 
 

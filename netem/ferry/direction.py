@@ -115,7 +115,7 @@ class Direction:
         self._delay_line_bytes += size
 
     def change(self, at_ns: int, rate_bit_s: int) -> None:
-        """Changes the rate at at_ns. Calls must be in order of time; a change is exact only if it lies in the future."""
+        """Changes the rate at at_ns. Calls must be in order of time. A change is exact only if it is in the future."""
         self._steps.append((at_ns, rate_bit_s))
 
     def due(self, now_ns: int) -> Iterator[tuple[int, bytes]]:

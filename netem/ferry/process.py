@@ -95,7 +95,7 @@ def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, in
 
 
 class Lateness:
-    """The lateness of packets. Percentiles are exact to the microsecond up to 20 ms; a longer one is the longest time."""
+    """The lateness of packets. Percentiles are exact to the microsecond up to 20 ms; beyond, they are the maximum."""
 
     _BUCKETS = 20_000
 
