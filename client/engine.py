@@ -24,13 +24,16 @@ class Engine(Protocol):
         """Names of the resources that have not ended."""
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Requests the page of the next load. Raises LoadFailed."""
+        """Requests the page of the next load; returns the events. Raises LoadFailed."""
 
     def data_to_send(self) -> bytes:
-        """The plaintext to send to the front now."""
+        """Returns the plaintext to send to the front now."""
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Called when nothing has arrived for the plan's `steps.quiet_ns`; in a probe, opens windows."""
+        """Called when nothing has arrived for the plan's `steps.quiet_ns`; a probe then enlarges windows."""
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """Handles plaintext from the front. record: the plaintext's TLS record, if known. Raises LoadFailed."""
+        """Handles plaintext from the front; returns the events. Raises LoadFailed.
+
+        now_ns: the arrival time, CLOCK_MONOTONIC. record: the TLS record of the plaintext, if known.
+        """

@@ -7,7 +7,7 @@ from common.formats.plan import Plan, Protocol
 
 
 def engine_for(plan: Plan) -> Engine:
-    """The engine for the plan's protocol. Raises ValueError for HTTP/3."""
+    """Returns the engine for the plan's protocol. Raises ValueError for HTTP/3."""
     match plan.protocol:
         case Protocol.HTTP2:
             return Http2Engine(plan)

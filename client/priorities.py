@@ -79,8 +79,9 @@ class Role(Enum):
 
     DOCUMENT = auto()
     FIRST = auto()
-    """Asked to come first."""
+    """The resource is asked to come first."""
     SECOND = auto()
+    """The resource is asked to come after those with the role FIRST."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ def told(number: int, plan: Plan, engine: Loading, journal: Journal) -> Iterator
         yield
     except (LoadFailed, TransportFailed) as error:
         if isinstance(error, LoadFailed):
-            journal.limits = None  # one reason is enough
+            journal.limits = None  # recording the events must not fail at a limit, too
             journal.add(error.events)
         waiting = ", ".join(engine.unfinished)
         raise LoadFailed(f"load {number} of {plan.loads}: {error}; unfinished: {waiting}") from error

@@ -1,4 +1,4 @@
-"""Sleeping until an instant of CLOCK_MONOTONIC."""
+"""Sleeps until an instant of CLOCK_MONOTONIC."""
 
 import time
 

@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-_LONGEST = 100  # letters
+_LONGEST = 100  # the most characters of a value
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([a-z%]*)", re.ASCII)
 
 _PREFIXES = {

@@ -51,16 +51,16 @@ class Http2Engine:
 
     @property
     def loading(self) -> bool:
-        """See Engine."""
+        """True while the current load has open streams. A probe may end it before (Valve.is_left)."""
         return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
     def unfinished(self) -> list[str]:
-        """See Engine."""
+        """Names of the resources that have not ended."""
         return self._loads.unfinished
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """See Engine."""
+        """Requests the page of the next load; returns the events. Raises LoadFailed."""
         begun, due = self._loads.begin(now_ns)
         self._changes_due = bool(self._plan.changes)
         with _allowed():
@@ -71,12 +71,12 @@ class Http2Engine:
         return events
 
     def data_to_send(self) -> bytes:
-        """See Engine."""
+        """Returns the plaintext to send to the front now."""
         frames, self._frames = self._frames, b""
         return self._connection.data_to_send() + frames
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """See Engine."""
+        """Enlarges the windows that a probe enlarges when nothing has arrived; returns the events."""
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -90,7 +90,7 @@ class Http2Engine:
         return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """See Engine."""
+        """Handles plaintext from the front; returns the events. Raises LoadFailed. See Engine.receive."""
         events: list[Event] = []
         try:
             events += (self._loads.arrived(piece, now_ns, record) for piece in self._scanner.feed(data))

@@ -80,16 +80,16 @@ class SpdyEngine:
 
     @property
     def loading(self) -> bool:
-        """See Engine."""
+        """True while the current load has open streams. A probe may end it before (Valve.is_left)."""
         return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
     def unfinished(self) -> list[str]:
-        """See Engine."""
+        """Names of the resources that have not ended."""
         return self._loads.unfinished
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """See Engine."""
+        """Requests the page of the next load; returns the events. Raises LoadFailed."""
         begun, due = self._loads.begin(now_ns)
         events = [begun, *self._ask(due, now_ns)]
         if self._valve:
@@ -98,12 +98,12 @@ class SpdyEngine:
         return events
 
     def data_to_send(self) -> bytes:
-        """See Engine."""
+        """Returns the plaintext to send to the front now."""
         outgoing, self._outgoing = self._outgoing, b""
         return outgoing
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """See Engine."""
+        """Enlarges the windows that a probe enlarges when nothing has arrived; returns the events."""
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -114,7 +114,7 @@ class SpdyEngine:
         return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """See Engine."""
+        """Handles plaintext from the front; returns the events. Raises LoadFailed. See Engine.receive."""
         events: list[Event] = []
         try:
             for seen in self._reader.feed(data):

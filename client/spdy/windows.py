@@ -16,7 +16,7 @@ class Window:
         self.left_bytes = size_bytes
 
     def check(self, size_bytes: int) -> None:
-        """Raises Breach if the peer may not send that many bytes."""
+        """Raises Breach if the peer may not send size_bytes."""
         if size_bytes > self.left_bytes:
             raise Breach(f"{size_bytes} bytes of DATA where the window of {self._whose} has {self.left_bytes}")
 
@@ -26,7 +26,7 @@ class Window:
         self._taken_bytes += size_bytes
 
     def open(self, size_bytes: int) -> None:
-        """Allows the peer to send that many more bytes."""
+        """Allows the peer to send size_bytes more."""
         self.left_bytes += size_bytes
 
     def refill(self) -> int:

@@ -45,7 +45,7 @@ _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 
 class InKernel:
-    """See Tuner. Tunes the connections that the servers of a cgroup accept."""
+    """A Tuner. Tunes the connections that the servers of a cgroup accept."""
 
     kind = TunerKind.BPF
 
@@ -92,13 +92,13 @@ class InKernel:
             self._stack.close()
 
     def restore(self) -> int:
-        """See Tuner."""
+        """Ends tuning and restores previous values; returns the number of connections. See Tuner.restore."""
         self._loaded.detach()
         return 0 if self._dry_run else sum(self._restored(pid) for pid in _processes(self._cgroup))
 
     @property
     def readable(self) -> int:
-        """See Tuner."""
+        """The descriptor of the ring buffer of decisions; readable when there are decisions. See Tuner.readable."""
         return self._ring.fileno()
 
     def look(self, now_ns: int) -> int:

@@ -78,7 +78,7 @@ class _Connection:
 
 
 class Userland:
-    """See Tuner. Tunes the connections that a process and its descendants have accepted."""
+    """A Tuner. Tunes the connections that a process and its descendants have accepted."""
 
     kind = TunerKind.USERLAND
     readable: int | None = None
@@ -119,7 +119,7 @@ class Userland:
         self._stack.close()
 
     def look(self, now_ns: int) -> int:
-        """See Tuner."""
+        """Scans for connections and samples those that are due; returns when to be called next. See Tuner.look."""
         if now_ns >= self._next_scan_ns:
             began_ns = time.thread_time_ns()
             self._scan()
@@ -131,7 +131,7 @@ class Userland:
         return min([self._next_scan_ns, *(connection.next_ns for connection in self._connections.values())])
 
     def restore(self) -> int:
-        """See Tuner."""
+        """Ends tuning and restores previous values; returns the number of connections. See Tuner.restore."""
         connections, self._connections = self._connections, {}
         return 0 if self._dry_run else sum(self._put_back(inode, there) for inode, there in connections.items())
 

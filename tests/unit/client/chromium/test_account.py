@@ -189,9 +189,8 @@ def test_a_load_that_came_to_nothing_is_told(
 
 def test_a_load_that_was_not_made_is_told(log: Log, secrets: Secrets, plan: Plan) -> None:
     """The net log has two, and three were asked for."""
-    assert (
-        str(account(netlog_from(log), secrets, replace(plan, loads=3)).trouble) == "load 2 of 3: the browser did not request it"
-    )
+    trouble = account(netlog_from(log), secrets, replace(plan, loads=3)).trouble
+    assert str(trouble) == "load 2 of 3: the browser did not request it"
 
 
 def test_without_its_secrets_a_connection_cannot_be_read(log: Log, plan: Plan) -> None:
