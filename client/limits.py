@@ -56,7 +56,9 @@ class Limits:
         self._reads += 1
         most_bytes = self._free_bytes + self._payload_bytes
         if self._bytes - self._payload_bytes > most_bytes:
-            raise LoadFailed(f"the front sent more than {most_bytes} bytes beside {self._payload_bytes} bytes of DATA")
+            raise LoadFailed(
+                f"the front sent more than {most_bytes} bytes in addition to {self._payload_bytes} bytes of DATA"
+            )
         most = FREE_PIECES + self._bytes // PIECE_BYTES
         if self._reads > most:
             raise LoadFailed(f"the front sent {self._bytes} bytes in more than {most} packets")

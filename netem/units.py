@@ -71,7 +71,7 @@ def parse_fraction(text: str) -> float:
     if unit != "%" and number:
         raise ValueError("it has no percent sign")
     if number > 100:
-        raise ValueError("more than all")
+        raise ValueError("more than 100%")
     return float(number / 100)
 
 

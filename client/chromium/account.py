@@ -87,7 +87,7 @@ def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
     socket, session = measured(netlog, plan.requests[0].path)
     if socket is None or session is None:
         alpn = ", ".join(str(each.alpn) for each in made.connections) or "no connection was made"
-        made.trouble = LoadFailed(f"the browser asked for no page over HTTP/2 (ALPN: {alpn})")
+        made.trouble = LoadFailed(f"the browser requested no page over HTTP/2 (ALPN: {alpn})")
         return made
     _Following(netlog, secrets, plan, made, socket, session).follow()
     return made

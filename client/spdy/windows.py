@@ -18,7 +18,7 @@ class Window:
     def check(self, size_bytes: int) -> None:
         """Raises Breach if the peer may not send size_bytes."""
         if size_bytes > self.left_bytes:
-            raise Breach(f"{size_bytes} bytes of DATA where the window of {self._whose} has {self.left_bytes}")
+            raise Breach(f"{size_bytes} bytes of DATA, but the window of {self._whose} allows {self.left_bytes}")
 
     def take(self, size_bytes: int) -> None:
         """Counts received bytes."""

@@ -175,7 +175,7 @@ def _no_request(log: Log) -> None:
     [
         (_another_status, "load 2 of 2: the front answered script with status 502"),
         (_no_end, "load 2 of 2: it is not complete; unfinished: script"),
-        (_no_request, "the browser asked for no page over HTTP/2 (ALPN: h2"),
+        (_no_request, "the browser requested no page over HTTP/2 (ALPN: h2"),
     ],
 )
 def test_a_load_that_came_to_nothing_is_told(

@@ -138,7 +138,7 @@ BREACHES: dict[str, Callable[[SpdyServer], bytes]] = {
     "HEADERS before SYN_REPLY on stream 1": lambda server: server.reply(PAGE, kind=HEADERS),
     "second SYN_REPLY on stream 1": lambda server: server.reply(PAGE) + server.reply(PAGE),
     "DATA frame that is compressed": lambda server: server.reply(PAGE) + data_frame(PAGE, b"x", 2),
-    "65537 bytes of DATA where the window of stream 1 has 65536": lambda server: (
+    "65537 bytes of DATA, but the window of stream 1 allows 65536": lambda server: (
         server.reply(PAGE) + data_frame(PAGE, bytes(65_537))[:8]
     ),
     "control frame of version 2": lambda _: control(PING, bytes(4), version=2),
@@ -190,7 +190,7 @@ def test_a_parked_stream_stays_parked() -> None:
     pair.begin_load()
     pair.answer(PAGE)
     pair.feed(pair.server.reply(IMAGE) + data_frame(IMAGE, bytes(1024)))
-    with pytest.raises(LoadFailed, match="1 bytes of DATA where the window of stream 3 has 0"):
+    with pytest.raises(LoadFailed, match="1 bytes of DATA, but the window of stream 3 allows 0"):
         pair.feed(data_frame(IMAGE, b"x"))
 
 
@@ -202,7 +202,7 @@ def test_the_sessions_window_binds_too() -> None:
     pair.feed(pair.server.reply(IMAGE) + pair.server.reply(SCRIPT))
     wire = data_frame(IMAGE, bytes(30_000)) + data_frame(SCRIPT, bytes(36_000))
     pair.feed(wire[:30_008])
-    with pytest.raises(LoadFailed, match="36000 bytes of DATA where the window of the session has 35535"):
+    with pytest.raises(LoadFailed, match="36000 bytes of DATA, but the window of the session allows 35535"):
         pair.feed(wire[30_008:])
 
 
