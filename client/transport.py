@@ -142,7 +142,7 @@ class Transport:
 
     @property
     def received(self) -> tuple[int, int]:
-        """The time of the last read that returned bytes, and the bytes of the TCP stream received so far."""
+        """The time of the last arrival, and the bytes of the TCP stream that had arrived by that time."""
         return self._received_ns, self._splitter.received_bytes
 
     def wait(self, quiet_ns: int, deadline: Deadline) -> bool:
