@@ -1,10 +1,10 @@
 /**
  * Measures resolution and read cost of Node's clock, process.hrtime.bigint(), by reading it.
  *
- *   node clock.mjs     prints both as JSON; the origin includes them in its answer to /ready
+ *   node clock.mjs     prints both as JSON; the origin's answer to /ready contains them, too
  *
- * Nothing waits in a loop for the clock to move: in a guest time stands still while a program works.
- * common/clock_quality.py does the same for Python, and explains the method.
+ * No loop waits for the clock to move, because in a guest time stands still while a program computes.
+ * common/clock_quality.py does the same for Python and explains the method.
  */
 
 import fs from "node:fs";
@@ -17,14 +17,14 @@ const COUNTABLE = 10;
 const NAPS = 3;
 const LONGEST_NAP_MS = 50;
 
-/** Differences between consecutive reads. */
+/** Returns the differences between consecutive reads of the clock. */
 function steps() {
   const reads = new BigInt64Array(READS);
   for (let i = 0; i < READS; i++) reads[i] = process.hrtime.bigint();
   return Array.from(reads.subarray(1), (later, i) => Number(later - reads[i]));
 }
 
-/** The smallest step seen across sleeps of growing length, or null. */
+/** Returns the smallest step seen during longer and longer sleeps; null if the clock never moved. */
 function stepAsleep() {
   const nap = new Int32Array(new SharedArrayBuffer(4));
   const seen = [];
@@ -42,7 +42,7 @@ function stepAsleep() {
   return seen.length ? Math.min(...seen) : null;
 }
 
-/** Returns source, resolution_ns, read_cost_ns; `reasons` explains each null. */
+/** Returns source, resolution_ns and read_cost_ns. `reasons` explains, by name, each value that is null. */
 export function describe() {
   const reasons = {};
   let source = null;
@@ -59,7 +59,7 @@ export function describe() {
     .filter((batch) => batch.filter((step) => step).length >= COUNTABLE)
     .map((batch) => batch.reduce((sum, step) => sum + step) / batch.length);
   const cost = costs.length ? Math.round(Math.min(...costs) * 10) / 10 : null;
-  if (cost === null) reasons.read_cost_ns = "the clock is too coarse to tell";
+  if (cost === null) reasons.read_cost_ns = "the clock is too coarse to measure it";
   return { source, resolution_ns: resolution, read_cost_ns: cost, reasons };
 }
 

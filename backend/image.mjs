@@ -1,8 +1,8 @@
 /**
- * The page's picture: map.jpg, a progressive JPEG of less than 2 KiB, padded to an exact size.
+ * Makes the pages' pictures: map.jpg, a progressive JPEG of less than 2 KiB, padded to an exact size.
  *
- * Padding is COM segments (ITU-T T.81, B.2.4.5), which every decoder skips. An equal share stands before each scan, so
- * the picture sharpens while its bytes arrive. The same size gives the same bytes on every machine.
+ * The padding consists of COM segments (ITU-T T.81, B.2.4.5), which every decoder skips. An equal part of it precedes
+ * each scan, so that the picture sharpens while its bytes arrive. A size gives the same bytes on every machine.
  */
 
 import fs from "node:fs";
@@ -19,7 +19,7 @@ function scans() {
   return found;
 }
 
-/** Makes COM segments of `size` bytes in total, at least 4. */
+/** Makes COM segments of `size` bytes in total; `size` is at least 4. */
 function padding(size) {
   const parts = [];
   for (let left = size, take; left > 0; left -= take) {
@@ -32,7 +32,7 @@ function padding(size) {
 }
 
 /**
- * Makes a JPEG of exactly `size` bytes, at least 2048.
+ * Makes a JPEG of exactly `size` bytes; `size` is at least 2048.
  * @param {number} size
  * @returns {Buffer}
  */

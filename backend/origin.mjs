@@ -1,12 +1,13 @@
 /**
  * The origin server of the lab: serves a page over HTTP/1.1 and logs each request as a JSON line. Environment:
  *
- *   HOST, PORT      where to listen                                     127.0.0.1, 8080
- *   PAGE            file of the page, relative to this folder           maps.json
- *   ACCESS_LOG      file of the log lines                               standard output
+ *   HOST, PORT      address and port to listen on                       default: 127.0.0.1, 8080
+ *   PAGE            the file of the page, relative to this folder       default: maps.json
+ *   ACCESS_LOG      the file for the log lines                          default: standard output
  *
- * Log times are nanoseconds of CLOCK_MONOTONIC. `received_ns`: the request's headers have been parsed. `available_ns`:
- * the response, or its first chunk, can be written. `handed_over_ns`: the kernel has the response's last byte.
+ * Times in the log are nanoseconds of CLOCK_MONOTONIC. `received_ns`: when the request's headers had been parsed.
+ * `available_ns`: when the response, or its first chunk, could be written. `handed_over_ns`: when the kernel had the
+ * response's last byte.
  */
 
 import fs from "node:fs";
@@ -40,7 +41,7 @@ const log = process.env.ACCESS_LOG ? fs.openSync(process.env.ACCESS_LOG, "a") : 
 const served = resources(readPage(process.env.PAGE ?? "maps.json"));
 const nanoseconds = () => Number(process.hrtime.bigint());
 
-/** Waits until then, never shorter: Node's timers count whole milliseconds, and may fire one millisecond early. */
+/** Waits until atNs, never shorter: Node's timers count whole milliseconds and may fire a millisecond early. */
 async function until(atNs) {
   for (let left = atNs - nanoseconds(); left > 0; left = atNs - nanoseconds()) await sleep(Math.ceil(left / 1e6));
 }
@@ -67,7 +68,7 @@ async function answer(request, response) {
   response.end(entry.status === 405 || request.method === "HEAD" ? undefined : body);
 }
 
-/** Answers in chunks, each written at its own time. */
+/** Answers a request with chunks, each of which is written at its own time. */
 async function trickle(request, response) {
   const entry = { method: request.method, path: request.url, received_ns: nanoseconds() };
   response.on("close", () => {
@@ -95,7 +96,7 @@ const comesInPieces = ({ method, url }) => method === "GET" && served.get(url)?.
 const isInPieces = [...served.values()].some(({ pieces }) => pieces);
 const listener = isInPieces ? (...both) => (comesInPieces(both[0]) ? trickle(...both) : answer(...both)) : answer;
 
-// The front keeps its connection between page loads, so it must outlive a slow load.
+// The front keeps its connection to the origin between page loads, so the connection must outlive a slow load.
 const server = http.createServer({ keepAliveTimeout: 3_600_000, requestTimeout: 0 }, listener);
 server.on("error", (error) => {
   console.error(`origin: cannot listen on ${host}:${port}: ${error.message}`);

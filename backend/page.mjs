@@ -1,9 +1,9 @@
 /**
- * The responses that the origin serves: a page's resources, made once at start.
+ * Makes the responses that the origin serves, the resources of a page, once at start.
  *
  * A page is a JSON document; common/formats/page.py declares it. Each response has exactly the size that the page
- * gives. An HTML document has a tag for each resource that waits for the document, in the page's order. Resources that
- * wait for another one are fetched by a script after that one.
+ * says. An HTML document has a tag for each resource that waits for the document, in the page's order. Resources that
+ * wait for another resource, or have no tag, are fetched by a script in the document.
  */
 
 import fs from "node:fs";
@@ -29,7 +29,7 @@ document.getElementById("script").textContent =
   "the script ran " + (performance.now() / 1000).toFixed(2) + " s after the page was asked for";
 `;
 
-/** The tag that makes a browser request a resource, or null if its type has none. */
+/** Returns the tag that makes a browser request a resource; null if there is no tag for the resource's type. */
 function tag({ path, content_type: type }) {
   if (type.startsWith("image/")) return `<img src="${path}" alt="${path}">\n`;
   if (type.startsWith("text/javascript")) return `<script src="${path}"></script>\n`;
@@ -37,7 +37,11 @@ function tag({ path, content_type: type }) {
   return null;
 }
 
-/** A script that fetches resources: each after the resource that it waits for, or after the page's load event. */
+/** Returns a script that fetches resources.
+ *
+ * A resource that waits for the document is fetched at once, one that waits for another fetched resource after that
+ * resource, and all others after the page's load event.
+ */
 function fetching(resources, document) {
   if (!resources.length) return "";
   const asked = resources.map(({ name, path, after, important }) => [name, path, after, important ? "high" : "low"]);
@@ -51,7 +55,7 @@ function loaded() { return new Promise((then) => addEventListener("load", then))
 `;
 }
 
-/** The HTML of a document: tags in the order of the page. */
+/** Returns the HTML of a document, with the tags in the page's order. */
 function html(document, page) {
   const waiting = page.resources.filter(({ after }) => after === document.name);
   const plain = page.resources.filter((each) => each.after !== null && (each.after !== document.name || !tag(each)));
@@ -61,14 +65,14 @@ function html(document, page) {
   return HEAD + output + tags.join("") + fetching(plain, document.name) + "</html>\n";
 }
 
-/** `text` and `end`, padded with blanks between them to `size` bytes. */
+/** Returns `text`, blanks and `end`, together `size` bytes. */
 function padded(name, text, end, size) {
   const spare = size - Buffer.byteLength(text + end);
   if (spare < 0) throw new RangeError(`${name} of ${size} bytes; allowed: at least ${size - spare}`);
   return Buffer.from(text + " ".repeat(spare) + end);
 }
 
-/** A resource's response body, of exactly its size. */
+/** Returns the response body of a resource, which has exactly the resource's size. */
 function body(resource, page) {
   const { name, content_type: type, size_bytes: size } = resource;
   if (type.startsWith("text/html")) return padded(name, html(resource, page), "", size);
@@ -78,7 +82,7 @@ function body(resource, page) {
   return Buffer.alloc(size, ".");
 }
 
-/** The chunks of a body: [nanoseconds after the request, bytes]. */
+/** Yields the chunks of a body: [nanoseconds after the request, bytes]. */
 function* pieces(whole, chunks) {
   let from = 0;
   for (const { at_ns: at, size_bytes: size, every_ns: every, count } of chunks)
@@ -86,12 +90,12 @@ function* pieces(whole, chunks) {
       yield [at + number * every, whole.subarray(from, from + size)];
 }
 
-/** Reads a page; `file` is relative to this folder. */
+/** Reads a page from a file; `file` is relative to this folder. */
 export function pageIn(file) {
   return JSON.parse(fs.readFileSync(resolve(dirname(fileURLToPath(import.meta.url)), file)));
 }
 
-/** Resources by path: body, content type, delay in milliseconds, and the chunks if it has any. */
+/** Returns the resources by path: body, content type, delay in milliseconds, and the chunks if there are any. */
 export function resources(page) {
   const made = page.resources.map((resource) => {
     const whole = body(resource, page);

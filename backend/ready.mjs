@@ -1,8 +1,8 @@
 /**
- * Waits until the origin on this machine answers: exits with 0 then, with 1 after SECONDS without an answer.
- * Prints the answer: the quality of the origin's clock.
+ * Waits until the origin on this machine answers, and prints the answer, which describes the origin's clock.
+ * The exit code is 0 when the origin has answered, and 1 if it does not answer within SECONDS.
  *
- *   node ready.mjs [SECONDS]     1 by default; HOST and PORT as for origin.mjs
+ *   node ready.mjs [SECONDS]     SECONDS is 1 by default; environment variables HOST and PORT as for origin.mjs
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

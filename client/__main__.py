@@ -3,9 +3,10 @@
 Writes OUT/events.jsonl, OUT/arrivals.jsonl (bytes of the TCP stream by time; empty over QUIC), OUT/socket.json and
 OUT/keys.log.
 
-Exit code 0 if every load finished, 1 if one failed; the reason is the last line on standard error. Standard output has
-two lines for each load: one that begins with "@ " at its start and, after the request for the page, `began N T` with
-the load's number and the time of its start.
+The exit code is 0 if every load finished, and 1 if one failed; the reason is the last line on standard error.
+
+Each load prints two lines on standard output: a progress line that begins with "@ " and, when the page has been
+requested, `began N T`. N: the number of the load. T: the time of its start, CLOCK_MONOTONIC in nanoseconds.
 """
 
 import sys

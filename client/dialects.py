@@ -1,18 +1,19 @@
 """Dialects: the ways in which a client says which response comes first. Pure.
 
-A dialect consists of parts, joined by "+": `plain`, `chrome+header`. At most one part is a tree of RFC 7540. Parts that
-send signals for open streams contradict the signals of the requests; otherwise nobody could see that a server obeys
-them. If no order is asked for, no dialect sends any signals.
+A dialect consists of parts, joined by "+": `plain`, `chrome+header`. At most one part is a tree of RFC 7540. With the
+parts that change the priority of open streams, the requests first ask for the opposite order: only then the response
+shows that the server obeys the change. If no order is asked for, no dialect sends any signals.
 
-The signals of browsers, and their sources:
-- chrome: net/spdy/http2_priority_dependencies.cc of Chromium (commit 11517d5d), Spdy3PriorityToHttp2Weight for the
-  weights; the header field, from Chrome 124 on: spdy_http_utils.cc, and Blink's TypeToPriority for its values.
-- firefox: SendHello in netwerk/protocol/http/Http2Session.cpp (commit f90686c5) for the groups, from Firefox 37 on;
-  which request is in which and its weight: rmarx/quicker on GitHub (commit 199e95c5, http3.firefoxscheme.ts), after
-  captures of 2018, and for the page, captures of later versions; the header field, from Firefox 128 on:
+Sources of the browsers' signals:
+- chrome, the tree: net/spdy/http2_priority_dependencies.cc of Chromium (commit 11517d5d); its weights:
+  Spdy3PriorityToHttp2Weight. The header field, from Chrome 124 on: spdy_http_utils.cc; its values: Blink's
+  TypeToPriority.
+- firefox, the groups, from Firefox 37 on: SendHello in netwerk/protocol/http/Http2Session.cpp (commit f90686c5). The
+  group and weight of a request: rmarx/quicker on GitHub (commit 199e95c5, http3.firefoxscheme.ts), made from captures
+  of 2018; those of the page's request: captures of later versions. The header field, from Firefox 128 on:
   nsHttpChannel::SetPriorityHeader.
-- safari: rmarx/quicker (commit 1f262e08, weightedroundrobin); that scripts get three times what images get is in
-  P. Meenan's article, too (calendar.perfplanet.com, 2018). CFNetwork's table itself is not public.
+- safari, the weights: rmarx/quicker (commit 1f262e08, weightedroundrobin). P. Meenan's article also has a script's
+  weight at three times an image's (calendar.perfplanet.com, 2018). The table in Apple's CFNetwork is not public.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,25 +25,25 @@ from common.formats.plan import Change, Group, Position, Signals
 
 
 class Part(StrEnum):
-    """The parts of dialects, in the order in which they are written."""
+    """The parts of dialects, in the order in which a dialect's name has them."""
 
     PLAIN = "plain"
-    """Weights at the root of the tree, Chrome's for SPDY's levels; over SPDY itself, the levels, and over HTTP/3
-    the header field."""
+    """A tree with the page's own weights and dependencies. Over SPDY: SPDY's levels. Over HTTP/3: the same as
+    HEADER."""
     CHROME = "chrome"
-    """One chain of exclusive dependencies."""
+    """A tree that is a single chain of exclusive dependencies, as Chrome sends it."""
     FIREFOX = "firefox"
-    """Groups: streams that are never opened."""
+    """A tree in which requests depend on groups, as Firefox sends it. A group is a stream that is never opened."""
     SAFARI = "safari"
-    """Weights at the root of the tree, Safari's."""
+    """A tree in which all requests depend on the root, with Safari's weights."""
     REPRIORITIZE = "reprioritize"
-    """PRIORITY frames, once the first byte is there."""
+    """PRIORITY frames for open streams, sent when the first byte of a resource that no other waits for arrives."""
     HEADER = "header"
-    """RFC 9218's header field `priority`."""
+    """The header field `priority` of RFC 9218."""
     UPDATE = "update"
-    """RFC 9218's PRIORITY_UPDATE frames, once the first byte is there."""
+    """PRIORITY_UPDATE frames of RFC 9218, sent at the same time as the frames of REPRIORITIZE."""
     NO7540 = "no7540"
-    """SETTINGS_NO_RFC7540_PRIORITIES."""
+    """The setting SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218, 2.1)."""
 
 
 TREES = (Part.PLAIN, Part.CHROME, Part.FIREFOX, Part.SAFARI)
@@ -59,7 +60,7 @@ TRIED = (
     "update+no7540",
     "chrome+header",
 )
-"""What a server is asked in, to see what it understands: trees, changes of mind, RFC 9218 with and without a tree."""
+"""The dialects in which a server is tested by default: trees, later changes, RFC 9218 with and without a tree."""
 
 _FIREFOX_GROUPS = (
     Group(name="leader", stream_id=3, position=Position(weight=201)),
@@ -86,7 +87,7 @@ _USUAL_URGENCY = 3  # RFC 9218, 4.1
 
 @dataclass(frozen=True)
 class Dialect:
-    """A dialect: parts in their order. `parse` makes one."""
+    """A dialect. parts: in the order of Part; `parse` makes a Dialect from its name."""
 
     parts: tuple[Part, ...]
 
@@ -104,21 +105,21 @@ HEADER = Dialect((Part.HEADER,))
 
 
 def parse(text: str) -> Dialect:
-    """Parses the name of a dialect. Raises ValueError."""
+    """Parses the name of a dialect, such as `chrome+header`. Raises ValueError."""
     words = text.split("+")
     parts = tuple(part for part in Part if part in words)
     if sorted(words) != sorted(parts):
-        raise ValueError("unknown, or twice")
+        raise ValueError("a part is unknown, or there twice")
     if sum(part in TREES for part in parts) > 1:
-        raise ValueError("one tree only")
+        raise ValueError("only one part may be a tree")
     if parts == (Part.NO7540,):
-        raise ValueError("it says nothing of an order")
+        raise ValueError("it asks for no order")
     return Dialect(parts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Saying:
-    """The priority signals of a client on a connection; see Plan."""
+    """The priority signals of a client on a connection: those fields of Plan that depend on the dialect."""
 
     requests: Mapping[str, Signals]
     groups: tuple[Group, ...] = ()
@@ -131,9 +132,10 @@ Ranks = Mapping[str, Rank]
 
 
 def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
-    """Returns what the client sends so that these ranks are asked for. names: all resources, as they are requested.
+    """Returns the signals with which a client of this dialect asks for the ranks over HTTP/2; none without ranks.
 
-    opposite: the contrary, which requests ask for where a later part takes it back. Without ranks no order is asked.
+    names: all resources, in the order of their requests. opposite: the opposite ranks. The requests ask for them if
+    REPRIORITIZE or UPDATE corrects them later.
     """
     if not ranks:
         return Saying(requests={name: Signals() for name in names})
@@ -163,14 +165,14 @@ def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]
 
 
 def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Saying:
-    """The same over SPDY/3.1, which has a level in each request and nothing else. Raises ValueError if not PLAIN."""
+    """Returns the signals over SPDY/3.1: a level in each request. Raises ValueError for a dialect other than PLAIN."""
     if dialect != PLAIN:
         raise ValueError(f"{dialect} over SPDY")
     return Saying(requests={name: Signals(level=ranks[name].level if ranks else None) for name in names})
 
 
 def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
-    """The same over HTTP/3, which has RFC 9218 and nothing else. Raises ValueError if not PLAIN or HEADER."""
+    """Returns the signals over HTTP/3: the header field. Raises ValueError for dialects other than PLAIN and HEADER."""
     if dialect not in (PLAIN, HEADER):
         raise ValueError(f"{dialect} over HTTP/3")
     return saying(HEADER, ranks, opposite, names)
@@ -188,9 +190,10 @@ def _positions(tree: Part, ranks: Ranks) -> dict[str, Position]:
 
 
 def _chain(ranks: Ranks) -> dict[str, Position]:
-    """Chrome's tree: each stream depends on the last open one of its level or, without one, of the next higher level.
+    """Returns Chrome's tree. A stream depends on the last open stream of its own SPDY level.
 
-    Levels count down; a document is complete before anything that waits for it is requested.
+    If its level has no open stream, it depends on the last open stream of the next more urgent level that has one.
+    Level 0 is the most urgent. Documents are not parents: they are complete before the requests that wait for them.
     """
     found: dict[str, Position] = {}
     levels = {name: rank.level for name, rank in ranks.items()}
@@ -202,7 +205,10 @@ def _chain(ranks: Ranks) -> dict[str, Position]:
 
 
 def _fields(tree: Part | None, ranks: Ranks) -> dict[str, str]:
-    """Returns header fields. Beside Chrome's tree the urgency is its weight's level, and the default is left out."""
+    """Returns the value of each resource's header field `priority`.
+
+    With Chrome's tree the urgency is the SPDY level that is nearest to the weight, and the default urgency is left out.
+    """
     if tree is not Part.CHROME:
         return {name: rank.field for name, rank in ranks.items()}
     made = {}

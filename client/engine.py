@@ -1,8 +1,9 @@
 """The interface of client engines: plaintext and the time in, events and bytes to send out. No socket, no clock.
 
 Rules:
-1. One connection; loads.py says which requests are due.
-2. The peer's misbehaviour, a reset stream and a GOAWAY while streams are open are one exception: LoadFailed.
+1. An engine has one connection. client/loads.py decides which requests are due.
+2. An engine raises LoadFailed if the front violates the protocol, resets a stream, or sends GOAWAY while streams are
+   open.
 """
 
 from typing import Protocol
@@ -23,13 +24,16 @@ class Engine(Protocol):
         """Names of the resources that have not ended."""
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Requests the page of the next load. Raises LoadFailed."""
+        """Requests the page of the next load; returns the events. Raises LoadFailed."""
 
     def data_to_send(self) -> bytes:
-        """The plaintext to send to the front now."""
+        """Returns the plaintext to send to the front now."""
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Called when nothing has arrived for the time in the plan's steps: a probe then opens its window."""
+        """Called when nothing has arrived for the plan's `steps.quiet_ns`; a probe then enlarges windows."""
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """Handles plaintext from the front; record: the TLS record that held it, if known. Raises LoadFailed."""
+        """Handles plaintext from the front; returns the events. Raises LoadFailed.
+
+        now_ns: the arrival time, CLOCK_MONOTONIC. record: the TLS record of the plaintext, if known.
+        """

@@ -1,4 +1,4 @@
-"""Chooses the engine for a protocol over TCP. HTTP/3 has an engine of another kind (client/http3)."""
+"""Chooses the engine for a protocol over TCP. The engine for HTTP/3 has another interface (client/http3/engine.py)."""
 
 from client.engine import Engine
 from client.http2.engine import Http2Engine
@@ -7,7 +7,7 @@ from common.formats.plan import Plan, Protocol
 
 
 def engine_for(plan: Plan) -> Engine:
-    """The engine for the plan's protocol. Raises ValueError for HTTP/3."""
+    """Returns the engine for the plan's protocol. Raises ValueError for HTTP/3."""
     match plan.protocol:
         case Protocol.HTTP2:
             return Http2Engine(plan)

@@ -1,4 +1,4 @@
-"""The client's records: events.jsonl and arrivals.jsonl, written as it happens; socket.json, written at the end."""
+"""Writes the client's files: events.jsonl and arrivals.jsonl line by line, socket.json at the end."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,8 @@ from common.formats.events import Arrival, Event
 class Journal:
     """The open files of a connection.
 
-    cost: the client's time spent on recording events. limits: those of the current load, None for none.
+    cost: the time that the client has spent on handling and recording events. limits: the limits of the current load;
+    None between loads.
     """
 
     def __init__(self, events: TextIO, arrivals: TextIO) -> None:
@@ -29,29 +30,29 @@ class Journal:
     @classmethod
     @contextmanager
     def writing(cls, out: Path) -> Iterator[Self]:
-        """Yields a Journal with its files in that folder. Raises OSError."""
+        """Yields a Journal that writes its files into the folder `out`. Raises OSError."""
         with (out / "events.jsonl").open("w") as events, (out / "arrivals.jsonl").open("w") as arrivals:
             yield cls(events, arrivals)
 
     def add(self, events: Sequence[Event]) -> None:
-        """Records events. Raises LoadFailed beyond a limit."""
+        """Records events. Raises LoadFailed if the load exceeds a limit."""
         self._events.writelines(event.to_json() + "\n" for event in events)
         if self.limits:
             self.limits.noted(events)
 
     def arrived(self, t_ns: int, tcp_bytes: int) -> None:
-        """Records how many bytes of the TCP stream had arrived by then. Raises LoadFailed beyond a limit."""
+        """Records the bytes of the TCP stream that had arrived at t_ns. Raises LoadFailed if a limit is exceeded."""
         self._arrivals.write(Arrival(t_ns=t_ns, tcp_bytes=tcp_bytes).to_json() + "\n")
         size_bytes, self._tcp_bytes = tcp_bytes - self._tcp_bytes, tcp_bytes
         if self.limits:
             self.limits.read(size_bytes)
 
     def begin_load(self) -> None:
-        """Forgets the reads of the previous load: socket.json describes the last load's reads only."""
+        """Discards the waiting times of the previous load: socket.json has only those of the last load."""
         self._waited_ns.clear()
 
     def waited(self, waited_ns: int | None) -> None:
-        """Records how long a packet had waited for the client's read; None if unknown."""
+        """Records how long a packet waited in the kernel until the client read it; None if unknown."""
         if waited_ns is not None:
             self._waited_ns.append(waited_ns)
 

@@ -1,9 +1,9 @@
 """Limits on the data that a front can make the client record in a page load. Pure.
 
 Rules:
-1. A limit is generous. The smallest pieces of an honest front are TLS records of 512 bytes; in addition to payload it
-   sends headers of a few kilobytes.
-2. A load in which the front exceeds a limit has failed, with every protocol.
+1. Limits are generous. The smallest pieces that an honest front sends are TLS records of 512 bytes, and it sends no
+   more than a few kilobytes of headers.
+2. A load fails if the front exceeds a limit, with every protocol.
 """
 
 from collections.abc import Sequence
@@ -13,24 +13,24 @@ from common.formats.events import Event, Kind
 from common.formats.plan import Plan, Protocol
 
 MOST_RESOURCE_BYTES = 2**27
-"""The most payload for each request: twice the largest resource of the lab's origin."""
+"""The most payload bytes allowed per request of the plan: twice the largest resource of the lab's origin."""
 
 FREE_PIECES = 10_000
-"""The number of events, and of reads of the socket, that is allowed whatever their size."""
+"""The number of events that is allowed whatever their size, and equally of reads of the socket."""
 
 PIECE_BYTES = 64
-"""The bytes that must arrive for each further event or read."""
+"""The bytes that must arrive for each event or read beyond FREE_PIECES."""
 
 FREE_BYTES = 2**20
 """The bytes allowed in addition to twice the payload: headers, frames without payload, padding, TLS."""
 
 
 class Limits:
-    """The limits of a page load, and how much of them is used up."""
+    """The limits of a page load, and the counts that they apply to."""
 
     def __init__(self, plan: Plan) -> None:
         self._most_bytes = MOST_RESOURCE_BYTES * len(plan.requests)
-        # QUIC holds back what came before its turn: a window of it, until the gap is filled.
+        # QUIC holds back data behind a gap until the gap is filled: at most a flow-control window of data.
         held_bytes = min(plan.window_bytes, self._most_bytes) if plan.protocol is Protocol.HTTP3 else 0
         self._free_bytes = FREE_BYTES + held_bytes
         self._payload_bytes = 0
@@ -39,7 +39,7 @@ class Limits:
         self._reads = 0
 
     def noted(self, events: Sequence[Event]) -> None:
-        """Counts events that were recorded. Raises LoadFailed beyond a limit."""
+        """Counts recorded events. Raises LoadFailed if the load exceeds a limit."""
         self._payload_bytes += sum(event.size_bytes or 0 for event in events if event.kind is Kind.DATA)
         self._events += len(events)
         if self._payload_bytes > self._most_bytes:
@@ -51,12 +51,14 @@ class Limits:
             )
 
     def read(self, size_bytes: int) -> None:
-        """Counts a read of the socket and its bytes. Raises LoadFailed beyond a limit."""
+        """Counts a read of the socket and its bytes. Raises LoadFailed if the load exceeds a limit."""
         self._bytes += size_bytes
         self._reads += 1
         most_bytes = self._free_bytes + self._payload_bytes
         if self._bytes - self._payload_bytes > most_bytes:
-            raise LoadFailed(f"the front sent more than {most_bytes} bytes beside {self._payload_bytes} bytes of DATA")
+            raise LoadFailed(
+                f"the front sent more than {most_bytes} bytes in addition to {self._payload_bytes} bytes of DATA"
+            )
         most = FREE_PIECES + self._bytes // PIECE_BYTES
         if self._reads > most:
             raise LoadFailed(f"the front sent {self._bytes} bytes in more than {most} packets")

@@ -1,8 +1,8 @@
 """Page loads on one connection: the requests that are due, and the resource of each stream. Pure; its input is events.
 
 Rules:
-1. Loads come one after another. A load makes the requests that wait for nothing, in order; when a resource is
-   complete, those that wait for it.
+1. Loads come one after another. A load begins with the requests that wait for nothing, in the plan's order. When a
+   resource is complete, the requests that wait for it follow.
 2. A load is finished when each of its streams has ended.
 """
 
@@ -16,7 +16,7 @@ from common.formats.plan import Plan, Request
 
 
 class LoadFailed(Exception):
-    """A page load failed; the text says why, and `events` has what was seen until then."""
+    """A page load failed. The text gives the reason; `events` are those that are not yet recorded."""
 
     def __init__(self, reason: str, events: Iterable[Event] = ()) -> None:
         super().__init__(reason)
@@ -46,39 +46,39 @@ class Loads:
         return [request.name for request in self._open.values()]
 
     def begin(self, now_ns: int) -> tuple[Event, Sequence[Request]]:
-        """Begins the next load; returns its first requests. Raises LoadFailed after a GOAWAY of the front."""
+        """Begins the next load; returns its event and first requests. Raises LoadFailed after a GOAWAY of the front."""
         self._number += 1
         if self._gone is not None:
-            raise LoadFailed(f"the front had said GOAWAY ({self._gone})")
+            raise LoadFailed(f"the front had sent GOAWAY ({self._gone})")
         return self.event(Kind.LOAD_STARTED, now_ns), self._plan.due(None)
 
     def asked(self, stream_id: int, request: Request, now_ns: int, detail: str | None) -> Event:
-        """Records a request on that stream. detail: the priority sent with it."""
+        """Notes that the request was sent on that stream; returns the event. detail: the request's priority signal."""
         self._open[stream_id] = request
         self._names[stream_id] = request.name
         return self.event(Kind.REQUEST_SENT, now_ns, stream_id, detail=detail)
 
     def open_stream(self, name: str) -> int | None:
-        """The stream of that resource, None if it is not open."""
+        """Returns the open stream of that resource; None if there is none."""
         return next((stream_id for stream_id, request in self._open.items() if request.name == name), None)
 
     @property
     def awaited(self) -> list[int]:
-        """Open streams of resources that others wait for, as they were requested."""
+        """Open streams of the resources that others wait for, in the order of their requests."""
         return [stream_id for stream_id, request in self._open.items() if request.name in self._awaited]
 
     @property
     def resources(self) -> list[int]:
-        """Open streams of all other resources, as they were requested."""
+        """Open streams of the resources that no other waits for, in the order of their requests."""
         return [stream_id for stream_id, request in self._open.items() if request.name not in self._awaited]
 
     @property
     def all_answered(self) -> bool:
-        """True if all open streams have had their headers."""
+        """True if the response headers of all open streams have arrived."""
         return self._open.keys() <= self._answered
 
     def is_open(self, stream_id: int) -> bool:
-        """True if that stream was requested and has not ended."""
+        """True if a request was sent on that stream and the stream has not ended."""
         return stream_id in self._open
 
     def is_resource(self, stream_id: int) -> bool:
@@ -87,7 +87,7 @@ class Loads:
         return request is not None and request.name not in self._awaited
 
     def arrived(self, piece: DataHeader | DataPiece, now_ns: int, record: Record | None) -> Event:
-        """Records the beginning of a DATA frame, or payload of one."""
+        """Returns the event for the header of a DATA frame, or for a piece of its payload."""
         if isinstance(piece, DataHeader):
             kind, size_bytes = Kind.DATA_HEADER, piece.length_bytes
         else:
@@ -95,29 +95,29 @@ class Loads:
         return self.event(kind, now_ns, piece.stream_id, size_bytes=size_bytes, record=record)
 
     def opened(self, openings: Iterable[Opening], now_ns: int) -> list[Event]:
-        """Records that windows have grown."""
+        """Returns the events for windows that a probe has enlarged."""
         return [
             self.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
             for opening in openings
         ]
 
     def ended(self, stream_id: int, now_ns: int) -> tuple[list[Event], Sequence[Request]]:
-        """Records the end of a stream; returns the requests to make now. Raises KeyError if the stream is not open.
+        """Notes the end of a stream; returns the events and the requests to make now.
 
-        Raises LoadFailed where there is more to ask for and the front is going.
+        Raises KeyError if the stream is not open, and LoadFailed if requests are due after a GOAWAY of the front.
         """
         events = [self.event(Kind.ENDED, now_ns, stream_id)]
         due = self._plan.due(self._open.pop(stream_id).name)
         if due and self._gone is not None:
-            raise LoadFailed(f"the front said GOAWAY ({self._gone})", events)
+            raise LoadFailed(f"the front sent GOAWAY ({self._gone})", events)
         if not self._open and not due:
             events.append(self.event(Kind.LOAD_FINISHED, now_ns))
         return events, due
 
     def answered(self, stream_id: int, status: str, now_ns: int, record: Record | None) -> Event:
-        """Records that a response's headers are complete. Raises LoadFailed unless the status is 200.
+        """Notes that a response's headers are complete; returns the event. Raises LoadFailed unless the status is 200.
 
-        They have their place, too: they are in the way of what follows.
+        record: the TLS record of the headers. The event has its position, as headers delay the bytes behind them.
         """
         if status != "200":
             raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
@@ -125,12 +125,12 @@ class Loads:
         return self.event(Kind.HEADERS, now_ns, stream_id, detail=status, record=record)
 
     def was_reset(self, stream_id: int, code: str, now_ns: int) -> LoadFailed:
-        """The exception to raise when the front has reset a stream."""
+        """Returns the exception to raise when the front has reset a stream."""
         event = self.event(Kind.RESET, now_ns, stream_id, detail=code)
         return LoadFailed(f"the front reset the stream of {event.resource}: {code}", [event])
 
     def going(self, code: str) -> None:
-        """Announces a GOAWAY that arrived together with data which are handled first."""
+        """Notes a GOAWAY before the data that arrived with it are handled: these data must cause no requests."""
         self._gone = code
 
     def goaway(self, code: str, now_ns: int) -> Event:
@@ -138,7 +138,7 @@ class Loads:
         self.going(code)
         event = self.event(Kind.GOAWAY, now_ns, detail=code)
         if self._open:
-            raise LoadFailed(f"the front said GOAWAY ({code})", [event])
+            raise LoadFailed(f"the front sent GOAWAY ({code})", [event])
         return event
 
     def event(
@@ -151,7 +151,7 @@ class Loads:
         detail: str | None = None,
         record: Record | None = None,
     ) -> Event:
-        """Makes an event of the current load. record: the TLS record that held it, if known."""
+        """Returns an event of the current load. record: the TLS record whose bytes caused it, if known."""
         return Event(
             t_ns=now_ns,
             kind=kind,

@@ -15,14 +15,14 @@ class PlanKind(StrEnum):
     LOADS = "loads"
     """Page loads, as a browser makes them."""
     PROBE = "probe"
-    """One page load whose streams are parked, so that the front has to choose."""
+    """A page load with small windows, so that the front has to choose between streams (client/valve.py)."""
 
 
 STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
-"""A probe's. 8 KiB are what nginx puts into a frame, and half of what others do."""
+"""The steps of a probe. nginx sends DATA frames of 8 KiB, other servers of 16 KiB."""
 
 PROBE_LEAST_BYTES = 256 * 1024
-"""The least size of a probed resource: 64 KiB plug the connection's window, and then there must be a choice."""
+"""The least size of a probe's resources. 64 KiB use up the connection's window; the front chooses between the rest."""
 
 
 def page_plan(
@@ -42,12 +42,12 @@ def page_plan(
     authority: str | None = None,
     source_port: int | None = None,
 ) -> Plan:
-    """Returns the plan for loads of a page: `reloads` before the measured one.
+    """Returns the plan for loads of a page: `reloads` warm-up loads, then the measured load.
 
-    first: the name of the resource that is requested before those that wait for the same; None for the page's order.
-    authority: of the requests, if it is not the server's name.
+    first: the resource to request before all others that wait for the same resource; None for the page's order.
+    authority: the `:authority` of requests; None for server_name.
 
-    Raises ValueError for a dialect that the protocol cannot say.
+    Raises ValueError for a dialect that the protocol has no signals for.
     """
     names = _in_order(page, first)
     say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]

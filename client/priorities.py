@@ -1,4 +1,4 @@
-"""The ranks that are asked for the resources of a page, and the levels in which SPDY sent them."""
+"""The priorities that a client asks for the resources of a page, in terms of RFC 9218, RFC 7540 and SPDY/3."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import Enum, StrEnum, auto
 from common.formats.page import Page, Resource
 
 NO_ORDER_LEVEL = 3
-"""SPDY's level of all where no order is asked, since a request over SPDY has one in any case."""
+"""SPDY's level of all requests if no order is asked for: a request over SPDY always has a level."""
 
 _LEVELS = range(8)
 
@@ -15,8 +15,8 @@ _LEVELS = range(8)
 class Priorities(StrEnum):
     """The resources that are asked to come first.
 
-    `spdy` asks for the page's important ones. `swap` is the control that proves a server reads priorities at all: it
-    asks for the others. `none` sends no priority: no order is asked, so no order can be kept.
+    `spdy` asks for the page's important resources. `swap` asks for the others; it is the counter-test that shows that a
+    server reads priorities at all. `none` sends no priority signals, so there is no order to keep.
     """
 
     SPDY = "spdy"
@@ -25,19 +25,19 @@ class Priorities(StrEnum):
 
     @property
     def opposite(self) -> "Priorities":
-        """The priorities that ask for the contrary."""
+        """The priorities that ask for the opposite order."""
         return {Priorities.SPDY: Priorities.SWAP, Priorities.SWAP: Priorities.SPDY}.get(self, self)
 
     def favoured(self, page: Page) -> tuple[str, ...]:
-        """Returns the names of the resources that are asked to come first; none if no order is asked."""
+        """Returns the names of the resources that are asked to come first; none if no order is asked for."""
         groups = {Priorities.SPDY: page.important, Priorities.SWAP: page.others, Priorities.NONE: ()}
         return tuple(resource.name for resource in groups[self])
 
     def ranks(self, page: Page) -> Mapping[str, "Rank"]:
-        """Returns the rank of each resource, in the page's order; none if no order is asked.
+        """Returns the rank of each resource, in the page's order; none if no order is asked for.
 
-        To swap, the resources that are most urgent get the rank of those that are least, and so on. Documents keep
-        theirs.
+        With SWAP the most urgent resources get the rank of the least urgent ones, the second most urgent that of the
+        second least urgent, and so on. Documents keep their ranks.
         """
         if self is Priorities.NONE:
             return {}
@@ -60,7 +60,7 @@ class Priorities(StrEnum):
 
 
 def _swapped(contents: Sequence[Resource]) -> dict[str, Resource]:
-    """Returns for each resource the one whose rank it gets: the first of those that have it, in the page's order."""
+    """Maps each resource to the resource whose rank it gets: the first of the page that has the rank."""
     owners: dict[tuple[int, int], Resource] = {}
     for resource in contents:
         owners.setdefault(_order(resource), resource)
@@ -70,24 +70,25 @@ def _swapped(contents: Sequence[Resource]) -> dict[str, Resource]:
 
 
 def _order(resource: Resource) -> tuple[int, int]:
-    """Returns what is smaller for a resource that is more urgent."""
+    """Returns a sort key: the more urgent the resource, the smaller the key."""
     return -resource.weight, resource.urgency
 
 
 class Role(Enum):
-    """The part of a resource in a load."""
+    """The role of a resource in the order that is asked for."""
 
     DOCUMENT = auto()
     FIRST = auto()
-    """Asked to come first."""
+    """The resource is asked to come first."""
     SECOND = auto()
+    """The resource is asked to come after those with the role FIRST."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rank:
-    """The priority that is asked for a resource, in the words of RFC 9218 and of RFC 7540.
+    """The priority that a client asks for a resource. urgency and incremental: RFC 9218. The other fields: RFC 7540.
 
-    urgency: 0, the most urgent, to 7. weight: 1 to 256. depends_on: the name of a resource, None for the root.
+    urgency: 0, the most urgent, to 7. weight: 1 to 256. depends_on: the name of a resource; None for the root.
     """
 
     role: Role
@@ -98,7 +99,7 @@ class Rank:
 
     @classmethod
     def of(cls, resource: Resource, role: Role, *, depends_on: str | None) -> "Rank":
-        """Returns the rank that the page gives to a resource."""
+        """Returns the rank with the priority that the page gives to a resource."""
         return cls(
             role=role,
             urgency=resource.urgency,
@@ -109,7 +110,7 @@ class Rank:
 
     @property
     def level(self) -> int:
-        """SPDY/3's level, 0 the most urgent of 0 to 7: the one whose weight is nearest."""
+        """The SPDY/3 level whose weight (`http2_weight`) is nearest: 0, the most urgent, to 7."""
         return min(_LEVELS, key=lambda level: abs(http2_weight(level) - self.weight))
 
     @property
@@ -119,7 +120,7 @@ class Rank:
 
 
 def http2_weight(spdy_level: int) -> int:
-    """The RFC 7540 weight (1 to 256) Chrome sent for a SPDY/3 priority (0 to 7).
+    """Returns the RFC 7540 weight (1 to 256) that Chrome sent for a SPDY/3 priority (0 to 7).
 
     Chrome spread the levels evenly: 256, 220, 183, 147, 110, 74, 37, 1
     (net/third_party/spdy, Spdy3PriorityToHttp2Weight). Raises ValueError outside 0 to 7.

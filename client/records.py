@@ -1,27 +1,27 @@
-"""Splits a TCP stream into TLS records: the position of each one's end, and the times of its first and last byte.
+"""Splits a TCP stream into TLS records, each with its position in the stream and the times of its first and last byte.
 
-A record can be decrypted only when it is complete; until then its bytes have arrived but are of no use. The position
-of its end is also counted by the sender's kernel, so the records of the two ends can be compared.
+A record can be decrypted only when it is complete; until then its bytes have arrived but are of no use. The sender's
+kernel counts the bytes of the same stream, so a record's position can be compared with the sender's counts.
 
 Rules:
 1. Bytes may be cut anywhere. A record is returned when it is complete, unchanged, header included.
-2. Only the framing of RFC 8446, 5.1 is understood. Bytes that cannot be a record are returned as they came: TLS judges
-   them.
+2. The splitter knows only the framing of RFC 8446, 5.1. Bytes that cannot be a record are returned unchanged, and the
+   TLS library rejects them.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 _HEADER_BYTES = 5
-_MOST_BYTES = 2**14 + 2048  # of a protected record in TLS 1.2, where it is larger (RFC 5246, 6.2.3)
+_MOST_BYTES = 2**14 + 2048  # the largest protected record of TLS 1.2 (RFC 5246, 6.2.3), larger than that of TLS 1.3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A complete record.
+    """A complete TLS record.
 
-    end_bytes: bytes of the TCP stream up to its end, counted from the first after TCP's handshake.
-    started_ns, received_ns: the arrival times of its first and its last byte.
+    end_bytes: bytes of the TCP stream up to the end of the record, counted from the first byte after TCP's handshake.
+    started_ns, received_ns: the arrival times of the record's first and last byte.
     """
 
     data: bytes
@@ -62,7 +62,7 @@ class RecordSplitter:
             self._started_ns = now_ns
 
     def _complete(self) -> int:
-        """The size of the first record if it is complete, else 0."""
+        """Returns the size of the first buffered record if it is complete, else 0."""
         if not self._is_tls:
             return len(self._begun)
         if len(self._begun) < _HEADER_BYTES:

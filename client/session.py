@@ -1,4 +1,4 @@
-"""Carries out a plan over TLS and TCP: connects an engine to the transport."""
+"""Carries out a plan over TLS and TCP: moves bytes between the engine and the transport."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from common.formats.events import Event, Kind
 from common.formats.plan import Plan
 
 _LINGER_S = 0.25
-"""The connection stays open for this long after the last load, so that the front's sampler sees even a short one."""
+"""Time for which the connection stays open after the last load, so that the front's sampler sees even a short load."""
 
 
 def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:

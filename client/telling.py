@@ -12,7 +12,7 @@ from client.transport import Deadline, TransportFailed
 from common.formats.plan import Plan
 
 _CONNECT_NS = 60 * 10**9
-"""The time allowed for connecting. If a page load may take longer, because the link is slow, connecting may, too."""
+"""The least time allowed for connecting. On a slow link the deadline of a page load is longer, and applies instead."""
 
 
 class Loading(Protocol):
@@ -24,13 +24,13 @@ class Loading(Protocol):
 
 
 def connecting_deadline(plan: Plan) -> Deadline:
-    """The deadline for connecting."""
+    """Returns the deadline for connecting, TLS handshake included."""
     return Deadline(time.monotonic_ns() + max(_CONNECT_NS, plan.load_deadline_ns), "connecting")
 
 
 @contextmanager
 def told(number: int, plan: Plan, engine: Loading, journal: Journal) -> Iterator[None]:
-    """A context for carrying out a load: prints a line at its start and applies the load's limits to the journal.
+    """A context in which a load is carried out: prints the progress line and applies the load's limits to the journal.
 
     Raises LoadFailed if the load fails; the text names the load and the unfinished resources.
     """
@@ -40,7 +40,7 @@ def told(number: int, plan: Plan, engine: Loading, journal: Journal) -> Iterator
         yield
     except (LoadFailed, TransportFailed) as error:
         if isinstance(error, LoadFailed):
-            journal.limits = None  # one reason is enough
+            journal.limits = None  # recording the events must not fail at a limit, too
             journal.add(error.events)
         waiting = ", ".join(engine.unfinished)
         raise LoadFailed(f"load {number} of {plan.loads}: {error}; unfinished: {waiting}") from error

@@ -1,12 +1,12 @@
 """TLS over a TCP socket, with the time at which the kernel received each piece.
 
 Rules:
-1. Plaintext comes with its TLS record: the arrival time of the last packet needed to decrypt it, and the position of
-   its end in the TCP stream. A record cannot be read before its last byte is here; the measurement includes that delay.
+1. Plaintext comes with its TLS record, which has the arrival time of its last byte and its position in the TCP stream.
+   A record cannot be decrypted before its last byte has arrived; the measurement includes this delay.
 2. Times are CLOCK_MONOTONIC and never decrease; common/arrival.py converts the kernel's stamps.
-3. A read has the stamp of its last packet. If that packet had waited for a missing one before it, the stamp is older
-   than the moment the bytes became readable. So a stamp more than a millisecond old is not believed; then, and without
-   a stamp, the time after the read is used.
+3. A read returns the stamp of the last packet read. If an earlier packet was lost, this packet became readable only
+   when the lost one was sent again, long after its stamp. So a stamp that is more than a millisecond old is not used.
+   The time of the read replaces it, and replaces a missing stamp.
 """
 
 import select
@@ -22,7 +22,7 @@ from client.records import Record, RecordSplitter
 from common import arrival
 
 _OLDEST_STAMP_NS = 10**6
-_PATIENCE = 1 / 16  # how far a deadline may be exceeded, as a part of the time it began with
+_PATIENCE = 1 / 16  # the socket's timeout as a part of the deadline's time; a deadline may be exceeded by as much
 _TIMEVAL = struct.Struct("@ll")
 _Result = TypeVar("_Result")
 _READ_BYTES = 256 * 1024
@@ -30,30 +30,30 @@ _PLAINTEXT_BYTES = 16 * 1024  # the most a TLS record holds (RFC 8446, 5.1)
 
 
 class TransportFailed(Exception):
-    """The connection could not be made, or broke; the text gives the reason."""
+    """Connecting failed, or the connection broke; the text gives the reason."""
 
 
 class Deadline:
-    """A point on the monotonic clock; `what` names the step that must be done by then."""
+    """A deadline. at_ns: CLOCK_MONOTONIC. what: the name of the step that must be done before it."""
 
     def __init__(self, at_ns: int, what: str) -> None:
         self._at_ns = at_ns
         self._what = what
 
     def remaining_s(self) -> float:
-        """Seconds left. Raises TransportFailed when there are none."""
+        """Returns the seconds that are left. Raises TransportFailed if the deadline has passed."""
         now_ns = time.monotonic_ns()
         self.check(now_ns)
         return (self._at_ns - now_ns) / 10**9
 
     def check(self, now_ns: int) -> None:
-        """Raises TransportFailed if the deadline has passed. now_ns: on the monotonic clock."""
+        """Raises TransportFailed if the deadline has passed. now_ns: CLOCK_MONOTONIC."""
         if now_ns >= self._at_ns:
             raise TransportFailed(f"{self._what} took longer than its deadline")
 
 
 def tls_context(ca_file: Path, key_log: Path) -> ssl.SSLContext:
-    """A context that trusts that CA only and writes the session keys in SSLKEYLOGFILE format."""
+    """Returns a TLS context that trusts only this CA, and writes session keys to key_log in SSLKEYLOGFILE format."""
     context = ssl.create_default_context(cafile=str(ca_file))
     context.keylog_filename = str(key_log)
     return context
@@ -83,7 +83,7 @@ class Transport:
         arrival.stamp_arrivals(self._socket)
         self._received_ns = self.connected_ns
         self.waited_ns: int | None = None
-        """The time that the last packet of the last read had waited for the read; None without a stamp."""
+        """How long the last packet of the last read had waited in the kernel; None without a stamp."""
         self._splitter = RecordSplitter()
         self._closed = False
         self.largest_record_bytes = 0
@@ -102,17 +102,20 @@ class Transport:
 
     @property
     def local_address(self) -> tuple[str, int]:
-        """Address and port of this end."""
+        """The client's address and port."""
         host, port = self._socket.getsockname()[:2]
         return host, port
 
     @property
     def receive_buffer_bytes(self) -> int:
-        """SO_RCVBUF now: half of what the kernel may advertise shapes the server's segments."""
+        """SO_RCVBUF now. It bounds the advertised window, and the server's segments are at most half of that window."""
         return int(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 
     def handshake(self, deadline: Deadline) -> int:
-        """Completes the TLS handshake; returns its end's time. Raises TransportFailed, also if ALPN chose otherwise."""
+        """Completes the TLS handshake; returns the time at its end.
+
+        Raises TransportFailed, also if the front chose another protocol by ALPN.
+        """
         while True:
             try:
                 self._tls.do_handshake()
@@ -139,16 +142,22 @@ class Transport:
 
     @property
     def received(self) -> tuple[int, int]:
-        """(time of the last arrival, bytes of the TCP stream that have arrived up to then)."""
+        """The time of the last arrival, and the bytes of the TCP stream that had arrived by that time."""
         return self._received_ns, self._splitter.received_bytes
 
     def wait(self, quiet_ns: int, deadline: Deadline) -> bool:
-        """Waits for bytes, at most quiet_ns; False if none came. Raises TransportFailed if the deadline has passed."""
+        """Waits for bytes, at most quiet_ns; returns False if none arrived.
+
+        Raises TransportFailed if the deadline has passed.
+        """
         wait_s = min(quiet_ns / 10**9, deadline.remaining_s())
         return bool(select.select([self._socket], [], [], wait_s)[0])
 
     def receive(self, deadline: Deadline) -> Iterator[tuple[bytes, Record]]:
-        """Waits for bytes; yields (plaintext, record) that they complete. Raises TransportFailed at the end of file."""
+        """Waits for bytes; yields the plaintext of each record that they complete, with the record.
+
+        Raises TransportFailed, also at the end of the stream.
+        """
         records = self._read(deadline)
         if records is None:
             where = " in the middle of a TLS record" if self._splitter.has_begun else ""
@@ -161,7 +170,7 @@ class Transport:
             raise TransportFailed("the front closed the connection")
 
     def _decrypt(self) -> bytes:
-        """Decrypts the next plaintext; empty if there is no more. Raises TransportFailed."""
+        """Decrypts the next plaintext; returns nothing if no complete record is left. Raises TransportFailed."""
         try:
             plaintext = self._tls.read(_PLAINTEXT_BYTES)
         except ssl.SSLWantReadError:
@@ -169,11 +178,14 @@ class Transport:
         except ssl.SSLError as error:
             raise TransportFailed(f"TLS: {error}") from error
         self._closed = self._closed or not plaintext
-        self.largest_record_bytes = max(self.largest_record_bytes, len(plaintext))  # a read never joins two
+        self.largest_record_bytes = max(self.largest_record_bytes, len(plaintext))  # a read never joins records
         return plaintext
 
     def _read(self, deadline: Deadline) -> list[Record] | None:
-        """Reads once; returns the records this completes, None at the end of file. Raises TransportFailed."""
+        """Reads once; returns the records that are now complete, None at the end of the stream.
+
+        Raises TransportFailed.
+        """
         data, ancillary, _, _ = self._patiently(
             lambda: self._socket.recvmsg(_READ_BYTES, arrival.ANCILLARY_BYTES), deadline
         )
@@ -191,7 +203,10 @@ class Transport:
             pending = pending[self._patiently(lambda: self._socket.send(rest), deadline) :]  # noqa: B023
 
     def _patiently(self, act: Callable[[], _Result], deadline: Deadline) -> _Result:
-        """Returns the result of a blocking call. Raises TransportFailed if it breaks, or if the deadline has passed."""
+        """Returns the result of a blocking call of the socket.
+
+        Raises TransportFailed if the connection breaks or the deadline has passed.
+        """
         if deadline is not self._deadline:
             self._deadline = deadline
             self._wake_up_every(deadline.remaining_s() * _PATIENCE)
@@ -204,7 +219,7 @@ class Transport:
                 raise TransportFailed(f"the connection broke: {error}") from error
 
     def _wake_up_every(self, seconds: float) -> None:
-        """Sets the socket's timeouts: the kernel waits in the read itself, which saves a select before every read."""
+        """Sets the socket's timeouts, so that a blocking call returns after so long. This saves select(2) per read."""
         patience = _TIMEVAL.pack(int(seconds), max(1, int(seconds % 1 * 10**6)))
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             self._socket.setsockopt(socket.SOL_SOCKET, option, patience)

@@ -1,15 +1,16 @@
-"""The valve of a probe: opens windows in an order in which the front has to choose. Pure.
+"""The valve of a probe: enlarges flow-control windows so that the front must choose which stream to send. Pure.
 
-Rules:
-1. Streams are parked: each has a window for its beginning only, until all have begun. Without one nginx would not send
-   headers either.
-2. The connection's window cannot be closed, so it is used up: the resource that was asked for first gets just as much.
-   What is left may be less than a step: lighttpd makes no frame of a few bytes. Where more is left and nothing comes,
-   turn after turn, that front leaves more.
-3. Then every stream has more window than it needs, and the connection gets it step by step. Whose bytes come is the
-   front's choice, each time between streams that it has had time to fill.
-4. When one of them has ended there is nothing left to choose, and the rest may come; so it may after so many steps that
-   what the front does has been seen.
+Stages of a load:
+1. Parked: each stream has a window of PARKED_BYTES, until the headers of all responses have arrived. With a window of 0
+   nginx would not even send headers.
+2. Plugged: the connection's initial window cannot be closed, so one stream uses it up. The resource that was requested
+   first gets a window as large as what is left of the connection's. The stage ends when less than a step is left:
+   lighttpd sends no frame of a few bytes. It also ends when the window stays the same for several turns: that front
+   leaves more of it unused.
+3. Stepping: every stream has more window than it needs, and the connection's window grows step by step. With each step
+   the front chooses which stream to send, among streams that it has had time to fill.
+4. Open: when a stream has ended there is nothing left to choose, and the windows let everything pass. The same
+   happens after MOST_STEPS.
 """
 
 from collections.abc import Sequence
@@ -17,21 +18,21 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 PARKED_BYTES = 1024
-"""A stream's window at first."""
+"""The initial window of a stream."""
 
 WIDE_BYTES = 2**29
-"""More than is left of any stream, and small enough that windows, which must stay below 2**31, can take several."""
+"""An increment of a window: more than any stream needs, and so small that several of them keep a window below 2**31."""
 
 MOST_STEPS = 256
-"""More than the lab's resources take, and at 8 KiB each 2 MiB of those that are larger."""
+"""The most steps of a load: more than the lab's resources need. Larger resources get 2 MiB, in steps of 8 KiB."""
 
 _PATIENCE = 5
-"""Turns in which nothing comes though there is window."""
+"""The number of turns in which the connection's window may stay the same before it counts as used up."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """A window grows. stream_id: 0 is the connection."""
+    """An increase of a window by size_bytes. stream_id: 0 for the connection's window."""
 
     stream_id: int
     size_bytes: int
@@ -45,7 +46,7 @@ class _Stage(Enum):
 
 
 class Valve:
-    """The valve of a page load. leave: True to end when all has been seen."""
+    """The valve of a page load. leave: True to end the load once there is nothing left to choose."""
 
     def __init__(self, step_bytes: int, *, leave: bool = False) -> None:
         self._step_bytes = step_bytes
@@ -57,14 +58,14 @@ class Valve:
 
     @property
     def is_left(self) -> bool:
-        """True if all has been seen, and the rest of the load is not waited for."""
+        """True if the load is to end now, without the rest of its responses."""
         return self._leave and self._stage is _Stage.OPEN
 
     def turn(self, streams: Sequence[int], *, begun: bool, left_bytes: int) -> list[Opening]:
-        """Returns the windows to open now, as nothing has arrived for a while.
+        """Returns the windows to enlarge now; called when nothing has arrived for a while.
 
-        streams: those of the resources that are open, in the order in which they were asked for. begun: whether each
-        is being answered. left_bytes: of the connection's window.
+        streams: open streams of resources that no other waits for, in the order of their requests. begun: True if the
+        response headers of all have arrived. left_bytes: what is left of the connection's window.
         """
         self._still = self._still + 1 if left_bytes == self._left_bytes else 0
         self._left_bytes = left_bytes
@@ -73,7 +74,7 @@ class Valve:
                 self._stage = _Stage.PLUGGED
                 self._asked, self._still = len(streams), 0
                 return [Opening(streams[0], max(1, left_bytes))]
-            case _Stage.PLUGGED if len(streams) < self._asked:  # it was too small
+            case _Stage.PLUGGED if len(streams) < self._asked:  # the resource was too small
                 self._stage = _Stage.OPEN
                 return [*(Opening(stream, WIDE_BYTES) for stream in streams), Opening(0, WIDE_BYTES)]
             case _Stage.PLUGGED if left_bytes < self._step_bytes or self._still >= _PATIENCE:

@@ -1,1 +1,1 @@
-"""Shared code that imports nothing else of the lab: arrival times, quality and cost of clocks, netlink."""
+"""Shared code that imports no other package of the lab: file formats, arrival times, clocks, netlink requests."""

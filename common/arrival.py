@@ -1,9 +1,9 @@
 """Arrival times: when the kernel received a packet, on CLOCK_MONOTONIC.
 
 Rules:
-1. The kernel stamps with CLOCK_REALTIME, which may be set. So the difference to CLOCK_MONOTONIC is taken at each read,
-   with the two clocks read one right after the other.
-2. A stamp from the future, or older than its reader can explain, is not believed; then the time of the read is used.
+1. The kernel's stamps are CLOCK_REALTIME, which may be set. So the difference between the two clocks is measured at
+   each read, by reading one clock right after the other.
+2. A stamp that lies in the future, or is older than the caller's limit, is replaced by the time of the read.
 """
 
 import socket
@@ -21,17 +21,20 @@ Ancillary = Iterable[tuple[int, int, bytes]]
 
 
 def stamp_arrivals(receiver: socket.socket) -> None:
-    """Makes the kernel stamp what this socket receives from now on."""
+    """Makes the kernel stamp every packet that this socket receives from now on."""
     receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
 
 
 def arrival_ns(ancillary: Ancillary, oldest_ns: int) -> int:
-    """The arrival time of the data that recvmsg(2) has just returned. oldest_ns: see `believed_ns`."""
+    """Returns the arrival time of the data that recvmsg(2) has just returned. oldest_ns: see `believed_ns`."""
     return arrival_and_age_ns(ancillary, oldest_ns)[0]
 
 
 def arrival_and_age_ns(ancillary: Ancillary, oldest_ns: int) -> tuple[int, int | None]:
-    """The arrival time, and the stamp's age when it was read, believed or not; the age is None without a stamp."""
+    """Returns the arrival time and the age of the kernel's stamp, even of a stamp that is not used.
+
+    The age is None without a stamp. oldest_ns: see `believed_ns`.
+    """
     real_ns, now_ns = time.time_ns(), time.monotonic_ns()
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
@@ -42,9 +45,9 @@ def arrival_and_age_ns(ancillary: Ancillary, oldest_ns: int) -> tuple[int, int |
 
 
 def believed_ns(stamp_ns: int, real_ns: int, now_ns: int, oldest_ns: int) -> int:
-    """Converts a stamp of CLOCK_REALTIME to CLOCK_MONOTONIC; returns now if its age is not between 0 and oldest_ns.
+    """Converts a stamp of CLOCK_REALTIME to CLOCK_MONOTONIC; returns now_ns if its age is not between 0 and oldest_ns.
 
-    real_ns, now_ns: CLOCK_REALTIME and CLOCK_MONOTONIC, read just now.
+    real_ns, now_ns: the present time by CLOCK_REALTIME and by CLOCK_MONOTONIC.
     """
     age_ns = real_ns - stamp_ns
     return now_ns - age_ns if 0 <= age_ns <= oldest_ns else now_ns

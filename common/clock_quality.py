@@ -1,9 +1,9 @@
-"""Examines a clock: its smallest step, the cost of a read, and if it moves while a program works.
+"""Examines a clock: its smallest step, the cost of a read, and whether it moves while a program computes.
 
-    python -m common.clock_quality     prints this for Python's monotonic clock, as JSON
+    python -m common.clock_quality     prints these properties of Python's monotonic clock as JSON
 
-Nothing here waits for the clock to move: in a guest, whose time stands still while a program works, it would wait for
-ever. Every loop is bounded by a count.
+No loop waits for the clock to move. In a guest, whose time stands still while a program computes, it would wait for
+ever. Every loop is bounded by a count instead.
 """
 
 import json
@@ -21,9 +21,9 @@ from common.clock_route import route_of_python
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _READS = 500
 _BATCHES = 4
-_COUNTABLE = 10  # steps that a batch of reads must have for its mean to count
+_COUNTABLE = 10  # the least number of steps in a batch of reads; a batch with fewer is not averaged
 _CHUNKS = 200
-_CHUNK = 10_000  # additions: 0.1 to 0.2 ms, so that all chunks together outlast a step of 10 ms
+_CHUNK = 10_000  # additions in a chunk of work; they take 0.1 to 0.2 ms, so that all chunks outlast a step of 10 ms
 _FIRST_NAP_S = 1e-6
 _LONGEST_NAP_S = 0.05
 _NAPS = 3
@@ -35,9 +35,10 @@ Clock = Callable[[], int]
 class Quality:
     """The properties of a clock, measured by that clock. A property that could not be measured is None.
 
-    resolution_ns: the smallest step between two reads, so no finer than the time of a read.
-    read_cost_ns: how far a read moves the clock, the call from Python included.
-    reasons: why a property is None, by the property's name.
+    resolution_ns: the smallest step seen between two reads; it cannot be smaller than the time that a read takes.
+    read_cost_ns: the time that a read takes, the call from Python included.
+    advances_while_working: True if the clock moves while a program computes.
+    reasons: why a property is None, by the name of the property.
     """
 
     resolution_ns: int | None
@@ -47,7 +48,7 @@ class Quality:
 
 
 def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], None]) -> Quality:
-    """Examines a clock that counts nanoseconds. work: computes for a moment. sleep: takes seconds."""
+    """Examines a clock that counts nanoseconds. work: computes for a short while. sleep: sleeps for some seconds."""
     batches = [[clock() for _ in range(_READS)] for _ in range(_BATCHES)]
     batch_steps = [[later - earlier for earlier, later in pairwise(batch)] for batch in batches]
     seen = [step for steps in batch_steps for step in steps if step]
@@ -58,7 +59,7 @@ def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], N
     if resolution_ns is None:
         reasons["resolution_ns"] = "the clock was never seen to move"
     if not countable:
-        reasons["read_cost_ns"] = "the clock is too coarse to tell"
+        reasons["read_cost_ns"] = "the clock is too coarse to measure it"
     return Quality(
         resolution_ns=resolution_ns,
         read_cost_ns=round(min(countable), 1) if countable else None,
@@ -68,7 +69,7 @@ def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], N
 
 
 def _step_asleep(clock: Clock, sleep: Callable[[float], None]) -> int | None:
-    """The smallest step seen over longer and longer sleeps; None if the clock never moved."""
+    """Returns the smallest step seen during longer and longer sleeps; None if the clock never moved."""
     steps = []
     for _ in range(_NAPS):
         before_ns, nap_s = clock(), _FIRST_NAP_S
@@ -82,7 +83,7 @@ def _step_asleep(clock: Clock, sleep: Callable[[float], None]) -> int | None:
 
 
 def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool:
-    """True if the clock moves during work, by more than the reads before and after do alone."""
+    """Returns True if the clock moves during work, by more than the two reads around the work take."""
     for _ in range(_CHUNKS):
         before_ns = clock()
         work()
@@ -93,7 +94,7 @@ def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool
 
 @cache
 def describe() -> Mapping[str, Any]:
-    """Describes Python's monotonic clock for env.json (keys: docs/results.md). Measures once and caches the result."""
+    """Describes Python's monotonic clock for env.json; docs/results.md has the keys. Only the first call measures."""
     says = time.get_clock_info("monotonic")
     quality = examine(time.monotonic_ns, lambda: sum(range(_CHUNK)), time.sleep)
     finding = route_of_python()

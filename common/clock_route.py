@@ -1,10 +1,10 @@
-"""Finds out how a read of the clock is answered: by the vDSO, or by a system call. Measured, not assumed.
+"""Measures how the clock is read: through the vDSO or by a system call.
 
 Rules:
-1. The clock is read in a child that the kernel kills with SIGSYS as soon as it asks for the time by system call. A
-   child killed by SIGSYS has made the call; one that read the clock and lived has not.
-2. Survival proves nothing unless the filter works: another child makes the system call itself, and must be killed.
-3. If it cannot be found out, the answer is None and a reason, never a guess.
+1. A child process reads the clock under a seccomp filter, which kills it with SIGSYS if it asks for the time by a
+   system call. If the child is killed, the clock is read by a system call; if it survives, through the vDSO.
+2. Survival proves nothing if the filter does not work. So another child makes the system call, and must be killed.
+3. If the measurement fails, the route is None and there is a reason. The route is never guessed.
 """
 
 import ctypes
@@ -43,9 +43,9 @@ Instruction = tuple[int, int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """An architecture's AUDIT_ARCH and the numbers of its system calls that read the clock.
+    """The numbers of an architecture's system calls that read the clock. architecture: its AUDIT_ARCH.
 
-    others: gettimeofday and time, if they exist.
+    others: the numbers of gettimeofday(2) and time(2), if the architecture has them.
     """
 
     architecture: int
@@ -59,29 +59,29 @@ CALLS: Mapping[str, Calls] = MappingProxyType(
         "aarch64": Calls(architecture=0xC000_00B7, clock_gettime=113, others=(169,)),
     }
 )
-"""The calls by platform.machine()."""
+"""The system calls by architecture, as platform.machine() names it."""
 
 
 class Route(StrEnum):
-    """The source of a clock read's answer."""
+    """The way in which a program reads the clock."""
 
     VDSO = "vdso"
-    """Memory that the kernel shares with the program."""
+    """Without a system call, from memory that the kernel shares with the program."""
     SYSTEM_CALL = "system call"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClockRoute:
-    """The route, or None and the reason why it is unknown."""
+    """The route; None if it is unknown, with the reason."""
 
     route: Route | None
     reason: str | None = None
 
 
 def filter_against(calls: Calls) -> list[Instruction]:
-    """The seccomp(2) program that kills a process which reads CLOCK_REALTIME or CLOCK_MONOTONIC by a system call.
+    """Returns a seccomp(2) filter: it kills a process that reads CLOCK_REALTIME or CLOCK_MONOTONIC by a system call.
 
-    Other clocks, such as those of processor time, can only be read by system call, so they are allowed.
+    Other clocks, such as those of processor time, can be read only by a system call, so the filter allows them.
     """
     program: list[Instruction] = [
         (_LOAD, 0, 0, 4),
@@ -103,12 +103,12 @@ def filter_against(calls: Calls) -> list[Instruction]:
 
 
 def route_of_python() -> ClockRoute:
-    """The route of this process."""
+    """Returns the route by which this process reads the clock."""
     return _found(lambda forbid: _ending_of(forbid, lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC)))
 
 
 def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRoute:
-    """The route of a program that reads the clock and ends with 0 if it could."""
+    """Returns the route of a program. It must read the clock and then end with exit code 0."""
 
     def run(forbid: Callable[[], None]) -> int:
         return subprocess.run(
@@ -126,10 +126,14 @@ def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRou
 
 
 def _found(run: Callable[[Callable[[], None]], int]) -> ClockRoute:
-    """Run runs the reader with what it is given called first, and returns its exit code, negative for a signal."""
+    """Returns the route that the end of a reader shows.
+
+    run: starts the program that reads the clock, calls its argument in the new process first, and returns the exit
+    code, negative for a signal. The argument installs the filter.
+    """
     calls = CALLS.get(platform.machine())
     if calls is None:
-        return ClockRoute(route=None, reason=f"the system calls of {platform.machine()} are not known here")
+        return ClockRoute(route=None, reason=f"the lab does not know the system calls of {platform.machine()}")
     program = filter_against(calls)
 
     def forbid() -> None:
@@ -145,16 +149,16 @@ def _found(run: Callable[[Callable[[], None]], int]) -> ClockRoute:
         if code == 0 and _ending_of(forbid, ask) == -signal.SIGSYS:
             return ClockRoute(route=Route.VDSO)
     except (OSError, subprocess.SubprocessError) as error:
-        return ClockRoute(route=None, reason=f"it could not be tried: {error}")
+        return ClockRoute(route=None, reason=f"the measurement failed: {error}")
     if code == _NO_FILTER:
-        return ClockRoute(route=None, reason="this kernel takes no seccomp filter")
+        return ClockRoute(route=None, reason="this kernel accepts no seccomp filter")
     if code != 0:
-        return ClockRoute(route=None, reason=f"the reader ended with {code}")
+        return ClockRoute(route=None, reason=f"the program that reads the clock ended with {code}")
     return ClockRoute(route=None, reason="the filter lets the system call pass")
 
 
 def _forbid(program: Sequence[Instruction]) -> None:
-    """Installs the filter in this process, a child; it stays across exec. Raises OSError."""
+    """Installs the filter in this process, a new child; it stays installed across execve(2). Raises OSError."""
     code = ctypes.create_string_buffer(b"".join(_INSTRUCTION.pack(*instruction) for instruction in program))
     header = struct.pack("@HP", len(program), ctypes.addressof(code))  # struct sock_fprog
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -165,7 +169,7 @@ def _forbid(program: Sequence[Instruction]) -> None:
 
 
 def _ending_of(forbid: Callable[[], None], act: Callable[[], object]) -> int:
-    """Forks a child that calls forbid, then act. Returns its exit code, negative for a signal."""
+    """Forks a child that calls `forbid`, then `act`. Returns the child's exit code, negative for a signal."""
     child = os.fork()
     if child == 0:
         code = _NO_FILTER

@@ -1,7 +1,7 @@
-"""Repeated netlink requests at the cost of two system calls each.
+"""Netlink requests that are sent again and again, at the cost of two system calls each.
 
-pyroute2 knows the protocols but takes half a millisecond to parse an answer, too much for a request every ten. So it
-only encodes the request, once, and tells the layout of answers (`layout`); a few struct calls parse them.
+pyroute2 takes half a millisecond to parse an answer, too much for a request every ten milliseconds. So pyroute2 encodes
+a request once and declares the layout of the answers; this module parses the answers with struct (`layout`).
 """
 
 import os
@@ -22,12 +22,12 @@ _MOST_NUMBER = 2**32 - 1
 
 
 def layout(fields: Sequence[tuple[str, str]]) -> tuple[struct.Struct, tuple[str, ...]]:
-    """The struct that unpacks a structure declared by pyroute2, and the names of its fields."""
+    """Returns the struct that unpacks a C structure declared by pyroute2, and the names of its fields."""
     return struct.Struct("=" + "".join(kind for _, kind in fields)), tuple(name for name, _ in fields)
 
 
 def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
-    """Parses netlink attributes from `start` on, by kind."""
+    """Parses the netlink attributes that begin at `start`; returns their payloads by attribute type."""
     found: dict[int, bytes] = {}
     while start + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, start)
@@ -39,14 +39,14 @@ def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
 
 
 def question(kind: int, message: Any, *, dump: bool) -> bytes:
-    """Encodes a pyroute2 message as a request for `Conversation.ask`. kind: the message type."""
+    """Encodes a pyroute2 message as a request for `Conversation.ask`. kind: the message type. dump: adds NLM_F_DUMP."""
     return _encoded(kind, message, _REQUEST | (_DUMP if dump else 0))
 
 
 def order(kind: int, message: Any, *, new: bool = True) -> bytes:
-    """Encodes a pyroute2 message that changes something. new: the object must not exist yet.
+    """Encodes a pyroute2 message that changes something, for `Conversation.ask`. The kernel only acknowledges it.
 
-    The kernel acknowledges it and answers nothing else; see `Conversation.ask`.
+    new: creates an object that must not exist yet.
     """
     return _encoded(kind, message, _REQUEST | _ACK | (_NEW if new else 0))
 
@@ -59,10 +59,10 @@ def _encoded(kind: int, message: Any, flags: int) -> bytes:
 
 
 class Conversation:
-    """A netlink socket in the network namespace that the thread is in when this is made. A context."""
+    """A netlink socket in the network namespace of the thread that creates it. A context."""
 
     def __init__(self, family: int) -> None:
-        """family: NETLINK_ROUTE and the like. Raises OSError."""
+        """Opens the socket. family: the netlink protocol, such as NETLINK_ROUTE. Raises OSError."""
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, family)
         self._socket.settimeout(_PATIENCE_S)
         self._number = 0
@@ -74,10 +74,10 @@ class Conversation:
         self._socket.close()
 
     def ask(self, question: bytes) -> Iterator[bytes]:
-        """Sends a request and yields the answers' payloads, without netlink's header.
+        """Sends a request and yields the payload of each answer, without netlink's header.
 
-        A request without NLM_F_DUMP has a single answer. Unread answers to an earlier request are skipped. Raises
-        OSError, also if the kernel refuses the request.
+        A request without NLM_F_DUMP has a single answer. Answers to an earlier request that were not read are skipped.
+        Raises OSError, also if the kernel refuses the request.
         """
         self._number = self._number % _MOST_NUMBER + 1
         length, kind, flags, _, port = _HEADER.unpack_from(question)
@@ -99,7 +99,7 @@ class Conversation:
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yields (kind, number of the request, payload) of each message."""
+    """Yields (message type, number of the request, payload) of each message."""
     at = 0
     while at + _HEADER.size <= len(data):
         length, kind, _, number, _ = _HEADER.unpack_from(data, at)

@@ -1,26 +1,27 @@
-"""Sizes on the wire, in bytes: of packets on an Ethernet link, as tc and the ferry count them, and of TLS records."""
+"""Sizes of packets, TLS records and packet buffers, in bytes. Packets count as Ethernet frames, as with tc."""
 
 HEADERS_BYTES = 66
-"""Of a packet: Ethernet 14, IPv4 20, TCP with time stamps 32."""
+"""The headers of a packet: Ethernet 14, IPv4 20, TCP with timestamps 32."""
 
 SEGMENT_BYTES = 1448
-"""Of the stream that a full packet carries."""
+"""The bytes of the TCP stream in a full packet."""
 
 PACKET_BYTES = SEGMENT_BYTES + HEADERS_BYTES
+"""The size of a full packet."""
 
 RECORD_BYTES = 16 * 1024
-"""The most that a TLS record holds (RFC 8446, 5.1): ciphertext becomes readable in such steps."""
+"""The most plaintext that a TLS record holds (RFC 8446, 5.1). A receiver can decrypt only whole records."""
 
 
 PACKET_BUFFER_BYTES = 65536
-"""What one of the kernel's packet buffers takes from a server, whatever TCP_NOTSENT_LOWAT is: a full GSO packet."""
+"""The most bytes in one of the kernel's packet buffers: a full GSO packet. TCP_NOTSENT_LOWAT does not lower it."""
 
 
 def framed(stream_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:
-    """Converts bytes of the stream to bytes on the link, in full packets of such segments."""
+    """Converts bytes of the TCP stream to bytes on the link, in packets that carry segment_bytes each."""
     return stream_bytes * (segment_bytes + HEADERS_BYTES) / segment_bytes
 
 
 def unframed(frame_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:
-    """Converts bytes on the link to bytes of the stream."""
+    """Converts bytes on the link to bytes of the TCP stream, in packets that carry segment_bytes each."""
     return frame_bytes * segment_bytes / (segment_bytes + HEADERS_BYTES)

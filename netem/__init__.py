@@ -1,1 +1,1 @@
-"""The link: its description (Link), its making (shaper, tc, ferry), its measurement (calibration)."""
+"""The link: its description (link.py), the two shapers (shaper.py, tc.py, ferry/) and its calibration."""

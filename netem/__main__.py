@@ -1,14 +1,16 @@
-"""`python -m netem`: be the link, in a place that is attached to both networks. Environment variables configure it.
+"""`python -m netem`: runs the link in a place that is attached to both networks. Environment variables configure it.
 
     NEAR, FAR                   this place's addresses toward the client and toward the front
     NEAR_GATEWAY, FAR_GATEWAY   the gateways of the client and the front; this place takes these addresses
     RATE RATE_STEPS DELAY DELAY_UP QUEUE LOSS JITTER    the Link (netem/words.py)
-    SHAPER                      netem, ferry, or auto: netem where the kernel has it
-    SEED                        of the ferry's random numbers
-    JOURNAL, SAMPLE             the file for the queue's length, and the sampling interval: a time, or none
+    SHAPER                      netem, ferry, or auto: netem if the kernel has it, else ferry
+    SEED                        the seed of the ferry's random numbers
+    JOURNAL                     the file for samples of the link's queues
+    SAMPLE                      the sampling interval, such as 10ms; or none
 
-Rate steps count from the message that the measured load began (netem/control.py); they are recorded beside the journal.
-The place must come with forwarding on and rp_filter off (sysctls). SIGTERM ends it with exit code 0.
+The times of rate steps count from the start of the measured load, of which a message informs the program
+(netem/control.py). The steps are recorded in a file beside the journal. The place must have the sysctls forwarding on
+and rp_filter off. SIGTERM ends the program with exit code 0.
 """
 
 import os
@@ -34,7 +36,7 @@ _ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
 
 
 def main() -> int:
-    """Returns the exit code: 0 after SIGTERM, 1 if it cannot be the link, 2 for a bad environment variable."""
+    """Returns the exit code: 0 after SIGTERM, 1 if the link cannot be made, 2 for a bad environment variable."""
     words = os.environ
     try:
         link = link_from(words)

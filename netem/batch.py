@@ -1,4 +1,4 @@
-"""A tc(8) process that stays open. It carries out commands within 0.1 ms; starting tc takes several milliseconds."""
+"""A tc(8) process that stays running. It carries out a command within 0.1 ms; a new tc takes several milliseconds."""
 
 import json
 import os
@@ -15,10 +15,10 @@ _END = b"]\n"
 
 
 class KeptTc:
-    """A tc process in the network namespace of the caller. A context; raises OSError if there is no tc."""
+    """A tc process in the network namespace of the caller. A context; raises OSError if tc is not installed."""
 
     def __init__(self, device: str) -> None:
-        """device: the device whose qdiscs `tell` returns."""
+        """Starts tc. device: the device whose qdiscs `tell` returns."""
         self._show = f"qdisc show dev {device}\n".encode()
         self._process = subprocess.Popen(
             ["tc", "-json", "-batch", "-"],
@@ -42,7 +42,10 @@ class KeptTc:
         self._process.wait()
 
     def tell(self, commands: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-        """Carries out commands, each an argument list of tc; returns the device's qdiscs then. Raises RuntimeError."""
+        """Carries out commands of tc, each an argument list; returns the device's qdiscs afterwards.
+
+        Raises RuntimeError.
+        """
         lines = "".join(" ".join(command[1:]) + "\n" for command in commands)
         try:
             self._to.write(lines.encode() + self._show)
@@ -57,7 +60,7 @@ class KeptTc:
         return qdiscs
 
     def _answer(self) -> bytes:
-        """Reads to the end of a JSON list, or everything that tc printed before it exited."""
+        """Reads to the end of a JSON list; if tc exits before, returns everything that it printed."""
         answer = b""
         end_s = time.monotonic() + _PATIENCE_S
         while not answer.endswith(_END):

@@ -1,4 +1,4 @@
-"""The two ends of a calibration as programs, for places that share no process.
+"""The two ends of a calibration as programs, for places that no single process can reach.
 
     python -m netem.calibrate far ADDRESS PORT              in the front's place: answers until the near end is done
     python -m netem.calibrate near FAR PORT ORDER.json      in the client's place: prints the Calibration as JSON

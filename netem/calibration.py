@@ -1,8 +1,8 @@
-"""A link's measured figures, and how far they may be from those asked for. `netem/ends.py` measures them.
+"""The measured figures of a link, and how far they may differ from the configured ones. `netem/ends.py` measures them.
 
-Three figures: the round trip of a small datagram on an idle link, the rate, and the number of packets that the
-bottleneck's queue holds. On a real clock a link may be too fast to be measured. Then a figure is None rather than
-wrong; `too_fast` is set where that is the reason why the rate is None.
+There are three figures: the round trip of a small datagram on an idle link, the rate, and the number of packets that
+the bottleneck queue holds. A link may be too fast to be measured by a real clock. Then a figure is None rather than
+wrong; if that is why the rate is None, `too_fast` is True.
 """
 
 from dataclasses import dataclass
@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from netem.link import Link
 
 SMALL_BYTES = 60
-"""The smallest Ethernet frame, so that every shaper counts the same number of bytes."""
+"""The size of small datagrams: the smallest Ethernet frame, so that all shapers count the same number of bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
     """The measured figures; None for a figure that could not be measured.
 
-    rate_bit_s counts whole Ethernet frames, as tc does. reordered_packets: packets of a train that arrived after one
-    sent later. too_fast: the train is over too soon to tell a rate, both at the rate asked for and as it arrived.
+    rate_bit_s: counts whole Ethernet frames, as tc does. reordered_packets: packets of a train that arrived after a
+    packet that was sent later. too_fast: True if a train is too short for a measurement of the rate, both at the
+    configured rate and as it arrived.
     """
 
     round_trip_ns: int | None
@@ -30,9 +31,9 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
-    """The allowed difference of measured and asked: a fraction of the rate, ns of round trip, packets of queue.
+    """The allowed differences between the measured and the configured figures. rate: a fraction of the rate.
 
-    clock_ns: the error of a timestamp. Figures that this error blurs beyond the tolerance are not measured.
+    clock_ns: the error of a timestamp. A figure is not measured if this error alone could exceed the tolerance.
     """
 
     rate: float
@@ -42,31 +43,34 @@ class Tolerance:
 
     @property
     def shortest_ns(self) -> float:
-        """The shortest train whose rate the clock can tell: both halves of it."""
+        """The duration of the shortest train whose rate the clock can measure; the rate is taken from half a train."""
         return 2 * self.clock_ns / self.rate
 
     def counts_packets_of(self, transmission_ns: int) -> bool:
-        """True if the clock can count packets with this transmission time."""
+        """Returns True if the clock can tell packets of this transmission time apart."""
         return transmission_ns * self.queue_packets >= self.clock_ns
 
 
 VIRTUAL = Tolerance(rate=0.03, round_trip_ns=3_000_000, queue_packets=0, clock_ns=0)
-"""For the guest, whose clock stands still while a program works."""
+"""The tolerance in a guest, whose clock stands still while a program computes."""
 
 REAL = Tolerance(rate=0.05, round_trip_ns=20_000_000, queue_packets=1, clock_ns=50_000)
-"""For real clocks: a busy machine wakes a process late, and may pause one in the middle of a train.
+"""The tolerance on real clocks: a busy machine wakes processes late, and may pause one in the middle of a train.
 
-With it queues are measured up to some 240 Mbit/s, and rates where a full queue lasts 2 ms.
+With this tolerance the queue is measured up to some 240 Mbit/s, and the rate if a train takes the link 2 ms or more.
 """
 
 
 def expected_round_trip_ns(link: Link) -> int:
-    """The round trip of the small datagram on an idle link: the delays and its own transmission time."""
+    """Returns the round trip of a small datagram on an idle link: the delays and one transmission time."""
     return link.round_trip_ns + link.transmission_ns(SMALL_BYTES)
 
 
 def disagreements(link: Link, measured: Calibration, tolerance: Tolerance) -> list[tuple[str, object, object]]:
-    """Returns (what, asked, measured) for each figure out of tolerance; jitter widens that of the round trip."""
+    """Returns (name, configured, measured) for each figure out of tolerance.
+
+    Jitter is added to the tolerance of the round trip.
+    """
     found: list[tuple[str, object, object]] = []
     asked_ns = expected_round_trip_ns(link)
     allowed_ns = tolerance.round_trip_ns + link.jitter_ns

@@ -1,4 +1,4 @@
-"""The kernel's receive counters of a device in the link's place."""
+"""Reads the kernel's receive counters of a network device, such as the link's device toward the front."""
 
 import os
 from dataclasses import dataclass
@@ -10,25 +10,26 @@ _HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP with timestamps 32
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """Received frames and their bytes. A packet that segmentation offload has not cut up yet is one frame."""
+    """Received frames and their bytes. A large packet that segmentation offload has not split counts as one frame."""
 
     packets: int
     bytes: int
 
     def since(self, earlier: "Received") -> "Received":
-        """The difference to an earlier reading."""
+        """Returns what was received since an earlier reading."""
         return Received(packets=self.packets - earlier.packets, bytes=self.bytes - earlier.bytes)
 
     @property
     def payload_bytes(self) -> int:
-        """TCP payload bytes, if every frame was a TCP segment with timestamps."""
+        """The bytes of TCP payload if every frame was a TCP segment with timestamps."""
         return self.bytes - _HEADERS_BYTES * self.packets
 
 
 def read_counts() -> str:
-    """Reads the counters of this thread's network namespace, as text. Raises OSError.
+    """Reads the counters of all devices in this thread's network namespace, as text. Raises OSError.
 
-    It uses no file object: that would ask whether the file is a terminal, and the failing call takes a guest's time.
+    It uses no Python file object, because open() asks whether the file is a terminal: in a guest this additional system
+    call would move the clock.
     """
     descriptor = os.open(_COUNTS, os.O_RDONLY)
     try:
@@ -38,7 +39,7 @@ def read_counts() -> str:
 
 
 def received(counts: str, device: str) -> Received:
-    """Parses the device's line of the counters. Raises ValueError if there is none."""
+    """Parses the device's line in the text of read_counts. Raises ValueError if the device has no line."""
     for line in counts.splitlines():
         name, _, figures = line.partition(":")
         if name.strip() == device:

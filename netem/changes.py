@@ -1,9 +1,9 @@
 """Applies rate steps when they are due and records them in changes.jsonl.
 
 Rules:
-1. Steps count from the start of the measured load. Nothing happens before `begin` is called with that time.
-2. Each step that was made has a line: `asked_ns`, when it was due; `t_ns`, when it was done; `rate_bit_s`, the rate
-   found then. A step that was never made has none.
+1. The times of steps count from the start of the measured load. No step is due before `begin` is called with that time.
+2. Each step that was made has a line in the file. `asked_ns`: when it was due. `t_ns`: when it was made. `rate_bit_s`:
+   the rate that was read back afterwards. A step that was never made has no line.
 """
 
 import json
@@ -20,17 +20,18 @@ JOURNAL = "changes.jsonl"
 
 
 def beside(journal: Path) -> Path:
-    """The path of changes.jsonl beside a queue's journal; the null device if the journal is the null device."""
+    """Returns the path of changes.jsonl in the folder of the queue's journal; /dev/null if the journal is /dev/null."""
     return journal if journal == Path(os.devnull) else journal.with_name(JOURNAL)
 
 
 class RateChanges:
-    """The rate steps of one link. A context; call `look` again and again."""
+    """Makes the rate steps of a link. A context; `look` must be called whenever a step may be due."""
 
     def __init__(self, steps: Sequence[RateStep], make: Callable[[int], int] | None, journal: Path) -> None:
-        """make: sets the rate and returns the rate found then. Without steps no journal is written.
+        """Opens the journal, unless there are no steps.
 
-        If make is None, the caller of `begin` makes the steps, each exactly when due, or at `begin` if that is later.
+        make: sets the rate and returns the rate that it reads back. If make is None, `look` only records the steps, and
+        the caller of `begin` makes each step exactly when due, or at the call of `begin` if that is later.
         """
         self._steps = steps
         self._told_ns = 0
@@ -47,7 +48,7 @@ class RateChanges:
 
     @property
     def next_ns(self) -> int | None:
-        """The time at which the next step is due; None if there is none."""
+        """The time at which the next step is due; None without a further step."""
         return self._due[0][0] if self._due else None
 
     def begin(self, began_ns: int) -> list[tuple[int, int]]:
@@ -57,7 +58,7 @@ class RateChanges:
         return list(self._due)
 
     def look(self, now_ns: int) -> int | None:
-        """Makes the steps that are due. Returns when the next one is due, None if there is none."""
+        """Makes the steps that are due. Returns the time of the next step; None without a further step."""
         while self._lines is not None and self._due and self._due[0][0] <= now_ns:
             asked_ns, rate_bit_s = self._due.popleft()
             if self._make is None:

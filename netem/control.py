@@ -1,7 +1,7 @@
 """Control of a link process: signals that select(2) can wait for, and Unix sockets with a path.
 
-The process receives a single message: when the measured load began, because rate steps count from then.
-`python -m netem.control NANOSECONDS` sends it, in a place that `python -m netem` made into a link.
+The process receives a single message: the time at which the measured load began, because the times of rate steps count
+from it. `python -m netem.control NANOSECONDS` sends this message in a place where `python -m netem` runs.
 """
 
 import os
@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HOME = Path("/run/link")
-"""The folder of the sockets of a link started by `python -m netem`."""
+"""The folder for the sockets of a link that `python -m netem` runs."""
 
 BEGIN = HOME / "begin"
-"""The socket at which such a link learns when the measured load began."""
+"""The socket at which such a link receives the time at which the measured load began."""
 
 _LONGEST_BYTES = 32
 
 
 @contextmanager
 def short(path: Path) -> Iterator[str]:
-    """Yields a short path to the same file. An AF_UNIX address holds 107 bytes (unix(7)); a path may be longer."""
+    """Yields a short path to the same file. A path may be longer than the 107 bytes of an AF_UNIX address (unix(7))."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}"
@@ -51,7 +51,7 @@ def bound(kind: socket.SocketKind, path: Path) -> Iterator[socket.socket]:
 
 @contextmanager
 def signals(numbers: Iterable[int] = (signal.SIGTERM, signal.SIGINT)) -> Iterator[socket.socket]:
-    """Yields a socket that receives each signal's number as a byte. By default for the signals that end a process."""
+    """Yields a socket that receives the number of each signal as a byte. numbers: the signals to receive."""
     reading, writing = socket.socketpair()
     with reading, writing:
         writing.settimeout(0)
@@ -66,18 +66,18 @@ def signals(numbers: Iterable[int] = (signal.SIGTERM, signal.SIGINT)) -> Iterato
 
 
 def tell_begin(path: Path, began_ns: int) -> None:
-    """Tells the link listening at the path when the measured load began. Raises OSError."""
+    """Sends the time at which the measured load began to the link that listens at the path. Raises OSError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker, short(path) as name:
         speaker.sendto(str(began_ns).encode(), name)
 
 
 def told_begin(listener: socket.socket) -> int:
-    """Receives the time sent by `tell_begin`. Raises ValueError if it is no time."""
+    """Receives the time sent by `tell_begin`. Raises ValueError if the message is no number."""
     return int(listener.recv(_LONGEST_BYTES))
 
 
 def main() -> int:
-    """Returns the exit code: 0, or 1 if no link listens."""
+    """Sends the message; returns the exit code: 0, or 1 if no link listens."""
     try:
         tell_begin(BEGIN, int(sys.argv[1]))
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The link's packet counters by direction, whatever shaper it is made of.
+"""Reads the link's packet counters by direction, with either shaper.
 
-`python -m netem.counters [SECONDS]` prints them in a place that `python -m netem` made into a link. If the link is not
-there yet, it retries for that many seconds.
+`python -m netem.counters [SECONDS]` prints the counters in a place where `python -m netem` runs. If the link does not
+exist yet, the program retries for that many seconds.
 """
 
 import json
@@ -19,10 +19,11 @@ from netem.shaper import Shaper
 def read(
     shaper: Shaper, *, devices: Mapping[str, Sequence[str]], ferry: Path, run: Callable[[Sequence[str]], str]
 ) -> dict[str, Any]:
-    """Reads the counters by direction: with netem tc's own JSON of the devices' qdiscs, with the ferry its answer.
+    """Reads the counters by direction.
 
-    For the answer see `netem.ferry.process.ask`. run: runs a command in the link's place and returns its output.
-    Raises OSError if the ferry does not answer.
+    With netem they are tc's JSON of the devices' qdiscs, with the ferry what `netem.ferry.process.ask` returns.
+    devices: the devices of each direction, for netem. ferry: the path of the ferry's socket. run: runs a command in the
+    link's place and returns its output. Raises OSError if the ferry does not answer.
     """
     if shaper is Shaper.FERRY:
         return dict(ask(ferry))
@@ -46,7 +47,7 @@ def _read_here() -> dict[str, Any]:
 
 
 def main() -> int:
-    """Returns the exit code: 0, or 1 if the place is not a link."""
+    """Prints the counters; returns the exit code: 0, or 1 if no link runs in this place."""
     end = time.monotonic() + (float(sys.argv[1]) if len(sys.argv) > 1 else 0)
     while True:
         try:

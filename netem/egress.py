@@ -1,18 +1,18 @@
-"""A Link with the bottleneck on the sender's own egress, made of qdiscs: argument lists, nothing is run here.
+"""The commands for a link whose bottleneck is on the front's own egress (SHAPER_AT=front). Runs nothing.
 
-    the sender's place: queue (pfifo) -> gate (tbf, a bucket of one packet)
-    the middle place:   cutter -> sender (netem rate) -> delay line
+    the front's place: queue (pfifo) -> gate (tbf, a bucket of one packet)
+    the link's place:  cutter -> sender (netem rate) -> delay line
 
-A link should not be made like this. The kernel counts the packets of a socket that wait in a local qdisc and allows no
-more than two (TCP Small Queues, tcp_small_queue_check in tcp_output.c). The rest stays unsent in the socket, where
-TCP_NOTSENT_LOWAT bounds it. So the queue is hardly ever used, and no data is out of LOWAT's reach.
+A realistic link is not made like this. The kernel lets a socket have no more than two packets in a local qdisc (TCP
+Small Queues, tcp_small_queue_check in tcp_output.c). All further data stay unsent in the socket, where
+TCP_NOTSENT_LOWAT bounds them. So the bottleneck queue is hardly ever used, and LOWAT reaches all waiting data.
 
 Rules:
-1. The rate must be tbf's. netem orphans a packet on enqueue (skb_orphan_partial): with netem there the kernel would
-   believe that the packet had left, and the link would behave like any other.
-2. For the same reason the delay is in the middle place, and so behind the bottleneck.
-3. As in netem/stepped.py, the gate releases a packet when its transmission begins and the sender holds it meanwhile. So
-   the queue's limit leaves out the packet being sent.
+1. A tbf sets the rate at the front. netem orphans a packet on enqueue (skb_orphan_partial): the kernel would count the
+   packet as sent, and the link would behave like any other.
+2. For the same reason the delay is in the link's place, and so behind the bottleneck.
+3. As in netem/stepped.py, the gate releases a packet when its transmission begins, and the sender holds the packet
+   until its transmission ends. So the queue's limit does not include the packet being sent.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _GATE, _QUEUE, _SENDER = 1, 2, 2
 
 
 def gate(link: Link, device: str) -> list[Command]:
-    """Commands for the sender's device toward the middle place. The Link must have a rate and a queue of at least 2."""
+    """Returns the commands for the front's device. The Link must have a rate, and a queue of at least two packets."""
     assert link.rate_bit_s is not None
     start = ("tc", "qdisc", "add", "dev", device)
     return [
@@ -35,13 +35,13 @@ def gate(link: Link, device: str) -> list[Command]:
 
 
 def rest(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Commands for the middle place."""
+    """Returns the commands for the link's place."""
     assert link.rate_bit_s is not None
     return tc.nested([stepped.sender(link.rate_bit_s), tc.delay_line(link)], to_client) + tc.up(link, to_front)
 
 
 def stages(link: Link, device: str, to_client: str, to_front: str) -> Mapping[str, Stages]:
-    """The qdiscs that these commands make in both places, by direction."""
+    """Returns the qdiscs that `gate` and `rest` make in both places, by direction."""
     down = Stages(
         delay_line=Stage(device=to_client, handle=_SENDER + 1),
         bottleneck=(Stage(device=device, handle=_GATE), Stage(device=to_client, handle=_SENDER)),

@@ -1,15 +1,15 @@
 """The two ends of a calibration, which measures the link with a few datagrams before every run.
 
-The near end, in the client's place, asks; the far end, in the front's place, answers (`respond`). Timestamps are the
-near end's. The far end tells only how long after a train's first datagram it sent each one. So the two may be in
-different processes, namespaces or containers. Arrival times are the kernel's, not those of the read.
+The near end, in the client's place, sends requests. The far end, in the front's place, answers with datagrams
+(`respond`). All timestamps are those of the near end, taken by its kernel on arrival. The far end only reports how long
+after the first datagram of a train it sent each datagram. So the two ends need no common clock or process.
 
-The round trip is the quickest of several small datagrams sent up and answered at once. Then trains of full-size
-datagrams are sent down; `netem/train.py` evaluates them. A train without a drop is repeated with more datagrams until
-the queue is known; with jitter or loss it cannot be known. The train's numbers also show whether order was kept.
+The round trip is the shortest of several small requests, each answered at once with a small datagram. Then the far end
+sends trains of full-size datagrams, which `netem/train.py` evaluates. If a train loses no datagram, a longer train
+follows, until the queue overflows and its size is known. With jitter or loss the queue's size cannot be measured. The
+datagrams' numbers show whether the link kept their order.
 
-On a real clock the far end may send no faster than the link, or the train may be shorter than the error of timestamps.
-Then the rate is left unknown.
+The rate is unknown if the far end sends no faster than the link, or if a train is too short for the clock's error.
 """
 
 import select
@@ -33,39 +33,39 @@ _REQUEST = struct.Struct("!III")  # round, datagrams wanted, payload bytes of ea
 _ANSWER = struct.Struct("!IIQ")  # round, number of the datagram, nanoseconds since the first was sent
 _ECHOES = 5
 _ROUNDS = 5
-_ATTEMPTS = 5  # a machine that is busy for a moment must not spoil a run
+_ATTEMPTS = 5  # so that a run survives a machine that is busy for a short time
 _PAUSE_S = 0.3  # before the next attempt
-_ASK_AGAIN_S = 0.1  # besides the round trip, until the far end has answered for the first time
+_ASK_AGAIN_S = 0.1  # time between requests until the far end's first answer, in addition to the round trip
 _RATE_TRAIN = 20
 _SURPLUS = 8  # packets in a train beyond what the queue should hold
-_FASTER = 1.25  # how much faster than the link the far end must send: otherwise its own pace is measured
+_FASTER = 1.25  # how much faster than the link the far end must send; otherwise its own rate would be measured
 _LONGEST_TRAIN_NS = 20 * 10**9
 _SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33  # <asm-generic/socket.h>; the socket module does not name these
 _SO_MEMINFO = 55
-_MEMINFO = struct.Struct("@9I")  # <linux/sock_diag.h>; the last: datagrams dropped because the buffer was full
+_MEMINFO = struct.Struct("@9I")  # <linux/sock_diag.h>; the last number counts datagrams dropped by a full buffer
 _BUFFER_BYTES = 16 * 2**20
 _COUNTED_BYTES = 2 * PACKET_BYTES  # the most that the kernel counts for a datagram in the send buffer, with overhead
-_OLDEST_STAMP_NS = 10**9  # older: the clock was probably set meanwhile
+_OLDEST_STAMP_NS = 10**9  # an older stamp probably means that the clock was set meanwhile
 
 Address = tuple[str, int]
 
 
 def make_room(far: socket.socket, link: Link) -> None:
-    """Enlarges the send buffer of a far end whose own egress is the bottleneck: there a train's packets count in it.
+    """Enlarges the far end's send buffer if the bottleneck is on its own egress: queued packets count in this buffer.
 
-    Raises PermissionError if the send buffer may not become large enough to fill the queue.
+    Raises PermissionError if the send buffer cannot become large enough to fill the queue.
     """
     try:
         far.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
     except PermissionError:
-        far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)  # as much of it as net.core.wmem_max allows
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)  # net.core.wmem_max limits the size
         if far.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) < (link.queue_packets + _SURPLUS) * _COUNTED_BYTES:
             raise
 
 
 def respond(far: socket.socket) -> None:
-    """Answers the near end's requests until it says that it is done. far: a bound UDP socket in the front's place."""
+    """Answers the near end's requests until the near end is done. far: a bound UDP socket in the front's place."""
     while True:
         request, near = far.recvfrom(2048)
         number, datagrams, size_bytes = _REQUEST.unpack_from(request)
@@ -88,9 +88,9 @@ class _Bottleneck:
 class NearEnd:
     """Measures a link that is otherwise idle.
 
-    near: a UDP socket in the client's place. far: the address where `respond` listens. over: a descriptor that becomes
-    readable when no more answers can come, such as a pidfd of the process that shapes the link. A context; on exit it
-    tells the far end that it is done.
+    near: a UDP socket in the client's place. far: the address at which `respond` listens. over: a descriptor that
+    becomes readable when no more answers can arrive, such as a pidfd of the process that shapes the link.
+    A context; the exit sends the far end the message that the near end is done.
     """
 
     def __init__(self, near: socket.socket, far: Address, link: Link, over: int | None = None) -> None:
@@ -113,7 +113,7 @@ class NearEnd:
         self._near.sendto(_REQUEST.pack(0, 0, 0), self._far)
 
     def calibrate(self, tolerance: Tolerance) -> Calibration:
-        """Measures every figure that the tolerance's clock can tell."""
+        """Measures every figure for which the tolerance's clock is good enough."""
         self._answered = self._answered or self._comes_to_answer()
         round_trip_ns = self._round_trip_ns(_SMALL_PAYLOAD_BYTES) if self._answered else None
         rated = self._link.rate_bit_s is not None and round_trip_ns is not None
@@ -127,7 +127,10 @@ class NearEnd:
         )
 
     def until_within(self, tolerance: Tolerance) -> tuple[Calibration, int]:
-        """Repeats the calibration until all is within tolerance, a few times at most. Returns the last and how many."""
+        """Repeats the calibration until all figures are within tolerance, five times at most.
+
+        Returns the last calibration and the number of attempts.
+        """
         attempts = 1
         while disagreements(self._link, measured := self.calibrate(tolerance), tolerance) and attempts < _ATTEMPTS:
             if measured.round_trip_ns is None and not self._link.loss:
@@ -137,19 +140,22 @@ class NearEnd:
         return measured, attempts
 
     def _comes_to_answer(self) -> bool:
-        """Asks until the far end, which may not run yet, answers for the first time. False if it does not."""
+        """Sends requests until the far end, which may not run yet, answers for the first time.
+
+        Returns False if no answer arrives.
+        """
         again_s = _ASK_AGAIN_S + self._link.round_trip_ns / 10**9
         deadline_s = time.monotonic() + self._patience_s(1)
         while (left_s := deadline_s - time.monotonic()) > 0:
             self._request(1, _SMALL_PAYLOAD_BYTES)
-            # Any answer will do: if the link is too slow, it answers an earlier question.
+            # Any answer will do: on a link that is too slow, an answer to an earlier request may arrive.
             readable = self._comes(min(again_s, left_s))
             if readable or self._is_over:
                 return readable
         return False
 
     def _comes(self, patience_s: float) -> bool:
-        """Waits for a datagram. False if none came in time, or if `over` became readable first."""
+        """Waits for a datagram; returns False if none arrives in time or if `over` becomes readable first."""
         return self._near in select.select(self._waited_for, [], [], patience_s)[0]
 
     @property
@@ -161,7 +167,7 @@ class NearEnd:
         self._near.sendto(_REQUEST.pack(self._round, datagrams, size_bytes).ljust(_SMALL_PAYLOAD_BYTES), self._far)
 
     def _ask(self, datagrams: int, size_bytes: int) -> list[Arrival]:
-        """Requests a train of datagrams. Returns those that came, in order of arrival."""
+        """Requests a train of datagrams. Returns the datagrams that arrive, in order of arrival."""
         self._request(datagrams, size_bytes)
         arrivals: list[Arrival] = []
         while len(arrivals) < datagrams:
@@ -176,17 +182,17 @@ class NearEnd:
         return arrivals
 
     def _patience_s(self, packets: int) -> float:
-        """The time to wait for the next datagram: far longer than it can take."""
+        """Returns how long to wait for the next datagram: far longer than a working link needs for so many packets."""
         link = self._link
         longest_ns = link.round_trip_ns + 2 * link.jitter_ns + (packets + 2) * link.transmission_ns(PACKET_BYTES)
         return 2.0 + 1.5 * longest_ns / 10**9
 
     def _no_room(self) -> int:
-        """Datagrams dropped so far because this end's receive buffer was full."""
+        """Returns the number of datagrams dropped so far because the near end's receive buffer was full."""
         return int(_MEMINFO.unpack(self._near.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size))[-1])
 
     def _round_trip_ns(self, size_bytes: int) -> int | None:
-        """The shortest time, of several, from a small request to the arrival of an answer of that size."""
+        """Returns the shortest of several round trips: a small request, and an answer with size_bytes of payload."""
         quickest_ns: int | None = None
         for _ in range(_ECHOES):
             started_ns = time.monotonic_ns()
@@ -202,7 +208,7 @@ class NearEnd:
         times = [each.arrived_ns for each in best]
         asked_ns = link.transmission_ns(PACKET_BYTES) * max(1, len(best) - 1)
         if link.queue_packets == 1 or len(best) < 2:
-            # No train possible: measure how much longer a full-size answer takes than a small one.
+            # A train is not possible. The rate follows from how much longer a full-size answer takes than a small one.
             seen_ns = (self._round_trip_ns(_FULL_PAYLOAD_BYTES) or 0) - round_trip_ns
             rate_bit_s = round(_LONE_BYTES * 8 * 10**9 / seen_ns) if seen_ns > 0 else None
             sending_ns = 0
@@ -210,7 +216,7 @@ class NearEnd:
             seen_ns = times[-1] - times[0]
             sending_ns = max(each.sent_ns for each in best) - min(each.sent_ns for each in best)
             if link.jitter_ns and len(times) > 3:
-                # The first may come one by one, with gaps; from the middle on the bottleneck is busy.
+                # Jitter may leave gaps between the first datagrams; from the middle on the bottleneck is busy.
                 times = times[(len(times) - 1) // 2 :]
             rate_bit_s = spacing_rate_bit_s(times)
         if queue_packets is not None:
@@ -224,7 +230,10 @@ class NearEnd:
         )
 
     def _best_train(self, tolerance: Tolerance) -> tuple[list[Arrival], int | None]:
-        """The train of which most datagrams came, and the packets in the queue when it overflowed; None if unknown."""
+        """Returns the train of which most datagrams arrived, and the packets in the queue when it overflowed.
+
+        The number of packets is None if it is unknown.
+        """
         link = self._link
         transmission_ns = link.transmission_ns(PACKET_BYTES)
         length = link.queue_packets + _SURPLUS

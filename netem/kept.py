@@ -1,4 +1,4 @@
-"""Checks after a run that the kernel's qdiscs still have the options that the Link gave them."""
+"""Checks after a run that the kernel's qdiscs still have the options that follow from the Link."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,13 +8,14 @@ from netem.link import Link
 
 _NS = 10**9
 _CLOCK_NS = 1000
-"""tc(8) prints times in microseconds."""
+"""The resolution of times that tc(8) prints."""
 
 
 def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, object, object]]:
-    """Yields (what, asked, seen) for each option that differs. counters: see netem.counters.read, shaper netem.
+    """Yields (name, configured, observed) for each option that differs.
 
-    A Link with rate steps is not checked: its steps are recorded with the rate found then (netem/changes.py).
+    counters: what netem.counters.read returns for the shaper netem. A Link with rate steps is not checked, because
+    netem/changes.py records the observed rate with each step.
     """
     if link.rate_steps:
         return

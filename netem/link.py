@@ -1,11 +1,11 @@
-"""The Link: describes the network between client and front.
+"""The Link: a description of the network between client and front.
 
 Rules:
 1. A Link that exists is valid.
 2. "Down" is toward the client and carries the pages; "up" carries requests and acknowledgements.
-3. `queue` is the bottleneck's buffer alone. Packets in flight in the delay line never count against it.
-4. A rate step takes effect between packets: the packet being sent is finished at the old rate; every other one, in the
-   queue or still to come, is sent at the new rate. So a step takes effect within one packet's transmission.
+3. `queue_packets` limits the bottleneck queue alone. Packets in the delay line do not count.
+4. A rate step takes effect between packets: the packet being sent is finished at the old rate. All other packets, in
+   the queue or later, are sent at the new rate.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 PACKET_BYTES = 1514
-"""A full-size Ethernet frame as a Linux qdisc counts it: 1500 bytes of IP and the 14 byte header."""
+"""The size of a full-size Ethernet frame as a Linux qdisc counts it: 1500 bytes of IP and a header of 14 bytes."""
 
 _LONGEST_DELAY_NS = 60 * 10**9
 _LARGEST_QUEUE_PACKETS = 100_000
@@ -32,13 +32,13 @@ class RateStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A link. Raises ValueError, naming the field, if a value is out of range.
+    """A link. Raises ValueError, which names the field, if a value is out of range.
 
-    rate_bit_s: bits per second toward the client, None for unlimited; counted per Ethernet frame, as tc does.
-    delay_ns, delay_up_ns: one-way delay toward the client, and toward the front.
-    queue_packets: full-size packets the bottleneck holds, the one being sent included.
-    loss: fraction of packets lost toward the client.
-    jitter_ns: the delay toward the client varies by up to this much, evenly distributed; order is kept.
+    rate_bit_s: the rate toward the client in bits per second, None for unlimited. Whole Ethernet frames count, as with
+    tc. delay_ns, delay_up_ns: the one-way delays toward the client and toward the front.
+    queue_packets: the number of full-size packets that the bottleneck holds, the packet being sent included.
+    loss: the fraction of packets lost toward the client.
+    jitter_ns: the delay toward the client varies by up to this time, evenly distributed; packets stay in order.
     rate_steps: later changes of rate_bit_s, in order of time.
     """
 
@@ -67,7 +67,7 @@ class Link:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Reads the output of dataclasses.asdict. Raises ValueError, and TypeError if it is no Link."""
+        """Reads the output of dataclasses.asdict. Raises ValueError, and TypeError if the document is no Link."""
         steps = tuple(RateStep(**step) for step in document.get("rate_steps", ()))
         return cls(**{**document, "rate_steps": steps})
 
@@ -91,16 +91,16 @@ class Link:
 
     @property
     def rates_bit_s(self) -> tuple[int, ...]:
-        """The first rate and those of the steps, in order of time; empty if the rate is unlimited."""
+        """The first rate and the rates of the steps, in order of time; empty if the rate is unlimited."""
         return () if self.rate_bit_s is None else (self.rate_bit_s, *(step.rate_bit_s for step in self.rate_steps))
 
     @property
     def round_trip_ns(self) -> int:
-        """The delay there and back, without transmission time."""
+        """The delay in both directions together, without transmission times."""
         return self.delay_ns + self.delay_up_ns
 
     def transmission_ns(self, size_bytes: int) -> int:
-        """The bottleneck's transmission time for a packet at its first rate. size_bytes includes the headers."""
+        """Returns the transmission time of a packet at the link's first rate. size_bytes includes all headers."""
         return 0 if self.rate_bit_s is None else size_bytes * 8 * 10**9 // self.rate_bit_s
 
 

@@ -1,10 +1,10 @@
-"""Samples the link's queues from tc's statistics into queue.jsonl. For the shaper netem.
+"""Samples the link's queues with the shaper netem: reads the qdiscs' statistics and writes queue.jsonl.
 
 The ferry writes the same lines itself (netem/ferry/process.py).
 
 Rules:
 1. A line is written when a queue has changed since the last sample.
-2. `dropped` counts the bottleneck's drops, and not the packets that the delay line loses by `loss`.
+2. `dropped` counts the packets that the bottleneck drops, but not those that the delay line loses because of `loss`.
 """
 
 import socket
@@ -28,7 +28,7 @@ _TC_STATS, _TC_STATS_NAMES = layout(tcmsg.stats.fields)
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """A qdisc's length in packets and bytes, and its drops so far."""
+    """The packets and bytes in a qdisc, and the packets that it has dropped so far."""
 
     packets: int = 0
     bytes: int = 0
@@ -39,7 +39,7 @@ _NOTHING = Statistics()
 
 
 class Qdiscs:
-    """Reads the statistics of the qdiscs in the network namespace it was made in. Raises OSError."""
+    """Reads the statistics of the qdiscs in the network namespace of the thread that creates it. Raises OSError."""
 
     def __init__(self) -> None:
         self._names = dict(socket.if_nameindex())
@@ -51,7 +51,7 @@ class Qdiscs:
         self._conversation.__exit__()
 
     def read(self) -> dict[tc.Stage, Statistics]:
-        """Reads every qdisc's statistics, by stage. Raises OSError."""
+        """Reads the statistics of every qdisc. Raises OSError."""
         found = {}
         for answer in self._conversation.ask(self._question):
             _, _, _, device, handle, _, _ = _HEADER.unpack_from(answer)
@@ -61,12 +61,15 @@ class Qdiscs:
 
 
 class QueueJournal:
-    """Samples the queues of a link's stages, in one place or several. A context; closes journal and places on exit."""
+    """Samples the queues of a link, in one place or several. A context; the exit closes the journal and the places."""
 
     def __init__(
         self, stages: Mapping[str, tc.Stages], places: Sequence[Qdiscs], journal: Path, interval_ns: int | None
     ) -> None:
-        """stages: by direction; device names must be unique over all places. interval_ns: None turns sampling off."""
+        """Opens the journal. stages: by direction; device names must be unique over all places. places: a Qdiscs each.
+
+        interval_ns: the sampling interval; None turns sampling off.
+        """
         self._stages = stages
         self._places = places
         self._interval_ns = interval_ns
@@ -83,7 +86,7 @@ class QueueJournal:
             place.close()
 
     def look(self, now_ns: int) -> int | None:
-        """Samples if it is time. Returns when the next sample is due, None for never. Raises OSError."""
+        """Takes a sample if one is due. Returns when the next sample is due; None for never. Raises OSError."""
         if self._interval_ns is None:
             return None
         if now_ns < self._next_ns:
@@ -113,7 +116,7 @@ def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> QueueConte
 
 
 def _own(found: Mapping[tc.Stage, Statistics], stages: tc.Stages, stage: tc.Stage) -> Statistics:
-    """The stage's statistics without those of the stage nested in it, whose packets the qdisc counts as its own."""
+    """Returns the stage's statistics without the nested stage, whose packets the qdisc counts, too."""
     whole = found.get(stage, _NOTHING)
     within = replace(stage, handle=stage.handle + 1)
     if within not in (stages.delay_line, *stages.bottleneck):

@@ -1,4 +1,4 @@
-"""Sets up the link from inside its own place, as in a container: finds the devices, takes the addresses, shapes."""
+"""Sets up the link from inside its place, as in a container: finds devices, adds addresses, runs the commands."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from netem.link import Link
 from netem.shaper import TRIAL, Shaper, commands, devices, lack_of_netem
 
 FERRY = HOME / "ferry"
-"""The socket at which a ferry in such a place answers."""
+"""The socket at which a ferry in such a place answers (netem/ferry/process.py)."""
 
 _STATE = HOME / "state.json"
 _RUN_S = 10.0
@@ -19,9 +19,11 @@ _RUN_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """The link as it was set up, for programs that read it in the place. devices: those with its qdiscs, by direction.
+    """The link as it was set up, in a file for other programs in the link's place.
 
-    instead_of_netem: the reason why the ferry replaces netem without being asked for; None otherwise.
+    instead_of_netem: the reason why SHAPER=auto chose the ferry; None otherwise. to_client, to_front: the devices of
+    the two networks. devices: the devices that have the link's qdiscs, by direction. commands: the commands that were
+    run.
     """
 
     shaper: Shaper
@@ -32,20 +34,20 @@ class State:
     commands: Sequence[Sequence[str]]
 
     def write(self) -> None:
-        """Writes the state's file for `read`, atomically."""
+        """Writes the file atomically, for `read`."""
         unready = _STATE.with_suffix(".unready")
         unready.write_text(json.dumps(asdict(self)))
         unready.rename(_STATE)
 
     @classmethod
     def read(cls) -> Self:
-        """Reads the state's file. Raises OSError if the place is not a link yet."""
+        """Reads the file. Raises OSError if the link is not set up yet."""
         document: dict[str, Any] = json.loads(_STATE.read_text())
         return cls(**document | {"shaper": Shaper(document["shaper"])})
 
 
 def run(command: Sequence[str]) -> str:
-    """Runs a short command and returns its output. Raises RuntimeError, with its error output, or if it hangs."""
+    """Runs a short command and returns its output. Raises RuntimeError if the command fails or takes too long."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S, check=False)
     except subprocess.TimeoutExpired:
@@ -57,14 +59,14 @@ def run(command: Sequence[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Router:
-    """A place between two networks."""
+    """The link's place, with the devices toward the client and toward the front."""
 
     to_client: str
     to_front: str
 
     @classmethod
     def between(cls, *, near: str, far: str) -> Self:
-        """Finds the devices with these addresses. Raises ValueError if one is missing, RuntimeError if ip fails."""
+        """Finds the devices by their addresses. Raises ValueError if one is missing, RuntimeError if ip(8) fails."""
         devices = {
             address["local"]: device["ifname"]
             for device in json.loads(run(["ip", "-json", "address", "show"]))
@@ -76,12 +78,15 @@ class Router:
         return cls(to_client=devices[near], to_front=devices[far])
 
     def take(self, near_gateway: str, far_gateway: str) -> None:
-        """Adds the gateway addresses that both networks send to. Raises RuntimeError."""
+        """Adds the addresses that client and front use as their gateways. Raises RuntimeError."""
         run(["ip", "address", "add", f"{near_gateway}/24", "dev", self.to_client])
         run(["ip", "address", "add", f"{far_gateway}/24", "dev", self.to_front])
 
     def shape(self, link: Link, asked: Shaper | None) -> State:
-        """Makes the link. asked: None takes netem, or the ferry if the kernel has no netem. Raises RuntimeError."""
+        """Makes the link. asked: the shaper; None for netem, or the ferry if the kernel has no netem.
+
+        Raises RuntimeError.
+        """
         lack = _lack_of_netem() if asked is None and link.shaped else None
         shaper = asked or (Shaper.FERRY if lack else Shaper.NETEM)
         made = commands(shaper, link, self.to_client, self.to_front)

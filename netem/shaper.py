@@ -1,7 +1,7 @@
-"""Makes a Link real: with the kernel's netem or, where the kernel has none, with the ferry.
+"""The commands and sysctls that make a link: with the kernel's netem or, if the kernel has none, with the ferry.
 
-Nothing is run here. Both work in a place that already routes between a device toward the client and one toward the
-front, and give the same link: the same stages, the same queue, the same counting.
+This module runs nothing. Both shapers work in a place that already routes between a device toward the client and a
+device toward the front. Both make the same link: the same stages, the same queue, the same way to count bytes.
 """
 
 from collections.abc import Mapping
@@ -32,9 +32,9 @@ _REFUSALS = ("Error: Specified qdisc kind is unknown", "RTNETLINK answers: No su
 
 
 def lack_of_netem(failure: str) -> str:
-    """The reason why netem is not available, from the error of the failed TRIAL.
+    """Returns the reason why netem is not available. failure: the error of a command of TRIAL.
 
-    Only an error that comes from the kernel proves that it has no netem; any other leaves that open.
+    Only certain errors prove that the kernel has no netem; after any other error the reason says that this is unknown.
     """
     if any(refusal in failure for refusal in _REFUSALS):
         return NO_NETEM
@@ -42,7 +42,7 @@ def lack_of_netem(failure: str) -> str:
 
 
 def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:
-    """The commands that shape the place. For the ferry they only route the packets to it."""
+    """Returns the commands that shape the place. With the ferry they only route the packets to the ferry."""
     if shaper is Shaper.FERRY:
         return loops.commands(link, to_client, to_front)
     down = stepped.down(link, to_client, to_front) if link.rate_steps else tc.down(link, to_client)
@@ -50,19 +50,19 @@ def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[
 
 
 def stages(link: Link, to_client: str, to_front: str) -> Mapping[str, tc.Stages]:
-    """The qdiscs that netem's commands make, by direction."""
+    """Returns the qdiscs that the commands for netem make, by direction."""
     down = stepped.stages(to_client) if link.rate_steps else tc.down_stages(link, to_client)
     return {"down": down, "up": tc.up_stages(link, to_front)}
 
 
 def devices(link: Link, to_client: str, to_front: str) -> Mapping[str, tuple[str, ...]]:
-    """The devices whose qdiscs count the link's packets, by direction: the place's own two, or those of rate steps."""
+    """Returns the devices whose qdiscs count the link's packets, by direction."""
     down = stages(link, to_client, to_front)["down"].devices if link.rate_steps else (to_client,)
     return {"down": down, "up": (to_front,)}
 
 
 def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
-    """The sysctls that the place must have after the commands."""
+    """Returns the sysctls that the place must have after the commands."""
     if shaper is Shaper.FERRY:
         return loops.sysctls(link)
     return {"net.ipv4.ip_forward": "1", **(stepped.sysctls() if link.rate_steps else {})}

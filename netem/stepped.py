@@ -1,25 +1,28 @@
-"""A Link with rate steps for the kernel's own shaper: argument lists of tc(8) and ip(8), and the Changer of the rate.
+"""A link with rate steps, made by the kernel's netem and tbf: commands of tc(8) and ip(8), and the Changer of the rate.
 
-netem fixes a packet's departure time when the packet enters (sch_netem.c, netem_enqueue), and a `change` leaves these
-times alone: all waiting packets would still leave at the old rate, and later ones after them. So here the packets wait
-before a tbf, which reads its rate for each packet:
+netem fixes a packet's departure time when the packet enters (sch_netem.c, netem_enqueue), and `tc qdisc change` leaves
+these times unchanged. So all waiting packets would still leave at the old rate. Here the packets wait before a tbf,
+which reads its rate for each packet:
 
     cutter -> delay line -> queue (pfifo) -> gate (tbf, a bucket of one packet) == loop ==> sender (netem rate)
 
-A tbf releases a packet when its transmission begins; a link delivers it when the transmission ends. The sender, which
-has the same rate, holds the packet for that time. It never holds more than the gate's bucket, one full-size packet, so
-no other packet is bound to the old rate. Together the two release packets when a single netem with that rate would.
+The gate releases a packet when its transmission begins, but a link delivers a packet when its transmission ends. The
+sender has the same rate and holds the packet for its transmission time. It never holds more bytes than the gate's
+bucket, one full-size packet, so no other packet leaves at the old rate. Gate and sender together release packets at the
+same times as a single netem with that rate.
 
 Rules:
-1. Gate and sender cannot be on one device, where the inner qdisc is the earlier one and netem has to be the later. The
-   loop is a veth pair inside the link's place: packets toward the client are routed into it, and come back at its other
-   end to be forwarded. Both ends have one MAC address and no ARP, so each takes the other's frames for its own.
-2. The queue's limit leaves out the packet being sent: that one is with the sender.
-3. The sender is changed first: what the gate, its bucket full again, then lets go at once is sent at the new rate.
-4. A bucket of one packet cannot make up for a late wake-up. In the guest there are none. On real clocks every packet of
-   full size is later by as much: nothing at 10 ms a packet, a tenth of the rate where wake-ups are late by a ninth of a
-   packet's time. Calibration sees it at the first rate; nothing does at a faster one after a step
-   (docs/decisions/0003-rate-steps.md).
+1. Gate and sender cannot be on one device: of a tbf and a netem that are nested, the netem acts first, whichever is
+   inside, but the sender must act after the gate. So a veth pair inside the link's place, the loop, separates them:
+   packets toward the client are routed into one end, come out at the other end, and are forwarded. Both ends have the
+   same MAC address and no ARP, so that each end accepts the other's frames.
+2. The queue's limit does not include the packet being sent, which is in the sender.
+3. A change sets the sender's rate first. A change of the gate fills its bucket, and the packets that the gate then
+   releases at once must leave the sender at the new rate.
+4. A bucket of one packet cannot make up for a late wake-up, so every full-size packet leaves late by that time. A guest
+   has no late wake-ups. On real clocks the effect is negligible if a packet takes 10 ms, but the link loses a tenth of
+   its rate if wake-ups are late by a ninth of a packet's transmission time. Calibration detects this at the first rate.
+   Nothing detects it at a faster rate after a step (docs/decisions/0003-rate-steps.md).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +43,7 @@ _GATE, _QUEUE, _SENDER = 3, 4, 1
 
 
 def down(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Commands for a place that routes between two devices."""
+    """Returns the commands for a place that routes between the two devices."""
     first_bit_s, *_ = link.rates_bit_s
     shaped = ("tbf", *gate(link, first_bit_s))
     queue = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
@@ -54,7 +57,7 @@ def down(link: Link, to_client: str, to_front: str) -> list[Command]:
 
 
 def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
-    """Commands that change the rate."""
+    """Returns the commands that change the rate."""
     start = ("tc", "qdisc", "change", "dev")
     return [
         (*start, to_client, "root", "handle", f"{_SENDER}:", *sender(rate_bit_s)),
@@ -63,9 +66,9 @@ def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
 
 
 class Changer:
-    """Changes the rate of the link at once. A context; must be created in the link's place.
+    """Changes the rate of the link without the delay of starting tc. A context; must be created in the link's place.
 
-    Raises OSError if there is no tc, and RuntimeError.
+    Raises OSError if tc is not installed, and RuntimeError if tc fails.
     """
 
     def __init__(self, link: Link, to_client: str) -> None:
@@ -73,7 +76,7 @@ class Changer:
         self._to_client = to_client
         with ExitStack() as stack:
             self._tc = stack.enter_context(KeptTc(_DEVICE))
-            self._tc.tell([])  # waits until tc has started, some milliseconds
+            self._tc.tell([])  # waits some milliseconds until tc has started
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -91,7 +94,7 @@ class Changer:
 
 @contextmanager
 def kernel_changes(link: Link, to_client: str, journal: Path) -> Iterator[RateChanges]:
-    """Yields the Link's RateChanges. They act in the caller's network namespace and are recorded beside the journal."""
+    """Yields the RateChanges of a Link for netem in the caller's network namespace, recorded beside the journal."""
     with ExitStack() as stack:
         make = stack.enter_context(Changer(link, to_client)).make if link.rate_steps else _make_nothing
         yield stack.enter_context(RateChanges(link.rate_steps, make, beside(journal)))
@@ -102,7 +105,7 @@ def _make_nothing(rate_bit_s: int) -> int:
 
 
 def stages(to_client: str) -> Stages:
-    """The stages that `down` makes."""
+    """Returns the stages that `down` makes."""
     return Stages(
         delay_line=Stage(device=_DEVICE, handle=_GATE - 1),
         bottleneck=(Stage(device=_DEVICE, handle=_GATE), Stage(device=to_client, handle=_SENDER)),
@@ -110,18 +113,21 @@ def stages(to_client: str) -> Stages:
 
 
 def sysctls() -> Mapping[str, str]:
-    """The sysctls that the place must have: no rp_filter, as the way back to a packet's source avoids the loop."""
+    """Returns the sysctls that the place must have.
+
+    rp_filter is off, because no route back to a packet's source leads through the loop that the packet came from.
+    """
     return {f"net.ipv4.conf.{name}.rp_filter": "0" for name in ("all", _DEVICE, _BACK)}
 
 
 def gate(link: Link, rate_bit_s: int) -> Sequence[str]:
-    """The options of a tbf that releases a packet when its transmission begins."""
-    # tbf passes its own limit on to a fifo inside, in whatever unit that counts (sch_tbf.c, fifo_set_limit).
+    """Returns the options of the gate: a tbf that releases a packet when its transmission begins."""
+    # tbf passes its limit on to the fifo inside it, which reads the limit in its own unit (sch_tbf.c, fifo_set_limit).
     return ("rate", f"{rate_bit_s}bit", "burst", str(PACKET_BYTES), "limit", str(link.queue_packets - 1))
 
 
 def sender(rate_bit_s: int) -> Command:
-    """The qdisc that holds a packet for its transmission time."""
+    """Returns the options of the sender: a netem that holds a packet for its transmission time."""
     return ("netem", "limit", str(tc.OUT_OF_REACH), "rate", f"{rate_bit_s}bit")
 
 

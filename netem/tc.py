@@ -1,18 +1,20 @@
-"""A Link as tc(8) commands: argument lists, nothing is run here.
+"""The tc(8) commands that make a link. Runs nothing.
 
 Packets toward the client pass three stages:
 
     cutter (tbf)  ->  delay line (netem delay, jitter, loss)  ->  bottleneck (netem rate; its limit is the queue)
 
-netem takes a packet built by TCP's segmentation offload, up to 64 KiB, for a single one: it would count as one in the
-queue and arrive as one lump. tbf segments packets larger than its burst (sch_tbf.c, tbf_segment); its rate never binds.
+The cutter is needed because netem handles a packet of TCP's segmentation offload, up to 64 KiB, as a single packet: it
+would count once in the queue and arrive all at once. tbf segments packets larger than its burst (sch_tbf.c,
+tbf_segment). The cutter's rate is too high to matter.
 
-A single netem with both would count the packets in flight in the delay line against its `limit` (tc-netem(8)): at
-128 kB/s and 300 ms some 25 packets are always in flight. Split in two, the limit is the queue and nothing else, in
-every kernel version: the meaning of a limit once netem has a child changed in 2024, and the delay line's never binds.
+Delay line and bottleneck are two netems. A single netem with delay and rate would count packets in the delay line
+against its `limit` (tc-netem(8)); at 128 kB/s and 300 ms these are some 25 packets. With two netems the bottleneck's
+limit is the queue and nothing else. This is true of every kernel version: in 2024 the meaning of `limit` changed only
+for a netem with a child, and here that is the delay line, whose limit is never reached.
 
 netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. A rate change does not
-reach packets that already wait; so a Link with rate steps is made differently (netem/stepped.py).
+affect packets that already wait, so a link with rate steps is made differently (netem/stepped.py).
 """
 
 from dataclasses import dataclass
@@ -20,8 +22,8 @@ from dataclasses import dataclass
 from netem.link import PACKET_BYTES, Link
 
 OUT_OF_REACH = 1_000_000
-"""A limit in packets that never binds."""
-# Jitter reorders packets unless netem has a rate: then no packet overtakes the one before (sch_netem.c, enqueue).
+"""A limit in packets that is never reached."""
+# Jitter reorders packets unless netem has a rate; with a rate no packet overtakes another (sch_netem.c, netem_enqueue).
 _KEEPS_ORDER = "100gbit"
 _CUTTER = ("tbf", "rate", "100gbit", "burst", str(PACKET_BYTES), "limit", str(2**30))
 
@@ -46,12 +48,12 @@ def _delay_line(delay_ns: int, jitter_ns: int = 0, loss: float = 0.0) -> Command
 
 
 def delay_line(link: Link) -> Command:
-    """The stage before the bottleneck, toward the client."""
+    """Returns the options of the delay line toward the client."""
     return _delay_line(link.delay_ns, link.jitter_ns, link.loss)
 
 
 def down(link: Link, device: str) -> list[Command]:
-    """Commands for the middle place's device toward the client; none if the link does not change packets."""
+    """Returns the commands for the link's device toward the client; none if the link changes no packets there."""
     stages: list[Command] = []
     if link.delay_ns or link.loss:
         stages.append(delay_line(link))
@@ -61,13 +63,13 @@ def down(link: Link, device: str) -> list[Command]:
 
 
 def up(link: Link, device: str) -> list[Command]:
-    """Commands for the middle place's device toward the front: delay only."""
+    """Returns the commands for the link's device toward the front, which only delay packets."""
     return nested([_delay_line(link.delay_up_ns)] if link.delay_up_ns else [], device)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A qdisc: its device, and its handle (the major number)."""
+    """A qdisc. handle: the major number of its handle."""
 
     device: str
     handle: int
@@ -75,9 +77,9 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Stages:
-    """A direction's stages. bottleneck: one qdisc or, with rate steps, two that share the work; the first drops.
+    """The qdiscs of one direction. delay_line: None if the direction has no delay line.
 
-    delay_line is None, and bottleneck empty, if the link has none.
+    bottleneck: one qdisc; with rate steps two, of which the first drops packets; empty without a bottleneck.
     """
 
     delay_line: Stage | None = None
@@ -85,13 +87,13 @@ class Stages:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The devices that have the stages, each once."""
+        """The devices that have these qdiscs, each once."""
         stages = [*([self.delay_line] if self.delay_line else []), *self.bottleneck]
         return tuple(dict.fromkeys(stage.device for stage in stages))
 
 
 def down_stages(link: Link, device: str) -> Stages:
-    """The stages that `down` makes."""
+    """Returns the stages that `down` makes."""
     delayed = 1 if link.delay_ns or link.loss else 0
     return Stages(
         delay_line=Stage(device=device, handle=2) if delayed else None,
@@ -100,12 +102,12 @@ def down_stages(link: Link, device: str) -> Stages:
 
 
 def up_stages(link: Link, device: str) -> Stages:
-    """The stages that `up` makes."""
+    """Returns the stages that `up` makes."""
     return Stages(delay_line=Stage(device=device, handle=2) if link.delay_up_ns else None)
 
 
 def nested(stages: list[Command], device: str) -> list[Command]:
-    """Commands that nest the stages one inside the other, in a cutter; none if there are no stages."""
+    """Returns the commands that put the stages one inside the other, inside a cutter; none if there are no stages."""
     commands: list[Command] = []
     for depth, stage in enumerate([_CUTTER, *stages] if stages else [], start=1):
         parent = ("root",) if depth == 1 else ("parent", f"{depth - 1}:")
@@ -114,9 +116,9 @@ def nested(stages: list[Command], device: str) -> list[Command]:
 
 
 def queue_from_bytes(size_bytes: int) -> int:
-    """The number of full-size packets that fit into that many bytes, because netem counts packets; 0 if none fits."""
+    """Returns the number of full-size packets that fit into size_bytes; netem limits its queue by packets."""
     return size_bytes // PACKET_BYTES
 
 
 COUNTERS: Command = ("tc", "-s", "-j", "qdisc", "show")
-"""The command that prints the counters of every device's qdiscs as JSON; `dev` in it names the device."""
+"""The command that prints the counters of all qdiscs as JSON; the key `dev` has the device of each."""

@@ -1,9 +1,10 @@
-"""Computes a bottleneck's rate and queue from a train of datagrams sent through it back to back.
+"""Computes a bottleneck's rate and queue from a train of datagrams that was sent through it back to back.
 
-- rate: the bottleneck spaces the datagrams, and the spacing gives the rate. It is computed from the median duration of
-  half a train, so a few datagrams that a busy machine delivered late, or in a bunch, do not matter;
-- queue: the datagrams that the bottleneck held when it dropped the next one: those that arrived in the end, without
-  those that had left the queue by then at the rate asked for. It is unknown if nothing was dropped.
+The rate follows from the spacing that the bottleneck gives the datagrams. It is computed from the median duration of
+half a train, so a few datagrams that a busy machine delivered late or together do not matter.
+
+The queue is the number of datagrams that the bottleneck held when it dropped the next datagram: the datagrams that
+entered it before, without those that had left it by then at the configured rate. It is unknown if nothing was dropped.
 """
 
 from collections import deque
@@ -16,7 +17,10 @@ from netem.link import PACKET_BYTES
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """A datagram of a train. sent_ns counts from the first one sent; arrived_ns is by the near end's clock."""
+    """A datagram of a train. sent_ns: the time since the train's first datagram was sent, by the far end's clock.
+
+    arrived_ns: the arrival time by the near end's clock.
+    """
 
     number: int
     sent_ns: int
@@ -24,9 +28,10 @@ class Arrival:
 
 
 def held_packets(train: Sequence[Arrival], length: int, transmission_ns: int) -> int | None:
-    """Packets in a queue when it dropped one of a train of that length; None if it dropped none.
+    """Returns the packets in a queue when it dropped a datagram; None if it dropped none.
 
-    A missing number means that the queue was full then. The link must lose no packets elsewhere.
+    train: the datagrams that arrived. length: the number of datagrams that were sent. A missing number means that the
+    queue was full, so the link must lose no packets elsewhere.
     """
     came = sorted(train, key=lambda each: each.number)
     following = [each.number for each in came[1:]] + [length]
@@ -44,7 +49,7 @@ def held_packets(train: Sequence[Arrival], length: int, transmission_ns: int) ->
 
 
 def spacing_rate_bit_s(times: Sequence[int]) -> int | None:
-    """The rate of a train of full-size packets with these arrival times; None if all came at once."""
+    """Returns the rate of a train of full-size packets from their arrival times; None if all arrived at once."""
     half = len(times) // 2
     elapsed_ns = median(later - earlier for earlier, later in zip(times, times[half:], strict=False))
     return round(half * PACKET_BYTES * 8 * 10**9 / elapsed_ns) if elapsed_ns > 0 else None

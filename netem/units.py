@@ -1,14 +1,14 @@
 """Parses rates, times and sizes in the notation of tc(8) into whole numbers.
 
-It differs from tc in two ways, both to protect a newcomer: a bare number is refused where tc would silently read it as
-bits per second or microseconds, and a percentage needs its sign.
+Two rules are stricter than tc's, to protect newcomers. A number without a unit is refused; tc would silently read it as
+bits per second or microseconds. A percentage needs the percent sign.
 """
 
 import re
 from decimal import Decimal
 from fractions import Fraction
 
-_LONGEST = 100  # letters
+_LONGEST = 100  # the most characters of a value
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([a-z%]*)", re.ASCII)
 
 _PREFIXES = {
@@ -51,40 +51,40 @@ def _in_units(text: str, units: dict[str, int]) -> int:
 
 
 def parse_rate_bit_s(text: str) -> int:
-    """Bits per second of a tc rate: `128kbps` is 1_024_000, `128kbit` is 128_000. Raises ValueError."""
+    """Returns the bits per second of a tc rate: `128kbps` is 1_024_000, `128kbit` is 128_000. Raises ValueError."""
     return _in_units(text, _RATE_UNITS)
 
 
 def parse_time_ns(text: str) -> int:
-    """Nanoseconds of a tc time such as `300ms` or `0.3s`; `0` needs no unit. Raises ValueError."""
+    """Returns the nanoseconds of a tc time such as `300ms` or `0.3s`; `0` needs no unit. Raises ValueError."""
     return _in_units(text, _TIME_UNITS)
 
 
 def parse_size_bytes(text: str) -> int:
-    """Bytes of a tc size with a unit: `30k` and `30kb` are 30_720, `1500b` is 1_500. Raises ValueError."""
+    """Returns the bytes of a tc size with a unit: `30k` and `30kb` are 30_720, `1500b` is 1_500. Raises ValueError."""
     return _in_units(text, _SIZE_UNITS)
 
 
 def parse_fraction(text: str) -> float:
-    """A percentage as a fraction: `1%` is 0.01. Raises ValueError."""
+    """Returns a percentage as a fraction: `1%` is 0.01. Raises ValueError."""
     number, unit = _split(text)
     if unit != "%" and number:
         raise ValueError("it has no percent sign")
     if number > 100:
-        raise ValueError("more than all")
+        raise ValueError("more than 100%")
     return float(number / 100)
 
 
 def format_rate(rate_bit_s: int) -> str:
-    """A rate in both units, so that nobody takes kilobits for kilobytes: `1,024 kbit/s = 128 kB/s`."""
+    """Formats a rate in both units, so that kilobits are not mistaken for kilobytes: `1,024 kbit/s = 128 kB/s`."""
     return f"{_plain(rate_bit_s / 1000, 3)} kbit/s = {_plain(rate_bit_s / 8000, 3)} kB/s"
 
 
 def format_time(time_ns: int) -> str:
-    """A time in milliseconds, without needless digits: `300 ms`."""
+    """Formats a time in milliseconds, without needless digits: `300 ms`."""
     return f"{_plain(time_ns / 10**6, 6)} ms"
 
 
 def _plain(number: float, digits: int) -> str:
-    """Formats with at most that many digits after the point, and never an exponent."""
+    """Formats a number with at most `digits` digits after the point and without an exponent."""
     return f"{number:,.{digits}f}".rstrip("0").rstrip(".")

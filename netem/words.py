@@ -1,4 +1,4 @@
-"""The names and notation of a Link's fields for people, Makefiles and environment variables."""
+"""The knobs that describe a Link: their names, defaults and notation, on command lines and in environment variables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SHORTEST_DELAY_NS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Word:
-    """A knob of the Link. parse raises ValueError; field is a field of Link."""
+    """A knob that sets a field of Link. parse: raises ValueError. allowed: the allowed values, in words."""
 
     field: str
     default: str
@@ -30,7 +30,7 @@ def _rate(text: str) -> int | None:
 
 
 def parse_delay_ns(text: str) -> int:
-    """Parses a time and checks that a Link may have it as its delay. Raises ValueError."""
+    """Parses a time and checks that it is an allowed delay of a Link. Raises ValueError."""
     delay_ns = units.parse_time_ns(text)
     if 0 < delay_ns < _SHORTEST_DELAY_NS:
         raise ValueError("shorter than tc can resolve")
@@ -52,7 +52,7 @@ def _rate_step(text: str) -> RateStep:
 
 
 def format_rate_steps(steps: Sequence[RateStep]) -> str | None:
-    """Formats steps as RATE_STEPS takes them, `10240000bit@2000000000ns+1024000bit@6000000000ns`; None if empty."""
+    """Formats steps for RATE_STEPS, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`; None without steps."""
     return "+".join(f"{step.rate_bit_s}bit@{step.at_ns}ns" for step in steps) or None
 
 
@@ -120,7 +120,7 @@ _SAMPLE_LEAST_NS, _SAMPLE_MOST_NS = 10**6, 10**8
 
 
 def parse_sample_ns(text: str) -> int | None:
-    """Parses the sampling interval of a queue; None for `none`. Raises ValueError."""
+    """Parses the knob SAMPLE, a sampling interval; None for `none`. Raises ValueError."""
     if text == "none":
         return None
     interval_ns = units.parse_time_ns(text)
@@ -130,7 +130,7 @@ def parse_sample_ns(text: str) -> int | None:
 
 
 def link_from(words: Mapping[str, str]) -> Link:
-    """Builds a Link from these knobs, with defaults for the rest. Raises ValueError, naming the knob."""
+    """Builds a Link from knobs, with defaults for those that are missing. Raises ValueError, which names the knob."""
     fields: dict[str, Any] = {}
     for name, word in WORDS.items():
         text = words.get(name, word.default)

@@ -1,1 +1,1 @@
-"""The TLS fronts: a template and a catalogue entry for each, a class that runs them, and samplers of their sockets."""
+"""The TLS fronts: a template and a catalogue entry for each server, a class that runs them, a sampler, and a tuner."""

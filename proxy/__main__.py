@@ -1,15 +1,17 @@
-"""`python -m proxy [COMMAND.json]`: become a front.
+"""`python -m proxy [COMMAND.json]`: executes a front in this process.
 
-With a file, it executes the command in it, a list of words. Without, it starts a front that people can visit,
-configured by environment variables:
+With a file, it executes the command in the file, a list of words. Without a file, it starts a front that people can
+visit with a browser. Environment variables configure this front:
 
-    SERVER, NATIVE    the server, and on or off for its own mechanism
-    BUFFERING         on or off: it takes whole responses from the origin
-    RECORD            its largest TLS record in bytes, or stock
-    ADDRESS, ORIGIN   the address it listens on, port 443; the origin, HOST:PORT
-    SIZE              bytes of the largest response
+    SERVER            the server's name in the catalogue
+    NATIVE            on or off: the server's own mechanism against early writes
+    BUFFERING         on or off: whether the front takes whole responses from the origin
+    RECORD            the largest TLS record in bytes, or stock for the server's default
+    ADDRESS           the address to listen on; the port is 443
+    ORIGIN            the origin, HOST:PORT
+    SIZE              the bytes of the largest response
 
-Its files, and the certificate authority to trust (ca.pem), are in /run/front.
+The front's files, and the certificate authority to trust (ca.pem), are in /run/front.
 """
 
 import json
@@ -63,7 +65,7 @@ def main() -> None:
         try:
             front = _front()
         except KeyError as error:
-            sys.exit(f"front: {error} is not set, or not one of its values")
+            sys.exit(f"front: {error} is not set, or has a value that is not allowed")
         front.configure()
         command = front.command
     os.execvp(command[0], command)  # noqa: S606

@@ -1,10 +1,11 @@
 """A private certificate authority for a run, and the front's certificate signed by it.
 
-With a seed both follow from it entirely, keys included, because the length of a certificate, and of a signature made
-with its key, moves the packets of a handshake. Such keys protect nothing and need not: only the lab trusts them.
+A seed decides both certificates entirely, keys included. Otherwise the lengths of certificates and signatures would
+vary from run to run, and with them the packets of a handshake. Keys from a seed are not secret, but only the lab trusts
+them.
 
-Both have the extensions that RFC 5280 requires (sections 4.2.1.1 to 4.2.1.3, and 4.2.1.9). OpenSSL's strict checks,
-which Python makes from 3.13 on, refuse a CA that does not say that its key signs certificates.
+Both certificates have the extensions that RFC 5280 requires (sections 4.2.1.1 to 4.2.1.3, and 4.2.1.9). OpenSSL's
+strict checks, which Python uses from 3.13 on, refuse a CA without the key usage of signing certificates.
 """
 
 import hashlib
@@ -55,14 +56,14 @@ class _Holder:
 
 
 def certificates_in(folder: Path) -> Certificates:
-    """The paths of the files that `issue` writes."""
+    """Returns the paths of the files that `issue` writes into the folder."""
     return Certificates(ca=folder / "ca.pem", chain=folder / "front.crt", key=folder / "front.key")
 
 
 def issue(folder: Path, *names: str, seed: int | None = None) -> Certificates:
-    """Makes a CA for this run only, and a certificate for host names or addresses.
+    """Makes a CA for this run only, and the front's certificate for these host names or addresses.
 
-    seed: None makes both random; a number needs cryptography 45 or newer.
+    seed: decides both; None makes them random. A seed needs the package cryptography in version 45 or newer.
     """
     paths = certificates_in(folder)
     authority, front = _Holder.make("authority", seed), _Holder.make(names[0], seed)
@@ -108,7 +109,7 @@ def _certificate(
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    """The key usage extension: an authority's key signs certificates and revocation lists, a front's key handshakes."""
+    """Returns the key usage extension: a CA's key signs certificates and revocation lists, a front's key handshakes."""
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         content_commitment=False,

@@ -1,9 +1,10 @@
 """Finds another process's sockets and borrows one of them with pidfd_getfd(2).
 
-1. A borrowed descriptor is closed at once: kept open, it would keep the connection open after the server closed it.
-2. A descriptor's number may stand for something else a moment later. So a socket is identified by its inode, and
-   borrowed by both number and inode.
-3. A process or socket that has gone gives None or an empty result. Missing permission or a failing call is an OSError.
+1. Callers close a borrowed descriptor at once; an open one would keep the connection open after the server closed it.
+2. The number of a descriptor may be reused for another file at any time. So a socket is identified by its inode: it is
+   borrowed by its number, and then its inode is checked.
+3. If a process has ended or a socket is closed, the result is None or empty. Missing permission or a failed system call
+   raises OSError.
 """
 
 import ctypes
@@ -21,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def stat(pid: int) -> list[str] | None:
-    """The process's fields of /proc/PID/stat from its state on (proc(5)); None if it has ended."""
+    """Returns the fields of /proc/PID/stat from the process's state on (proc(5)); None if the process is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -30,7 +31,7 @@ def stat(pid: int) -> list[str] | None:
 
 
 def with_descendants(pid: int) -> list[int]:
-    """Process ids of the process and its descendants, its own first."""
+    """Returns the process ids of a process and its descendants, the process itself first."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := stat(int(entry.name))) is not None:
@@ -42,14 +43,14 @@ def with_descendants(pid: int) -> list[int]:
 
 
 def has_ended(pidfd: int) -> bool:
-    """True if the process has ended, reaped or not. Until it has, no other process can have its id."""
+    """Returns True if the process has ended, reaped or not. Before its end no other process can have its id."""
     waiting = select.poll()
     waiting.register(pidfd, select.POLLIN)
     return bool(waiting.poll(0))
 
 
 def sockets_of(pid: int) -> dict[int, int]:
-    """Inodes of a process's sockets by descriptor; empty if the process has gone. Raises OSError."""
+    """Returns the inodes of a process's sockets by descriptor; empty if the process has ended. Raises OSError."""
     found: dict[int, int] = {}
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -65,11 +66,11 @@ def sockets_of(pid: int) -> dict[int, int]:
 
 
 def borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
-    """Copies a socket of another process; None if it, or the process, has gone. Raises OSError."""
+    """Copies a socket of another process; None if the socket is closed or the process has ended. Raises OSError."""
     borrowed = _copied(pid, descriptor)
     if borrowed is None:
         return None
-    with suppress(OSError):  # not a socket, but a file with that inode
+    with suppress(OSError):  # the descriptor is no socket, but another file with that inode
         if os.fstat(borrowed).st_ino == inode:
             return socket.socket(fileno=borrowed)
     os.close(borrowed)
@@ -77,7 +78,7 @@ def borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
 
 
 def check_borrowing(pid: int) -> None:
-    """Raises OSError if this process may not borrow from that one."""
+    """Raises OSError if this process may not borrow descriptors of the process `pid`."""
     _copied(pid, _NO_DESCRIPTOR)  # the kernel checks permission before it checks the descriptor
 
 

@@ -1,4 +1,4 @@
-# Reads a server.toml without Python, because a front's image has no Python yet. To be sourced.
+# Reads a server.toml without Python, because at this point a front's image has no Python. To be sourced.
 # Understands lines of the forms `NAME = "WORD"` and `NAME = ["WORD", "WORD"]`.
 
 entry() { # FILE NAME: prints the words of a field, nothing if it is missing

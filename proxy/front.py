@@ -15,29 +15,31 @@ _READY_S = 30.0
 
 
 class Process(Protocol):
-    """A running program, as a front needs it."""
+    """A running program, as far as Front needs to know."""
 
     @property
     def pid(self) -> int:
-        """Process id of the program's first process."""
+        """The process id of the program's first process."""
 
     def check_alive(self) -> None:
         """Raises an error if the program has ended."""
 
 
 Start = Callable[[tuple[str, ...], Path], AbstractContextManager[Process]]
-"""Runs an argument list with its output in a file, until the context is left."""
+"""Starts a program from an argument list, with its output in a file. The program ends when the context is left."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontSettings:
     """The settings of a front.
 
-    size_bytes: the size of the largest response; all of it must fit into the buffers.
-    config, state: a file and a folder that are written; log: the server's log file; output: the file of its output.
-    as_root: true if the superuser of its place starts the server.
-    modules: the folder in which its npm packages are installed, None if it needs none.
-    record_bytes: the size of its largest TLS record, None for the server's default.
+    native, buffering: on or off. program: the server's executable. origin: HOST:PORT.
+    size_bytes: the size of the largest response, which must fit into the server's buffers as a whole.
+    config: the path of the configuration file to write. state: a folder for the server's own files. log: the server's
+    log file. output: the file for the server's standard output and error.
+    as_root: True if the superuser of the front's place starts the server.
+    modules: the folder in which the server's npm packages are installed; None without npm packages.
+    record_bytes: the size of the largest TLS record; None for the server's default.
     """
 
     server: Server
@@ -60,7 +62,7 @@ class FrontSettings:
 
 
 class Front:
-    """A front, described by its settings."""
+    """A front with given settings."""
 
     def __init__(self, settings: FrontSettings) -> None:
         self.settings = settings
@@ -85,7 +87,7 @@ class Front:
             "log": str(settings.log),
             "modules": str(settings.modules),
             "buffers": str(buffers),
-            # nginx wants less than all buffers but one.
+            # nginx requires that this is less than all buffers except one.
             "busy_kib": str((buffers - 2) * _BUFFER_BYTES // 1024),
             **settings.server.native.levels[settings.native],
             **settings.server.buffering.levels[settings.buffering],
@@ -109,9 +111,10 @@ class Front:
 
     @contextmanager
     def running(self, start: Start, check_origin: Callable[[], None] = lambda: None) -> Iterator[Process]:
-        """Configures and starts the server, waits until it answers a request, and stops it at the end.
+        """A context: configures and starts the server, waits until it answers a request, and stops it at the end.
 
-        Raises NotReady if it does not answer, and the error of `check_alive` or `check_origin` if one ends before that.
+        start: starts a program. check_origin: raises an error if the origin has ended. Raises NotReady if the server
+        does not answer, and the error of `check_alive` or `check_origin` if the server or the origin ends before.
         """
         settings = self.settings
         settings.state.mkdir(exist_ok=True)

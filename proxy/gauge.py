@@ -1,11 +1,11 @@
-"""Samples or tunes a front's sockets, in the front's PID and network namespaces.
+"""Samples or tunes a front's sockets from inside the front's PID and network namespaces.
 
-    python -m proxy.gauge look PEER PORT FOLDER INTERVAL_NS    samples the connection from PEER
-    python -m proxy.gauge tune PORT FOLDER TARGET_US           sets its connections' TCP_NOTSENT_LOWAT
+    python -m proxy.gauge look PEER PORT FOLDER INTERVAL_NS    samples the connection from PEER to PORT
+    python -m proxy.gauge tune PORT FOLDER TARGET_US           sets TCP_NOTSENT_LOWAT of the connections to PORT
     python -m proxy.gauge congestion NAME                      sets TCP_CONGESTION on the front's listening sockets
 
-The first two run until a signal ends them. The front is process 1 there, or a descendant of it. For an interval of 0
-see proxy/sampler.py, rule 4.
+`look` and `tune` run until a signal ends them. The front must be process 1 of the PID namespace, or a descendant of
+process 1. With INTERVAL_NS 0 the socket is sampled only once (proxy/sampler.py, rule 4).
 """
 
 import sys
@@ -20,10 +20,10 @@ from proxy.tuner.tuner import CannotTune
 from proxy.tuner.userland import Userland
 
 ENDED = "has lost the process that served the client"
-"""Part of the error message when the process that served the client has ended."""
+"""The end of the error message when the process that served the client has ended."""
 
 TUNING = "is tuning"
-"""The line it prints once it tunes connections."""
+"""The line that `tune` prints when it begins to tune connections."""
 
 _FRONT_PID = 1
 
@@ -44,7 +44,7 @@ def _tune(port: int, folder: Path, target_us: int) -> None:
 
 
 def main() -> int:
-    """Returns the exit code: 0, or 1 if the front is lost or the system refuses."""
+    """Carries out the command line; returns the exit code: 0, or 1 with an error message."""
     role, *words = sys.argv[1:]
     try:
         if role == "look":

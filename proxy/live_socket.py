@@ -1,6 +1,6 @@
-"""Reads TCP_NOTSENT_LOWAT from the server's own socket of the client's connection; sock_diag does not report it.
+"""Reads TCP_NOTSENT_LOWAT from the server's socket of the client's connection, because sock_diag(7) does not report it.
 
-The descriptor is borrowed for each reading and closed after it (descriptors.py).
+The descriptor is borrowed for each reading and closed at once (proxy/descriptors.py).
 """
 
 import socket
@@ -20,7 +20,7 @@ class LiveSocket:
 
     @property
     def holder(self) -> int | None:
-        """Id of the process that was last seen to have the connection; None before."""
+        """The id of the process that was last seen to have the connection; None before the first."""
         return self._holder
 
     @property
@@ -29,9 +29,9 @@ class LiveSocket:
         return self._holder is not None and not _runs(self._holder)
 
     def lowat_bytes(self, peer_port: int | None = None) -> int | None:
-        """The socket's TCP_NOTSENT_LOWAT, 0 if the sysctl applies (tcp(7)); None while there is no connection.
+        """Returns the socket's TCP_NOTSENT_LOWAT, 0 if the sysctl applies (tcp(7)); None without a connection.
 
-        peer_port: the client's port, to choose among several connections; None takes any of them.
+        peer_port: the client's port, which chooses among several connections; None for any connection.
         """
         if peer_port != self._peer_port:
             self._place, self._peer_port = None, peer_port
@@ -54,9 +54,9 @@ class LiveSocket:
 
 
 def choose_congestion_control(server_pid: int, name: str) -> None:
-    """Sets TCP_CONGESTION on a server's listening sockets; connections accepted from then on inherit it.
+    """Sets TCP_CONGESTION on a server's listening sockets; connections that they accept later inherit it.
 
-    For hosts where net.ipv4.tcp_allowed_congestion_control forbids a new namespace to choose it by sysctl.
+    This is for hosts whose net.ipv4.tcp_allowed_congestion_control forbids a new network namespace to set the sysctl.
     Raises OSError.
     """
     for pid in with_descendants(server_pid):
@@ -75,7 +75,7 @@ def _runs(pid: int) -> bool:
 
 
 def _borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
-    """Copies a socket of another process; None if it, or the process, has gone, or if this user may not."""
+    """Copies a socket of another process; None if the socket or process is gone, or if this user may not copy it."""
     try:
         return borrow(pid, descriptor, inode)
     except PermissionError:
@@ -100,4 +100,4 @@ def _look(pid: int, descriptor: int, inode: int, peer: str, peer_port: int | Non
                 return None
             return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
         except (OSError, ValueError):
-            return None  # a listening socket, or it has just closed
+            return None  # a listening socket, or a connection that has just closed

@@ -1,7 +1,8 @@
-"""Tests if a front is ready: sends it a request, the way a client would.
+"""Tests whether a front is ready: sends a request to it, as a client would.
 
-`python -m proxy.readiness [SECONDS]` tests the front of this place. Environment: ADDRESS, ORIGIN and, unless it is the
-front's own, CA, the file of the authority to trust. Exit code 0 as soon as the front answers, 1 after SECONDS.
+`python -m proxy.readiness [SECONDS]` tests the front of this place. The exit code is 0 as soon as the front answers,
+and 1 if it does not answer within SECONDS. Environment variables: ADDRESS, the front's address; ORIGIN, the origin's
+HOST:PORT; CA, the file of the certificate authority to trust, /run/front/ca.pem by default.
 """
 
 import http.client
@@ -30,14 +31,15 @@ _ORIGIN_S = 2.0
 
 
 class NotReady(Exception):
-    """The front did not answer in time; the text holds the error of the last try."""
+    """The front did not answer in time; the text has the error of the last try."""
 
 
 def ask(
     address: tuple[str, int], server_name: str, ca_file: Path, path: str, timeout_s: float, protocol: str = _HTTP2
 ) -> str:
-    """Sends a GET over TLS and returns the status. protocol: the front's; SPDY fronts are asked over HTTP/1.1.
+    """Sends a GET over TLS and returns the status.
 
+    protocol: the front's protocol. SPDY fronts get the request over HTTP/1.1, all others over HTTP/2.
     Raises OSError, ssl.SSLError, HTTPException or ProtocolError.
     """
     offered = "http/1.1" if protocol.startswith("spdy/") else _HTTP2
@@ -75,7 +77,7 @@ def _ask_over_http1(tls: ssl.SSLSocket, server_name: str, path: str) -> str:
 
 
 def account_of_origin(origin: str) -> str:
-    """A sentence on the result of a request to the origin, HOST:PORT, without the front."""
+    """Sends a request to the origin itself, without the front; returns a sentence on the result. origin: HOST:PORT."""
     asking = http.client.HTTPConnection(origin, timeout=_ORIGIN_S)
     try:
         asking.request("GET", "/ready")
@@ -98,10 +100,11 @@ def wait_until_ready(
     check_alive: Callable[[], None],
     check_origin: Callable[[], None] = lambda: None,
 ) -> None:
-    """Returns once the front answers 200, which means that the origin behind it answers, too.
+    """Returns when the front answers with status 200, which shows that the origin answers, too.
 
-    check_alive: called before each try, may raise. check_origin: called when the front answers another status, may
-    raise. Raises NotReady after deadline_s seconds; its text also says if the origin, HOST:PORT, answers.
+    check_alive: called before each try; may raise an error. check_origin: called when the front answers with another
+    status; may raise an error. Raises NotReady after deadline_s seconds; the text also says whether the origin
+    (HOST:PORT) answers.
     """
     end = time.monotonic() + deadline_s
     while True:
@@ -120,7 +123,7 @@ def wait_until_ready(
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Carries out the command line; returns the exit code."""
     deadline_s = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
     ca_file = Path(os.environ.get("CA", HOME / "ca.pem"))
     try:

@@ -1,10 +1,11 @@
 """Samples the front: its socket every interval, its process every tenth interval or less often.
 
 Rules:
-1. The server is not changed: it is observed from another process, and a descriptor is borrowed for an instant.
+1. The server is not changed. It is observed from another process, which borrows a descriptor for a short time.
 2. Each sample is written at once, as a line of sockets.jsonl or process.jsonl.
-3. If the client has several connections, the one that has carried most is sampled: browsers open spare ones.
-4. Without an interval the socket is sampled once only, enough to check that it is as asked.
+3. If the client has several connections, the sampler takes the connection that has carried most bytes, because browsers
+   open spare connections.
+4. Without an interval the socket is sampled only once, which is enough to check the settings of the socket.
 """
 
 import time
@@ -21,7 +22,7 @@ from proxy.usage import usage
 
 _PROCESS_INTERVAL_NS = 10**8
 _SELDOM_NS = 2 * 10**9
-_SOCKET_LOOKS = 10  # per sample of the process, which costs more
+_SOCKET_LOOKS = 10  # samples of the socket for each sample of the process, which costs more
 
 
 class FrontLost(Exception):
@@ -29,10 +30,13 @@ class FrontLost(Exception):
 
 
 class Sampler:
-    """Samples the connection from `peer`, in the network namespace this is made in. A context."""
+    """Samples the connection from `peer` in the network namespace of the thread that creates it. A context."""
 
     def __init__(self, server_pid: int, peer: str, port: int, folder: Path, interval_ns: int | None) -> None:
-        """server_pid: the server's first process. folder: for the journals. Raises OSError."""
+        """Opens the journals. server_pid: the server's first process. peer: the client's address. port: the server's.
+
+        folder: the folder for the journals. interval_ns: the sampling interval; None for rule 4. Raises OSError.
+        """
         self._live = LiveSocket(server_pid, peer)
         self._interval_ns = interval_ns
         self._next_socket_ns = self._next_process_ns = 0
@@ -52,13 +56,13 @@ class Sampler:
 
     @property
     def peer_port(self) -> int | None:
-        """The client's port of the sampled connection; None while there is none."""
+        """The client's port of the sampled connection; None without a connection."""
         return self._diag.peer_port
 
     def look(self, now_ns: int) -> int:
-        """Takes the samples that are due. Returns when to be called next. now_ns: CLOCK_MONOTONIC now.
+        """Takes the samples that are due. Returns the time at which it must be called next.
 
-        Raises FrontLost, and OSError if the kernel does not answer.
+        now_ns: the present time, CLOCK_MONOTONIC. Raises FrontLost, and OSError if the kernel does not answer.
         """
         if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
             self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or _PROCESS_INTERVAL_NS)
@@ -74,9 +78,9 @@ class Sampler:
         return min(self._next_socket_ns, self._next_process_ns)
 
     def _process_interval_ns(self) -> int:
-        """The interval of process samples: short until there is a connection, then tied to that of the socket.
+        """Returns the interval of process samples: 0.1 s until the connection exists, then ten intervals of the socket.
 
-        It is never so long that the loss of the server would be noticed late.
+        It is limited to 2 s, so that the end of the server's process is noticed soon.
         """
         if self._live.holder is None:
             return _PROCESS_INTERVAL_NS
@@ -94,9 +98,9 @@ class Sampler:
             )
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:
-            raise FrontLost("the process of it that served the client has ended")
+            raise FrontLost("the process that served the client has ended")
 
 
 def _later(due_ns: int, now_ns: int, interval_ns: int) -> int:
-    """The first moment of the grid after now_ns; the grid starts with the first call."""
+    """Returns the time of the next sample after now_ns. Sample times are whole intervals after the first sample."""
     return now_ns + interval_ns if not due_ns else due_ns + interval_ns * (1 + (now_ns - due_ns) // interval_ns)

@@ -17,19 +17,19 @@ _VERSION = re.compile(r"\d+(\.\d+)+")
 
 
 class _Template(string.Template):
-    """A template with `@{name}`, because the servers' own languages are full of dollar signs."""
+    """A template with placeholders of the form `@{name}`: dollar signs have a meaning in the servers' own languages."""
 
     delimiter = "@"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
-    """A property of a server that a knob turns on and off, or gives a size.
+    """A property of a server that a knob turns on or off, or sets to a size.
 
-    name: the server's name for it, None if it has no such option.
-    levels: template values by level, "on" and "off", or "stock" and "bytes"; {bytes} in a value stands for the size.
-    A server without a level lacks its key.
-    since: by level, the first version that has it, if not every version does.
+    name: the name of the server's option for it; None if the server has no such option.
+    levels: template values by level. The levels are "on" and "off", or "stock" and "bytes"; levels that the server does
+    not support are missing. {bytes} in a value is a placeholder for the size.
+    since: the server's first version that supports a level, by level; missing if every version does.
     """
 
     name: str | None
@@ -37,9 +37,9 @@ class Switch:
     since: Mapping[str, str]
 
     def lacked_until(self, level: str, said: str) -> str | None:
-        """The version that the level requires, if the server is older; None if the server has the level.
+        """Returns the version that the level requires if the server is older, else None.
 
-        said: the server's output with its version. Without a version in it the server is assumed to have every level.
+        said: the server's output that contains its version. If it contains none, the server is assumed to be new.
         """
         needed = self.since.get(level)
         if needed is None or (found := _VERSION.search(said)) is None:
@@ -51,20 +51,22 @@ class Switch:
 class Server:
     """A server of the catalogue.
 
-    program: name of the executable; packages: the distribution's packages, the one with the program first.
-    files: paths of further files that it needs.
-    image_version: version of the packages in container images, as apt-get takes it.
-    base: true if every machine of the lab has it; other servers are installed on request.
-    npm: the folder with the package.json of the npm packages it needs, None if it needs none.
+    program: the name of the executable. packages: the distribution's packages, first the package with the program.
+    files: the paths of further files that the server needs.
+    image_version: the version of the packages in container images, as apt-get takes it.
+    base: True if every machine of the lab has the server; other servers are installed on request.
+    npm: the folder with the package.json of the server's npm packages; None without npm packages.
     protocol: the protocol above TLS, by its ALPN name.
-    version, command: argument lists with {program}, {config}, {state} and {log} to fill in; {servers} is the catalogue.
+    version, command: argument lists that print the server's version and start the server. Their placeholders are
+    {program}, {config}, {state}, {log} and {servers}, the folder of the catalogue.
+    template: the template of the configuration file.
     native: the server's own mechanism against early writes.
-    buffering: on takes whole responses from the origin.
-    record: the largest TLS record it writes.
+    buffering: whether the server takes whole responses from the origin.
+    record: the largest TLS record that the server writes.
     privileges: template values by the user who starts the server, "root" or "ordinary".
-    scheduling: the order of streams, in words.
-    record_bytes, batch_bytes, strict: its way to write (analysis/loads/model.py, Writes); None, all three, if that is
-    not known well enough for a prediction.
+    scheduling: the order in which the server sends streams, in words.
+    record_bytes, batch_bytes, strict: how the server writes (analysis/loads/model.py, Writes). All three are None if
+    this is not known well enough for a prediction.
     """
 
     name: str
@@ -89,37 +91,37 @@ class Server:
 
     @property
     def traits(self) -> Mapping[str, Any]:
-        """The properties that are recorded in results, for readers without this catalogue."""
+        """The properties that results record, because their readers may not have this catalogue."""
         return {name: getattr(self, name) for name in ("scheduling", "record_bytes", "batch_bytes", "strict")}
 
     @property
     def over_tcp(self) -> bool:
-        """True if it serves over TCP, so that TCP_NOTSENT_LOWAT applies."""
+        """True if the server serves over TCP, so that TCP_NOTSENT_LOWAT applies."""
         return self.protocol != "h3"
 
     @property
     def in_images(self) -> bool:
-        """True if it can run in containers: their images have no npm packages, and the client's has no QUIC."""
+        """True if the server can run in containers: fronts' images have no npm packages, the client's has no QUIC."""
         return self.npm is None and self.over_tcp
 
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:
-        """Template values for TLS records of that size at most; None for the server's default. Raises KeyError."""
+        """Returns the template values for the largest TLS record; None for the server's default. Raises KeyError."""
         if record_bytes is None:
             return self.record.levels["stock"]
         return {name: value.format(bytes=record_bytes) for name, value in self.record.levels["bytes"].items()}
 
     def render(self, values: Mapping[str, str]) -> str:
-        """Renders the configuration file. Raises KeyError if the template names a value that is not given."""
+        """Renders the configuration file. Raises KeyError if `values` lacks a name of the template."""
         return _Template(self.template.read_text()).substitute(values)
 
     def arguments(self, words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
-        """Fills in the placeholders of `version` or `command`."""
+        """Returns `words`, which is `version` or `command`, with its placeholders filled in."""
         return tuple(word.format_map({"servers": str(_CATALOGUE), **values}) for word in words)
 
 
 @cache
 def catalogue() -> Mapping[str, Server]:
-    """Every server of the catalogue, by name."""
+    """Returns the servers of the catalogue by name."""
     return MappingProxyType({folder.name: _read(folder) for folder in sorted(_CATALOGUE.iterdir()) if folder.is_dir()})
 
 

@@ -1,6 +1,6 @@
-"""Samples the front's side of the client's connection through sock_diag(7), open to every process in the front's place.
+"""Samples the front's socket of the client's connection through sock_diag(7).
 
-No descriptor is borrowed and no other process is read; the server does not notice.
+Every process in the front's place may do so. It needs no access to the server's process, which is not affected.
 """
 
 import socket
@@ -18,7 +18,7 @@ _INFO, _CONGESTION, _MEMORY = 2, 4, 7  # INET_DIAG_*, <linux/inet_diag.h>
 _EXTENSIONS = sum(1 << (number - 1) for number in (_INFO, _CONGESTION, _MEMORY))
 _HEADER_BYTES = 72  # struct inet_diag_msg
 _IDENTITY_AT, _IDENTITY_BYTES = 4, 48  # struct inet_diag_sockid
-_PEER_PORT = struct.Struct(">2xH")  # at the start of the identity: own port, the peer's
+_PEER_PORT = struct.Struct(">2xH")  # the identity begins with the front's port and the client's port
 _PORT_AND_PEER = struct.Struct(">4xH2x16x4s")
 _MEMORY_WORDS = struct.Struct("=9I")  # SK_MEMINFO_*, <linux/sock_diag.h>
 _TCP_INFO, _TCP_INFO_NAMES = layout(inet_diag_msg.tcp_info.fields)
@@ -26,10 +26,10 @@ _TCP_INFO_AT = {name: index for index, name in enumerate(_TCP_INFO_NAMES)}
 
 
 class SocketDiag:
-    """Samples the connection from `peer` (an IPv4 address) to a port of the network namespace this is made in."""
+    """Samples the connection from `peer` (an IPv4 address) to `port`, in the network namespace of its creator."""
 
     def __init__(self, peer: str, port: int) -> None:
-        """Raises OSError."""
+        """Opens the netlink socket. Raises OSError."""
         self._peer = socket.inet_aton(peer)
         self._port = port
         self._conversation = Conversation(NETLINK_SOCK_DIAG)
@@ -43,32 +43,32 @@ class SocketDiag:
         self._conversation.__exit__()
 
     def sample(self) -> SocketSample | None:
-        """Samples the connection; None while it does not exist. Raises OSError if the kernel does not answer."""
+        """Samples the connection; None without a connection. Raises OSError if the kernel does not answer."""
         if self._one is None:
             self._one = self._find()
         if self._one is None:
             return None
         try:
             answer = next(self._conversation.ask(self._one), None)
-        except FileNotFoundError:  # it has closed
+        except FileNotFoundError:  # the connection has closed
             self._one = None
             return None
         return None if answer is None else _read(answer)
 
     @property
     def peer_port(self) -> int | None:
-        """The client's port of the sampled connection; None while there is none."""
+        """The client's port of the sampled connection; None without a connection."""
         return None if self._one is None else _PEER_PORT.unpack_from(self._one, len(self._one) - _IDENTITY_BYTES)[0]
 
     def look_around(self) -> None:
-        """Chooses the connection that has carried most, to be sampled from now on: browsers open spare ones.
+        """Chooses the connection to sample from now on: the connection from the peer that has carried most bytes.
 
         Raises OSError if the kernel does not answer.
         """
         self._one = self._find()
 
     def _find(self) -> bytes | None:
-        """The netlink request for the connection that has carried most; None if there is none."""
+        """Returns the netlink request for the connection that has carried most bytes; None without a connection."""
         found, most_bytes = None, -1
         for answer in self._conversation.ask(self._all):
             port, peer = _PORT_AND_PEER.unpack_from(answer)
@@ -76,7 +76,7 @@ class SocketDiag:
                 carried_bytes = _carried_bytes(answer)
                 if carried_bytes > most_bytes:
                     most_bytes = carried_bytes
-                    # The request ends with the identity of the connection it asks for.
+                    # The request ends with the identity of the requested connection.
                     found = self._any[:-_IDENTITY_BYTES] + answer[_IDENTITY_AT : _IDENTITY_AT + _IDENTITY_BYTES]
         return found
 
@@ -91,7 +91,7 @@ def _request(*, dump: bool) -> bytes:
 
 
 def _carried_bytes(answer: bytes) -> int:
-    """The bytes that the server has handed to the connection, roughly. Reads no clock."""
+    """Returns roughly the bytes that the server has handed to the kernel. Reads no clock, unlike `_read`."""
     info = attributes(answer, _HEADER_BYTES).get(_INFO, b"").ljust(_TCP_INFO.size, b"\0")[: _TCP_INFO.size]
     values = _TCP_INFO.unpack(info)
     return int(values[_TCP_INFO_AT["tcpi_bytes_sent"]] + values[_TCP_INFO_AT["tcpi_notsent_bytes"]])
@@ -100,7 +100,7 @@ def _carried_bytes(answer: bytes) -> int:
 def _read(answer: bytes) -> SocketSample | None:
     found = attributes(answer, _HEADER_BYTES)
     if _INFO not in found or _MEMORY not in found:
-        return None  # it is closing
+        return None  # the connection is closing
     values = _TCP_INFO.unpack(found[_INFO].ljust(_TCP_INFO.size, b"\0")[: _TCP_INFO.size])
     memory = _MEMORY_WORDS.unpack_from(found[_MEMORY])
 

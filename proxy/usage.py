@@ -1,4 +1,7 @@
-"""Processor time and system calls of a server process, from proc(5). None: not counted here, or not readable."""
+"""Reads processor time and system calls of a server process from proc(5).
+
+A value is None if this kernel does not count it or this user may not read it.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -8,9 +11,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """cpu_ns: processor time. read_calls, write_calls: system calls of the kinds of read(2) and write(2).
+    """The resources that a process has used so far. cpu_ns: processor time.
 
-    Other calls on sockets, such as HAProxy's send(2), are not counted; most servers pass TLS records on with write(2).
+    voluntary_switches, involuntary_switches: context switches. read_calls, write_calls: system calls like read(2) and
+    write(2). Other calls on sockets, such as HAProxy's send(2), do not count; most servers pass TLS records to the
+    kernel with write(2).
     """
 
     cpu_ns: int | None
@@ -21,7 +26,10 @@ class Usage:
 
 
 def usage(pid: int) -> Usage:
-    """Sums up over a process's threads; threads that have ended count in the calls only. All None if it has ended."""
+    """Returns the usage of a process, all its threads together. All values are None if the process has ended.
+
+    Of threads that have ended only the system calls count.
+    """
     folder = Path("/proc") / str(pid)
     threads = list(_threads(folder))
     states = [_fields(thread / "status") for thread in threads]

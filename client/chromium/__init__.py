@@ -1,1 +1,1 @@
-"""Real Chromium as the client: driven over the DevTools protocol; its own net log says what it sent and received."""
+"""Chromium as the client, driven over the DevTools protocol. Its own net log records what it sent and received."""

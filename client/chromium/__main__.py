@@ -1,11 +1,11 @@
 """`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: carries out a plan with a real browser.
 
-It prints and writes the same as `python -m client`, and in addition OUT/browser.json and OUT/netlog.json.gz.
-CERTIFICATE is the front's; BROWSER is the program. It uses the plan's address, server name, pages, loads and deadline;
-priorities and windows are the browser's.
+It prints and writes the same as `python -m client`, and in addition writes OUT/browser.json and OUT/netlog.json.gz.
+CERTIFICATE: the front's certificate file. BROWSER: the browser's program. The browser loads the plan's page from the
+plan's address, as often as the plan says; its priorities and flow-control windows are its own.
 
-Exit code 0 if every load finished, its picture was rendered and its script ran; else 1, and the reason is the last line
-on standard error.
+The exit code is 0 if every load finished and every page was complete: pictures rendered, scripts run, style sheets
+applied, fetches received. Otherwise it is 1, and the reason is the last line on standard error.
 """
 
 import json
@@ -37,7 +37,7 @@ def run(plan: Plan, certificate: Path, out: Path, program: Path) -> None:
             shown = browse(plan, certificate, program, out / "keys.log", Path(scratch), _tell)
         except LoadFailed as error:
             trouble = error
-        # Also of a load that failed: it may say why.
+        # The records of a failed load are written, too: the net log may show the reason.
         try:
             made = _account(plan, Path(scratch) / NETLOG, out, shown)
         except (NetlogError, Unreadable, OSError):
@@ -56,7 +56,7 @@ def _tell(number: int, began_ns: int) -> None:
 
 
 def _account(plan: Plan, netlog_file: Path, out: Path, shown: Sequence[Shown]) -> Account:
-    """Reads the net log, and writes all records made from it."""
+    """Reads the net log and writes all files that are made from it."""
     netlog, whole = read(netlog_file)
     made = account(netlog, read_secrets(out / "keys.log"), plan)
     with Journal.writing(out) as journal:
@@ -83,11 +83,11 @@ def _end(number: int, _: FrameType | None) -> None:
 
 
 def main() -> int:
-    """Entry point."""
+    """Carries out the command line; returns the exit code."""
     if len(sys.argv) != 5:
         print("usage: python -m client.chromium PLAN CERTIFICATE OUT BROWSER", file=sys.stderr)
         return 2
-    # Its folder and its browser go with it.
+    # SIGTERM raises SystemExit, so that the program still ends the browser and removes its scratch folder.
     signal.signal(signal.SIGTERM, _end)
     plan_file, certificate, out, program = (Path(word).absolute() for word in sys.argv[1:])
     try:

@@ -1,12 +1,13 @@
 """Converts a browser's net log and TLS secrets into a client's events. Pure.
 
 Rules:
-1. Sent frames come from the net log's HTTP/2 events. Received frames are decoded from the bytes that the browser's
-   socket received, with their times: so a piece of DATA has its TLS record, as with the lab's own client. RFC 9218's
-   signals after a request are decoded from the bytes sent, because the net log lacks them.
-2. The connection is the one that carried the measured load. A load begins with the request of the page.
-3. Requests that are not in the plan have events, too, under their path; no load waits for them.
-4. Priority signals are in one list, in the log's order: two in the same millisecond cannot be ordered by time.
+1. Sent frames come from the net log's HTTP/2 events. Received frames are decoded from the bytes and times of the
+   browser's socket, so that each piece of DATA has its TLS record, as with the lab's own client. PRIORITY_UPDATE frames
+   are decoded from the sent bytes, because the net log lacks them.
+2. Only the connection that carried the measured load is converted. A load begins with the request for the page.
+3. Requests that are not in the plan have events, too, with the path as the resource's name. A load does not wait for
+   them.
+4. Priority signals are in one list, in the log's order: the log's times cannot order two signals of one millisecond.
 """
 
 import base64
@@ -30,7 +31,7 @@ from common.formats.plan import Plan, Position
 
 @dataclass(frozen=True, kw_only=True)
 class SentRequest:
-    """A request of a load."""
+    """A request of a load. resource: its name in the plan; the path if it is not in the plan."""
 
     load: int
     resource: str
@@ -40,12 +41,14 @@ class SentRequest:
 
 @dataclass(kw_only=True)
 class Account:
-    """A browser's actions, as far as they are known. trouble: the fault of its loads, None if there is none.
+    """A browser's actions as the net log shows them.
 
-    events, arrivals: as the client's journal has them. settings: SETTINGS sent, in the net log's words.
-    connection_window_bytes: what flow control offered for all streams together. sayings: all that was said of requests'
-    priorities, in order; of each the request's own signals come first. frames_sent: how many, by type.
-    largest_record_bytes: plaintext of the largest TLS record of the front's.
+    events, arrivals: the content of events.jsonl and arrivals.jsonl. settings: the SETTINGS that the browser sent, as
+    the net log prints them. server_settings: the front's, by number. connection_window_bytes: the connection's
+    flow-control window after the browser first enlarged it. frames_sent: the number of frames by type. sayings: all
+    priority signals, in order; a request's own signal precedes later ones. local: the browser's address and port.
+    largest_record_bytes: plaintext bytes of the front's largest TLS record. trouble: the reason why the loads failed;
+    None if they did not.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -62,7 +65,7 @@ class Account:
     trouble: LoadFailed | None = None
 
     def asked(self, load: int, one: str, other: str) -> Asked | None:
-        """Returns which of two resources that load asked to come first; None if it did not request both."""
+        """Returns which of the two resources the browser asked to come first; None if the load did not request both."""
         streams = {sent.resource: sent.stream_id for sent in self.requests if sent.load == load}
         if not {one, other} <= streams.keys():
             return None
@@ -71,11 +74,11 @@ class Account:
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
-    """Returns the browser's actions. Raises Unreadable, and NetlogError if entries are missing in its log."""
+    """Returns the browser's actions. Raises Unreadable, and NetlogError if the log lacks entries."""
     try:
         return _account(netlog, secrets, plan)
     except (KeyError, TypeError, StopIteration) as error:
-        raise NetlogError(f"not a net log as this reads it: {error!r}") from error
+        raise NetlogError(f"not a net log of the expected form: {error!r}") from error
 
 
 def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
@@ -84,14 +87,14 @@ def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
     socket, session = measured(netlog, plan.requests[0].path)
     if socket is None or session is None:
         alpn = ", ".join(str(each.alpn) for each in made.connections) or "no connection was made"
-        made.trouble = LoadFailed(f"the browser asked for no page over HTTP/2 (ALPN: {alpn})")
+        made.trouble = LoadFailed(f"the browser requested no page over HTTP/2 (ALPN: {alpn})")
         return made
     _Following(netlog, secrets, plan, made, socket, session).follow()
     return made
 
 
 class _Following:
-    """Follows a connection from entry to entry."""
+    """Follows a connection through the entries of the net log."""
 
     def __init__(self, netlog: Netlog, secrets: Secrets, plan: Plan, made: Account, socket: int, session: int) -> None:
         self._netlog, self._secrets, self._plan, self._made = netlog, secrets, plan, made
@@ -125,7 +128,7 @@ class _Following:
             elif entry.source == self._session:
                 self._in_session(entry)
             elif entry.kind == SENT and self._is_page(entry):
-                self._load += 1  # on another connection
+                self._load += 1  # a load on another connection
         self._made.requests = list(self._streams.values())
         self._conclude()
 
@@ -257,7 +260,7 @@ class _Following:
 
     def _conclude(self) -> None:
         if self._load < self._plan.loads:
-            self._fails("it was not asked for")
+            self._fails("the browser did not request it")
         for number, left in self._left.items():
             if left and self._made.trouble is None:
                 waiting = ", ".join(sorted(left))

@@ -1,4 +1,4 @@
-"""The order that a browser's signals ask for between two streams: the tree of RFC 7540 and urgencies of RFC 9218.
+"""Finds which of two streams a browser's signals ask to come first, by RFC 7540's tree and by RFC 9218's urgencies.
 
 Rules of the tree (RFC 7540, 5.3):
 1. A stream depends on another stream or on the root, and waits for it. Siblings share by weight.
@@ -16,9 +16,10 @@ _URGENCY = re.compile(r"(?:^|,)\s*u=(\d)", re.ASCII)
 
 @dataclass(frozen=True, kw_only=True)
 class Saying:
-    """A signal for a stream, with its request or later. weight: None if it has no place in the tree.
+    """A priority signal for a stream, sent with the request or later.
 
-    depends_on: a stream, 0 is the root. field: RFC 9218's, None if it was not said.
+    weight: None if the signal says nothing of RFC 7540's tree. depends_on: the number of a stream; 0 is the root.
+    field: the value of RFC 9218's priority field; None without one.
     """
 
     t_ns: int
@@ -30,7 +31,7 @@ class Saying:
 
 
 class Tree:
-    """The tree of RFC 7540 as the server should have it; streams that ended are kept."""
+    """The tree of RFC 7540 that results from the signals. Streams that have ended stay in it."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}
@@ -50,7 +51,7 @@ class Tree:
         self._weights[stream_id] = weight
 
     def first_of(self, one: int, other: int) -> int | None:
-        """The stream that comes before the other or has the larger share; None if neither."""
+        """Returns the stream that comes before the other or has the larger share of bandwidth; None if neither."""
         if not {one, other} <= self._parents.keys():
             return None
         above_one, above_other = ([stream, *self._above(stream)] for stream in (one, other))
@@ -58,14 +59,14 @@ class Tree:
             return one
         if other in above_one:
             return other
-        # Of the two branches that they are on below what they have in common.
+        # Compares the weights of the two siblings below the nearest common ancestor that lead to the streams.
         branch = next(stream for stream in above_one if self._parents[stream] in (*above_other, _ROOT))
         against = next(stream for stream in above_other if self._parents[stream] == self._parents[branch])
         weights = self._weights[branch], self._weights[against]
         return None if weights[0] == weights[1] else one if weights[0] > weights[1] else other
 
     def _above(self, stream_id: int) -> list[int]:
-        """The streams that a stream depends on, the nearest first, without the root."""
+        """Returns the ancestors of a stream, the parent first, without the root."""
         found = []
         while (stream_id := self._parents.get(stream_id, _ROOT)) != _ROOT:
             found.append(stream_id)
@@ -74,9 +75,10 @@ class Tree:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The stream asked to come first, by the tree and by urgencies; None: neither, or no signal.
+    """The stream that was asked to come first; None if the signals put neither first, or are absent.
 
-    by_tree: RFC 7540. by_field: RFC 9218, by urgency alone. spoke_tree: whether the first was spoken at all.
+    by_tree: by the tree of RFC 7540. by_field: by the urgency of RFC 9218. spoke_tree: True if the browser sent signals
+    of RFC 7540.
     """
 
     by_tree: int | None
@@ -85,12 +87,12 @@ class Asked:
 
     @property
     def first(self) -> int | None:
-        """The first stream by the tree, if the browser uses one."""
+        """The first stream by the tree if the browser uses a tree, else by the urgency."""
         return self.by_tree if self.spoke_tree else self.by_field
 
 
 def asked(sayings: list[Saying], one: int, other: int) -> Asked:
-    """Evaluates all signals, in their order, for these two streams."""
+    """Evaluates the signals, in their order, for the streams `one` and `other`."""
     tree = Tree()
     urgencies = {one: _USUAL_URGENCY, other: _USUAL_URGENCY}
     for said in sayings:
@@ -107,6 +109,6 @@ def asked(sayings: list[Saying], one: int, other: int) -> Asked:
 
 
 def urgency(field: str) -> int:
-    """The urgency in a value of the header field `priority`; 0 is the most urgent of 0 to 7."""
+    """Returns the urgency in a value of the header field `priority`: 0, the most urgent, to 7; 3 without one."""
     found = _URGENCY.search(field)
     return int(found[1]) if found else _USUAL_URGENCY

@@ -1,10 +1,11 @@
 """Drives Chromium by Playwright over the DevTools protocol: loads pages one by one, and records what they show.
 
 Rules:
-1. The browser has a fresh profile and home in a folder of its own, with the net log; the caller removes the folder.
-2. Only the server's name resolves, to the plan's address. Of untrusted keys only that of the front's certificate is
-   accepted. No proxy is used, whatever the environment says. Only the page and its resources are requested.
-3. All other settings are those of browser and driver: windows, priorities, time and number of connections.
+1. The browser has a fresh profile and home in a scratch folder, which also gets the net log. The caller removes it.
+2. Only the server's name resolves, and it resolves to the plan's address. Certificate errors are ignored for the
+   front's key alone. No proxy is used, whatever the environment says. Only the page and its resources are requested.
+3. Everything else is decided by the browser and its driver: flow-control windows, priorities, number and time of
+   connections.
 4. Loads are reloads of one page, on the connection that the browser chooses, without a cache.
 """
 
@@ -27,10 +28,10 @@ from common.formats.plan import Plan
 
 NETLOG = "netlog.json"
 _LINGER_S = 0.25
-"""How long the connection stays after the last load, so that even the shortest can be looked at from the front."""
+"""Time for which the connection stays open after the last load, so that the front's sampler sees even a short load."""
 
 _PATIENCE_MS = 1000
-"""Within which the browser says that it has painted the picture, or does not."""
+"""The longest wait for the browser's report that it has painted the largest picture."""
 
 _SEEN = """async () => {
   const images = Array.from(document.images), output = document.getElementById("script");
@@ -58,12 +59,13 @@ _FATAL = ":FATAL:"
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """The page's state after its load, as its own script reports it.
+    """The state of a page after its load, read by a script inside the page.
 
-    image_*: of the first picture, None if there is none; but image_complete of all. image_painted_ms: when the largest
-    picture was painted, since the navigation began; None if the browser did not tell. script_output: what the last
-    script wrote into the page. scripts_ran, styled, fetched: true if all scripts ran, all style sheets apply, all else
-    was received.
+    image_complete: True if all pictures are rendered. image_width, image_height: the size of the first picture; None
+    without pictures. image_painted_ms: the time from the start of the navigation until the largest picture was painted;
+    None if the browser did not report it. script_output: the text that the last script wrote into the page.
+    scripts_ran: True if all scripts ran. styled: True if all style sheets apply. fetched: True if all that the page
+    fetched by script was received.
     """
 
     load: int
@@ -78,7 +80,7 @@ class Shown:
 
     @property
     def trouble(self) -> str | None:
-        """The missing resources in words; None if the page has all."""
+        """The first thing that is missing from the page, as a message; None if the page is complete."""
         for is_there, what in (
             (self.image_complete, "the page did not render the picture"),
             (self.scripts_ran, "the script did not run"),
@@ -91,14 +93,14 @@ class Shown:
 
 
 def trusted_key(certificate: Path) -> str:
-    """The digest by which Chromium names the key of a certificate."""
+    """Returns the digest by which Chromium's arguments name the key of a certificate."""
     key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
     info = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64.b64encode(hashlib.sha256(info).digest()).decode()
 
 
 def arguments(plan: Plan, certificate: Path, scratch: Path) -> list[str]:
-    """Chromium's arguments, in addition to Playwright's."""
+    """Returns Chromium's arguments, in addition to Playwright's."""
     return [
         f"--host-resolver-rules=MAP {plan.server_name} {plan.address}:{plan.port}, MAP * ~NOTFOUND",
         f"--ignore-certificate-errors-spki-list={trusted_key(certificate)}",
@@ -113,11 +115,12 @@ def arguments(plan: Plan, certificate: Path, scratch: Path) -> list[str]:
 def browse(
     plan: Plan, certificate: Path, program: Path, key_log: Path, scratch: Path, began: Callable[[int, int], None]
 ) -> list[Shown]:
-    """Carries out all loads; returns what each page showed. began: gets each load's number and time, CLOCK_MONOTONIC.
+    """Carries out all loads; returns the state of the page after each.
 
+    began: called at the start of each load with its number and the time (CLOCK_MONOTONIC in nanoseconds).
     Raises LoadFailed, also if the browser cannot be started.
     """
-    # By a short name: the browser makes a socket in it, whose path may have 107 bytes.
+    # The folder gets a short name, as the browser makes a socket in it, whose path may have 107 bytes at most.
     os.chdir(scratch)
     folder = f"/proc/{os.getpid()}/cwd"
     environment: dict[str, str | float | bool] = {
@@ -126,7 +129,7 @@ def browse(
         "TMPDIR": folder,
         "SSLKEYLOGFILE": str(key_log),
     }
-    os.environ["TMPDIR"] = folder  # the driver makes the profile
+    os.environ["TMPDIR"] = folder  # here the driver makes the profile
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
@@ -141,7 +144,7 @@ def browse(
             page = browser.new_page()
             shown = _load_all(plan, page, began)
             time.sleep(_LINGER_S)
-            browser.close()  # the net log is complete when it has ended
+            browser.close()  # completes the net log
             return shown
     except Error as error:
         print(error.message, file=sys.stderr)
@@ -149,14 +152,14 @@ def browse(
 
 
 def may_sandbox() -> bool:
-    """True if Chromium's sandbox can be on: it refuses root, and processes with capabilities."""
+    """Returns True if Chromium's sandbox can be on: the sandbox refuses root and processes with capabilities."""
     status = Path("/proc/self/status").read_text()
     effective = next(line for line in status.splitlines() if line.startswith("CapEff:"))
     return os.geteuid() != 0 and not int(effective.split()[1], 16)
 
 
 def _reason(message: str) -> str:
-    """The browser's own reason for its end in a line; without one, its driver's first line."""
+    """Returns the line in which the browser gives the reason for its end; without one, the message's first line."""
     lines = message.splitlines()
     return next((line.partition(_FATAL)[2] for line in lines if _FATAL in line), lines[0])
 
@@ -180,7 +183,7 @@ def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list
 
 
 class _Loads:
-    """Listens for the beginning of each load. number: of the load that begins next, or has begun."""
+    """Listens for the beginning of each load. number: the number of the load that begins next or is going on."""
 
     def __init__(self, devtools: CDPSession, began: Callable[[int, int], None]) -> None:
         self.number = 0
@@ -191,7 +194,7 @@ class _Loads:
         devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
 
     def _hear(self, event: Mapping[str, Any]) -> None:
-        """DevTools' time is CLOCK_MONOTONIC in seconds, to the microsecond."""
+        """Handles an event. Its timestamp is CLOCK_MONOTONIC in seconds, with microseconds."""
         if event.get("type") == "Document" and self._told < self.number:
             self._told = self.number
             self._began(self.number, round(event["timestamp"] * 10**6) * 1000)

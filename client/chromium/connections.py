@@ -1,4 +1,4 @@
-"""Finds the connections in a net log, and the one that carried the measured load."""
+"""Finds the connections in a net log, and the connection that carried the measured load."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ SENT = "HTTP2_SESSION_SEND_HEADERS"
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A TCP connection of the browser. requests: their number; 0 for a preconnected one without requests."""
+    """A TCP connection of the browser. requests: the number of requests; 0 if the browser only preconnected."""
 
     local: str
     remote: str
@@ -23,7 +23,7 @@ class Connection:
 
 
 def connections(netlog: Netlog) -> Iterator[Connection]:
-    """The connections that were established, in order."""
+    """Yields the connections that were established, in order."""
     carried = Counter(_socket_of(netlog, entry.source) for entry in netlog.entries if entry.kind == SENT)
     received: Counter[int] = Counter()
     tls: dict[int, Mapping[str, Any]] = {}
@@ -46,7 +46,10 @@ def connections(netlog: Netlog) -> Iterator[Connection]:
 
 
 def measured(netlog: Netlog, page: str | None) -> tuple[int | None, int | None]:
-    """The socket and session of the last request for the page's path."""
+    """Returns the source numbers of the socket and the HTTP/2 session that carried the last request for the page.
+
+    page: the path of the page. Both are None if the page was not requested over HTTP/2.
+    """
     for entry in reversed(netlog.entries):
         if entry.kind == SENT and headers_of(entry)[":path"] == page:
             return _socket_of(netlog, entry.source), entry.source
@@ -54,7 +57,7 @@ def measured(netlog: Netlog, page: str | None) -> tuple[int | None, int | None]:
 
 
 def headers_of(entry: Entry) -> dict[str, str]:
-    """The header fields of a request or response, which the net log has as lines."""
+    """Returns the header fields of a request or response, which the net log has as lines of text."""
     return dict(line.split(": ", 1) for line in entry.params["headers"] if ": " in line)
 
 

@@ -1,11 +1,11 @@
 """Chromium's net log: reads its events, and writes the file that a run keeps.
 
 Rules:
-1. Times are milliseconds of base::TimeTicks, on Linux CLOCK_MONOTONIC, rounded down: an event happened up to a
-   millisecond after its time.
-2. Events of one source are in order. Those of all sockets and HTTP/2 sessions come from one thread, so they are in
-   order among each other, too.
-3. A run keeps the log without the sockets' bytes: these are nine tenths of it, and keys.log makes them readable.
+1. Times are whole milliseconds of base::TimeTicks, which is CLOCK_MONOTONIC on Linux. They are rounded down: an event
+   happened up to a millisecond after its time.
+2. The events of all sockets and HTTP/2 sessions come from a single thread, so they are in order.
+3. A run folder gets the log without the sockets' bytes: they are nine tenths of the log, and anybody could decrypt them
+   with keys.log.
 """
 
 import gzip
@@ -18,7 +18,7 @@ from typing import Any
 
 RESOLUTION_NS = 10**6
 BEGIN, END = 1, 2
-"""Phases of an event that takes time."""
+"""The phases of the two entries that begin and end an event of some duration."""
 
 _OMITTED = "bytes"
 _BEFORE_SWITCH = re.compile(r"\s+(?=--)")
@@ -31,7 +31,7 @@ class NetlogError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An event. kind: its name in Chromium's net_log_event_type_list.h. source: the object that it belongs to."""
+    """An event. kind: its name in Chromium's net_log_event_type_list.h. source: its object's number."""
 
     t_ns: int
     kind: str
@@ -42,10 +42,10 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Netlog:
-    """A whole log. product: the browser's name and version, in its own words.
+    """A whole net log. product: the browser's name and version, as the log has them.
 
-    switches: of its command line, in order, with what its start script has added; values that are paths, or hold an @
-    as names with passwords do, are left out.
+    switches: the switches of the browser's command line, in order, with those that the browser's start script added.
+    `...` replaces values that are paths or hold an @, as a user name with a password does.
     """
 
     product: str
@@ -54,7 +54,7 @@ class Netlog:
 
 
 def read(file: Path) -> tuple[Netlog, dict[str, Any]]:
-    """Reads a file; returns the log and its document. Raises NetlogError."""
+    """Reads a file; returns the net log and the JSON document that it came from. Raises NetlogError."""
     try:
         document: dict[str, Any] = json.loads(file.read_text())
     except OSError as error:
@@ -65,7 +65,7 @@ def read(file: Path) -> tuple[Netlog, dict[str, Any]]:
 
 
 def netlog_from(document: Mapping[str, Any]) -> Netlog:
-    """Reads the log in a document. Raises NetlogError."""
+    """Converts a JSON document into a net log. Raises NetlogError."""
     try:
         constants = document["constants"]
         names = {number: name for name, number in constants["logEventTypes"].items()}
@@ -83,17 +83,20 @@ def netlog_from(document: Mapping[str, Any]) -> Netlog:
         product, switches = f"{info['name']} {info['version']}", _switches(info.get("command_line", ""))
         return Netlog(product=product, switches=switches, entries=entries)
     except (KeyError, TypeError, ValueError) as error:
-        raise NetlogError(f"not a net log as this reads it: {error!r}") from error
+        raise NetlogError(f"not a net log of the expected form: {error!r}") from error
 
 
 def _switches(command_line: str) -> tuple[str, ...]:
-    """Splits the command line, which is joined by blanks although values may have blanks, too."""
+    """Splits the command line at the switches. It is joined by blanks, and values may have blanks, too."""
     _, *switches = _BEFORE_SWITCH.split(command_line)
     return tuple(_UNTOLD.sub(r"\1...", switch) for switch in switches)
 
 
 def keep(document: dict[str, Any], file: Path) -> None:
-    """Writes it, compressed: without the sockets' bytes, and with those switches that `Netlog` has."""
+    """Writes a net log's document, compressed, without the sockets' bytes. Changes the document.
+
+    The command line is written with the same replacements as `Netlog.switches`.
+    """
     info = document["constants"]["clientInfo"]
     if "command_line" in info:
         info["command_line"] = " ".join(_switches(info["command_line"]))

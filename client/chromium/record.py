@@ -1,4 +1,4 @@
-"""browser.json: the browser, its priority signals, and what the pages showed."""
+"""Makes browser.json: the browser, its connections and priority signals, and the state of each page after its load."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _INITIAL_WINDOW = re.compile(r"id:4 .*value:(\d+)", re.ASCII)
 
 
 def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
-    """The document browser.json; docs/results.md describes it."""
+    """Returns the content of browser.json; docs/results.md describes it."""
     names = {sent.stream_id: sent.resource for sent in account.requests}
     loads = range(1, plan.loads + 1)
     one, other = plan.page.important[0].name, plan.page.others[0].name
@@ -43,7 +43,7 @@ def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown
 
 
 def _stream_window_bytes(settings: Sequence[str]) -> int:
-    """The initial window of streams; RFC 9113, 6.5.2, has the default."""
+    """Returns the initial window of streams that the browser's SETTINGS have, or RFC 9113's default (6.5.2)."""
     said = (found for setting in settings if (found := _INITIAL_WINDOW.search(setting)))
     return next((int(found[1]) for found in said), 65_535)
 
@@ -61,7 +61,10 @@ def _request(sent: SentRequest, account: Account, names: Mapping[int, str]) -> d
 
 
 def _said(saying: Saying, names: Mapping[int, str]) -> dict[str, Any]:
-    """depends_on: a resource's name, or null for the root and where there is no tree."""
+    """Returns a signal as browser.json has it.
+
+    depends_on: the name of a resource; None for the root, for other streams and without a tree.
+    """
     found = {"t_ns": saying.t_ns, "weight": saying.weight, "exclusive": saying.exclusive, "field": saying.field}
     return found | {"depends_on": names.get(saying.depends_on), "parent_stream_id": saying.depends_on}
 

@@ -1,7 +1,7 @@
-"""Decrypts recorded TLS 1.3, one direction, with the secrets that the browser logged (RFC 8446, 5.2 and 7.3).
+"""Decrypts one direction of a recorded TLS 1.3 connection with the secrets that the browser logged.
 
-The browser logs the bytes of its socket, with times. From these bytes this module gets the plaintext and the position
-of each TLS record's end in the TCP stream, as the lab's own client has them.
+The net log has the bytes of the browser's socket, with times. From these bytes this module gets the plaintext of each
+TLS record and the record's position in the TCP stream, as the lab's own client records them. See RFC 8446, 5.2 and 7.3.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ _SUITES: Mapping[int, tuple[type[AESGCM] | type[ChaCha20Poly1305], int, type[has
     0x1302: (AESGCM, 32, hashes.SHA384),
     0x1303: (ChaCha20Poly1305, 32, hashes.SHA256),
 }
-"""By number: cipher, length of its key, hash."""
+"""The cipher suites by number: cipher, bytes of a key, hash."""
 
 
 class Unreadable(Exception):
@@ -31,11 +31,11 @@ class Unreadable(Exception):
 
 
 Secrets = Mapping[tuple[str, bytes], bytes]
-"""By label and the client's random."""
+"""The secrets of a key log, by their label and the client's random."""
 
 
 def read_secrets(key_log: Path) -> Secrets:
-    """Reads the secrets in a file in SSLKEYLOGFILE format."""
+    """Reads the secrets in a file of the SSLKEYLOGFILE format."""
     secrets = {}
     for line in key_log.read_text().splitlines():
         label, random, secret = line.split()
@@ -44,7 +44,7 @@ def read_secrets(key_log: Path) -> Secrets:
 
 
 def client_random(sent: bytes) -> bytes:
-    """The random of the ClientHello that begins a connection. sent: at least its first record."""
+    """Returns the random of a connection's ClientHello. sent: the client's bytes, at least the first TLS record."""
     return sent[_RANDOM_AT : _RANDOM_AT + _RANDOM_BYTES]
 
 
@@ -57,16 +57,16 @@ class Plaintext:
 
 
 class Direction:
-    """One direction of a connection; feed it the bytes in order."""
+    """Decrypts one direction of a connection, whose bytes are fed in order."""
 
     def __init__(self, secrets: Secrets, end: str, random: bytes, suite: int) -> None:
-        """end: CLIENT or SERVER. Raises Unreadable."""
+        """Finds the keys. end: the sender, CLIENT or SERVER. Raises Unreadable."""
         if suite not in _SUITES:
-            raise Unreadable(f"the cipher suite {suite:#06x} is none of TLS 1.3 that is known here")
+            raise Unreadable(f"the cipher suite {suite:#06x} is not supported")
         try:
             found = [secrets[f"{end}_{label}", random] for label in ("HANDSHAKE_TRAFFIC_SECRET", "TRAFFIC_SECRET_0")]
         except KeyError as error:
-            raise Unreadable(f"the browser logged no {error.args[0][0]} of this connection") from None
+            raise Unreadable(f"the browser logged no {error.args[0][0]} for this connection") from None
         self._keys = [_Key(secret, suite) for secret in found]
         self._splitter = RecordSplitter()
 
@@ -78,7 +78,7 @@ class Direction:
     def feed(self, data: bytes, now_ns: int) -> Iterator[Plaintext]:
         """Yields the application data in the records that these bytes complete. Raises Unreadable."""
         for record in self._splitter.feed(data, now_ns):
-            if record.data[0] != APPLICATION_DATA:  # a hello, a change of cipher spec
+            if record.data[0] != APPLICATION_DATA:  # ClientHello, ServerHello or ChangeCipherSpec
                 continue
             inner = self._open(record.data).rstrip(b"\0")
             if inner and inner[-1] == APPLICATION_DATA:
@@ -88,14 +88,14 @@ class Direction:
         while True:
             try:
                 return self._keys[0].open(record)
-            except InvalidTag:  # the handshake is over
+            except InvalidTag:  # after the handshake the next key is used
                 if len(self._keys) == 1:
-                    raise Unreadable("a record is not of the keys that the browser logged") from None
+                    raise Unreadable("the keys that the browser logged do not decrypt a TLS record") from None
                 del self._keys[0]
 
 
 class _Key:
-    """A traffic secret's key, and the number of records it has decrypted."""
+    """The key of a traffic secret. Counts the records that it has decrypted, as the nonce depends on the number."""
 
     def __init__(self, secret: bytes, suite: int) -> None:
         cipher, key_bytes, hashed = _SUITES[suite]
@@ -112,7 +112,7 @@ class _Key:
 
 
 def _expanded(secret: bytes, label: bytes, size_bytes: int, hashed: type[hashes.HashAlgorithm]) -> bytes:
-    """HKDF-Expand-Label (RFC 8446, 7.1), with an empty context."""
+    """Computes HKDF-Expand-Label (RFC 8446, 7.1) with an empty context."""
     full = b"tls13 " + label
     info = size_bytes.to_bytes(2) + bytes([len(full)]) + full + b"\0"
     return HKDFExpand(algorithm=hashed(), length=size_bytes, info=info).derive(secret)

@@ -24,7 +24,7 @@ _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change 
 
 
 class Http2Engine:
-    """A client connection, from the preface on; see Engine."""
+    """An HTTP/2 client connection, from the preface on; see Engine."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -51,16 +51,16 @@ class Http2Engine:
 
     @property
     def loading(self) -> bool:
-        """See Engine."""
+        """True while the current load has open streams. A probe may end it before (Valve.is_left)."""
         return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
     def unfinished(self) -> list[str]:
-        """See Engine."""
+        """Names of the resources that have not ended."""
         return self._loads.unfinished
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """See Engine."""
+        """Requests the page of the next load; returns the events. Raises LoadFailed."""
         begun, due = self._loads.begin(now_ns)
         self._changes_due = bool(self._plan.changes)
         with _allowed():
@@ -71,12 +71,12 @@ class Http2Engine:
         return events
 
     def data_to_send(self) -> bytes:
-        """See Engine."""
+        """Returns the plaintext to send to the front now."""
         frames, self._frames = self._frames, b""
         return self._connection.data_to_send() + frames
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """See Engine."""
+        """Enlarges the windows that a probe enlarges when nothing has arrived; returns the events."""
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -85,12 +85,12 @@ class Http2Engine:
             left_bytes=self._connection.inbound_flow_control_window,
         )
         for opening in openings:
-            # The streams come from Loads and are open; no window exceeds its maximum.
+            # h2 raises no error here: the streams come from Loads and are open, and no window exceeds its maximum.
             self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id or None)
         return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """See Engine."""
+        """Handles plaintext from the front; returns the events. Raises LoadFailed. See Engine.receive."""
         events: list[Event] = []
         try:
             events += (self._loads.arrived(piece, now_ns, record) for piece in self._scanner.feed(data))
@@ -138,12 +138,12 @@ class Http2Engine:
         self._connection.prioritize(stream_id, place.weight, self._parent(place), place.exclusive)
 
     def _parent(self, place: Position) -> int:
-        """The stream to depend on; the root (0) also replaces a resource whose stream is not open."""
+        """Returns the stream to depend on; the root (0) if the resource's stream is not open."""
         name = place.depends_on
         return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
 
     def _change(self, now_ns: int) -> list[Event]:
-        """Sends the plan's changes for open streams, once in a load."""
+        """Sends the plan's changes for open streams, once per load; returns the events."""
         self._changes_due = False
         events = []
         for change in self._plan.changes:
@@ -182,9 +182,9 @@ class Http2Engine:
 
 @contextmanager
 def _allowed(events: Sequence[Event] = ()) -> Iterator[None]:
-    """Turns a request that the front does not allow, because of its limit or GOAWAY, into LoadFailed.
+    """Raises LoadFailed if the front does not allow a request, because of its stream limit or a GOAWAY.
 
-    events: the events seen so far; the error carries them.
+    events: the events so far, for LoadFailed.
     """
     try:
         yield
@@ -193,7 +193,7 @@ def _allowed(events: Sequence[Event] = ()) -> Iterator[None]:
 
 
 def said(position: Position | None, field: str | None) -> str | None:
-    """A priority signal in words; None if there is none."""
+    """Returns a priority signal as text for an event's detail; None without a signal."""
     words = []
     if position:
         on = f" on {position.depends_on}" if position.depends_on else ""

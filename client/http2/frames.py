@@ -1,13 +1,13 @@
-"""Reports HTTP/2 frames as their bytes arrive.
+"""Reports HTTP/2 DATA frames as their bytes arrive.
 
-h2 reports a DATA frame when its last byte has arrived; on a slow link that is up to a second after its first. The
+h2 reports a DATA frame only when its last byte has arrived, on a slow link up to a second after the first byte. The
 scanner gets the same plaintext and reports every piece at once.
 
 Rules:
 1. Bytes may be cut anywhere: inside the nine-byte header, the pad length, the payload, the padding.
-2. Only the frame layout of RFC 9113, sections 4.1 and 6.1 is understood; h2 checks the peer's behaviour. But h2 waits
-   for a whole frame before it says that it is too large, and data that are not HTTP/2 may look like a frame of
-   megabytes. So the scanner checks the size.
+2. The scanner knows only the frame layout of RFC 9113, 4.1 and 6.1; h2 checks the peer's behaviour. But h2 rejects a
+   frame that is too large only after the whole frame has arrived, and data that are not HTTP/2 may look like a frame of
+   megabytes. So the scanner checks the size of frames.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class FrameTooLarge(Exception):
 
 
 class FrameScanner:
-    """Scans plaintext, fed in order; never keeps the payload of DATA."""
+    """Scans plaintext, fed in order, for DATA frames. Does not store their payload."""
 
     def __init__(self) -> None:
         self._walker = FrameWalker()

@@ -1,8 +1,9 @@
-"""Splits one direction into HTTP/2 frames as bytes arrive: their beginnings, ends, and payload of DATA without padding.
+"""Splits one direction of a connection into HTTP/2 frames as bytes arrive.
 
 Rules:
-1. Bytes may be cut anywhere. The client's preface before the first frame is skipped.
-2. Only the layout is understood (RFC 9113, 4.1 and 6.1); other modules check the peer's behaviour.
+1. Reports the beginning and end of each frame, and the size of each piece of DATA payload, padding excluded.
+2. Bytes may be cut anywhere. The client's preface before the first frame is skipped.
+3. The walker knows only the frame layout (RFC 9113, 4.1 and 6.1); other modules check the peer's behaviour.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ _STREAM_MOST = 0x7FFF_FFFF
 
 
 class FrameKind(IntEnum):
-    """Frame types with a name (RFC 9113, 6, and RFC 9218, 7)."""
+    """Frame types (RFC 9113, 6, and RFC 9218, 7)."""
 
     DATA = 0x0
     HEADERS = 0x1
@@ -35,7 +36,7 @@ class FrameKind(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """A frame's header, its first nine bytes."""
+    """The header of a frame: its first nine bytes."""
 
     kind: int
     flags: int
@@ -44,17 +45,17 @@ class Frame:
 
     @property
     def name(self) -> str:
-        """The name of its type; the number if it has none."""
+        """The name of the frame's type; for a type that FrameKind lacks, its number."""
         return FrameKind(self.kind).name if self.kind in list(FrameKind) else f"type {self.kind:#x}"
 
     @property
     def ends_stream(self) -> bool:
-        """True if the stream ends with it (the rest of its headers may follow)."""
+        """True if the stream ends with this frame; CONTINUATION frames with the rest of its headers may follow."""
         return self.kind in (FrameKind.DATA, FrameKind.HEADERS) and bool(self.flags & _END_STREAM)
 
     @property
     def ends_headers(self) -> bool:
-        """True if it completes the headers."""
+        """True if the frame completes the headers."""
         return self.kind in (FrameKind.HEADERS, FrameKind.CONTINUATION) and bool(self.flags & _END_HEADERS)
 
 
@@ -74,7 +75,10 @@ class Ended:
 
 
 class FrameWalker:
-    """Splits plaintext, fed in order. preface: true if it begins with the client's preface, which is not checked."""
+    """Splits plaintext, fed in order, into frames.
+
+    preface: True if the plaintext begins with the client's preface, whose content is not checked.
+    """
 
     def __init__(self, *, preface: bool = False) -> None:
         self._preface_left = len(PREFACE) if preface else 0

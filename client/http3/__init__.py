@@ -1,1 +1,1 @@
-"""The client's HTTP/3: over QUIC, which has no send buffer in the kernel that could spoil an order."""
+"""The client's HTTP/3, over QUIC. The kernel holds no unsent bytes of QUIC that could spoil the order of responses."""

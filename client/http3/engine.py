@@ -1,7 +1,7 @@
 """The engine for HTTP/3, built on aioquic: datagrams and the time in, events and datagrams out. No socket, no clock.
 
-It differs from client/engine.py in two points: input and output are datagrams, and QUIC has a timer. aioquic counts
-seconds as floating-point numbers; here times are integer nanoseconds of CLOCK_MONOTONIC.
+The engine differs from the interface in client/engine.py in two points: its input and output are datagrams, and QUIC
+needs a timer. Times are integer nanoseconds of CLOCK_MONOTONIC; aioquic counts seconds as floating-point numbers.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _NS = 10**9
 
 
 class Http3Engine:
-    """A client connection over QUIC, from its first datagram on."""
+    """An HTTP/3 client connection, from its first datagram on."""
 
     def __init__(self, plan: Plan, ca_file: Path, key_log: TextIO) -> None:
         self._plan = plan
@@ -65,36 +65,36 @@ class Http3Engine:
         return self._loads.unfinished
 
     def connect(self, now_ns: int) -> None:
-        """Begins the handshake."""
+        """Begins QUIC's handshake."""
         self._connection.connect(self._address, now=now_ns / _NS)
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Requests the page of the next load. The handshake must be complete."""
+        """Requests the page of the next load. Raises LoadFailed. The handshake must be complete."""
         begun, due = self._loads.begin(now_ns)
         return [begun, *(self._ask(request, now_ns) for request in due)]
 
     def datagrams_to_send(self, now_ns: int) -> Sequence[bytes]:
-        """The datagrams to send to the front now."""
+        """Returns the datagrams to send to the front now."""
         return [data for data, _ in self._connection.datagrams_to_send(now=now_ns / _NS)]
 
     @property
     def timer_ns(self) -> int | None:
-        """The latest time at which to call `wake`; None if there is none."""
+        """The latest time at which `wake` must be called; None if no timer is set."""
         timer = self._connection.get_timer()
         return None if timer is None else round(timer * _NS)
 
     def wake(self, now_ns: int) -> list[Event]:
-        """Handles the timer. Returns the events this causes. Raises LoadFailed."""
+        """Handles the timer; returns the events that this causes. Raises LoadFailed."""
         self._connection.handle_timer(now=now_ns / _NS)
         return self._take(now_ns)
 
     def receive(self, datagram: bytes, now_ns: int) -> list[Event]:
-        """Handles a datagram from the front. Returns the events it causes. Raises LoadFailed."""
+        """Handles a datagram from the front; returns the events that it causes. Raises LoadFailed."""
         self._connection.receive_datagram(datagram, self._address, now=now_ns / _NS)
         return self._take(now_ns)
 
     def close(self) -> None:
-        """Closes the connection; the next datagrams tell the front."""
+        """Closes the connection. The next datagrams to send inform the front."""
         self._connection.close()
 
     def _take(self, now_ns: int) -> list[Event]:
@@ -137,9 +137,9 @@ class Http3Engine:
             case HeadersReceived(stream_id=stream_id) | DataReceived(stream_id=stream_id) if not self._loads.is_open(
                 stream_id
             ):
-                raise LoadFailed(f"the front opened stream {stream_id}, or went on with it after its end")
+                raise LoadFailed(f"the front opened stream {stream_id}, or used it after its end")
             case HeadersReceived(stream_id=stream_id, headers=headers, stream_ended=ended):
-                status = dict(headers).get(b":status", b"1xx").decode(errors="replace")  # trailers have none
+                status = dict(headers).get(b":status", b"1xx").decode(errors="replace")  # trailers have no status
                 events = [] if status.startswith("1") else [self._loads.answered(stream_id, status, now_ns, None)]
             case DataReceived(stream_id=stream_id, data=data, stream_ended=ended):
                 events = [self._loads.event(Kind.DATA, now_ns, stream_id, size_bytes=len(data))] if data else []

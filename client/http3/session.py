@@ -1,4 +1,4 @@
-"""Carries out a plan over QUIC: connects the engine to a UDP socket and the clock.
+"""Carries out a plan over QUIC: moves datagrams between the engine and a UDP socket.
 
 Times are the kernel's arrival times of datagrams, as with TCP (client/transport.py); they never decrease.
 """
@@ -47,7 +47,7 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
 
 
 class _Pump:
-    """Moves datagrams between the socket and the engine."""
+    """Moves datagrams between the socket and the engine, and calls the engine's timer."""
 
     def __init__(self, engine: Http3Engine, udp: socket.socket, journal: Journal) -> None:
         self._engine = engine
@@ -56,7 +56,10 @@ class _Pump:
         self._received_ns = 0
 
     def until(self, done: Callable[[], bool], deadline: Deadline) -> None:
-        """Runs the engine until done(). Raises LoadFailed; TransportFailed past the deadline or if no one answers."""
+        """Runs the engine until done() is true.
+
+        Raises LoadFailed, and TransportFailed if the deadline has passed or the front's port is closed.
+        """
         self.flush()
         while not done():
             if select.select([self._udp], [], [], self._patience_s(deadline))[0]:
@@ -72,7 +75,7 @@ class _Pump:
             self.flush()
 
     def flush(self) -> None:
-        """Sends the engine's datagrams. Raises TransportFailed."""
+        """Sends the datagrams that the engine has to send. Raises TransportFailed."""
         for datagram in self._engine.datagrams_to_send(time.monotonic_ns()):
             try:
                 self._udp.send(datagram)

@@ -1,1 +1,1 @@
-"""The client's SPDY/3.1, the protocol that Chrome used with Google Maps before HTTP/2."""
+"""The client's SPDY/3.1 engine. Chrome loaded Google Maps over SPDY before HTTP/2 existed."""

@@ -1,8 +1,8 @@
 """Name/value blocks: compressed header fields (SPDY draft 3.1, 2.6.10).
 
 Rules:
-1. Each direction has a single zlib stream for the whole session. So every block must be read, and in order.
-2. The unpacked size of a block is limited. Data that cannot be unpacked, or are no valid block then, are a Breach.
+1. Each direction has a single zlib stream for the whole session. So all blocks must be unpacked, in order.
+2. The unpacked size of a block is limited. A block that is too large, cannot be unpacked or is not valid is a Breach.
 """
 
 import zlib
@@ -12,7 +12,7 @@ from client.spdy.dictionary import DICTIONARY
 from client.spdy.frames import Breach
 
 _MOST_BYTES = 64 * 1024
-"""The most bytes of an unpacked block. A megabyte of a single value packs to a kilobyte."""
+"""The most bytes of an unpacked block. The limit is needed because a megabyte of equal bytes packs to a kilobyte."""
 
 
 class BlockWriter:
@@ -35,7 +35,7 @@ class BlockReader:
         self._inflater = zlib.decompressobj(zdict=DICTIONARY)
 
     def unpack(self, packed: bytes) -> dict[str, str]:
-        """Unpacks the next block into fields; several values of a field are joined by NUL. Raises Breach."""
+        """Unpacks the next block into fields. NUL bytes separate several values of a field. Raises Breach."""
         try:
             block = self._inflater.decompress(packed, _MOST_BYTES + 1)
         except zlib.error as error:
@@ -43,7 +43,7 @@ class BlockReader:
         if len(block) > _MOST_BYTES:
             raise Breach(f"a header block of more than {_MOST_BYTES} bytes")
         if self._inflater.eof:
-            raise Breach("the end of compression")
+            raise Breach("a header block that ends the compression")
         words = _Words(block)
         fields: dict[str, str] = {}
         for _ in range(words.number()):

@@ -1,7 +1,7 @@
-"""The dictionary of name/value blocks: both ends' zlib streams begin as if this text had preceded them.
+"""The zlib dictionary of name/value blocks: both ends compress and decompress as if this text preceded their stream.
 
-It is a constant of SPDY/3 (draft 3.1, 2.6.10.1): words with their length in front, as in a block, and then plain text
-that zlib can refer to.
+The dictionary is a constant of SPDY/3 (draft 3.1, 2.6.10.1): words that follow their length, as in a block, and then
+plain text.
 """
 
 _WORDS = (
@@ -26,4 +26,4 @@ _TEXT = (
 )
 
 DICTIONARY = b"".join(len(word).to_bytes(4) + word.encode() for word in _WORDS) + _TEXT.encode()
-"""1423 bytes, Adler-32 0xe3c6a7c2."""
+"""The dictionary: 1423 bytes, Adler-32 0xe3c6a7c2."""

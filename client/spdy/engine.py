@@ -1,13 +1,13 @@
 """The engine for SPDY/3.1; see client/engine.py.
 
 Rules:
-1. Requests are GETs without a body, so only the client's own windows matter. The client opens them again by the bytes
-   used, or in a probe as the valve tells.
-2. Pushed streams are not wanted, as the link's capacity is for the requested ones. The client announces that it allows
-   none, as it does in HTTP/2; if the front opens one all the same, the load fails.
-3. Events that came in the same bytes before a breach are reported, too.
-4. No window is opened for a stream that may have ended. A sender must ignore such a WINDOW_UPDATE (SPDY draft 3.1,
-   2.6.8), but spdy-transport resets the stream, and the reset overtakes waiting DATA.
+1. Requests are GETs without a body, so only the client's receive windows matter. The client reopens a window when half
+   of it is used; in a probe the valve enlarges the windows.
+2. Pushed streams would take capacity of the link from requested ones. The client announces that it allows no pushed
+   streams, as it does in HTTP/2. If the front opens one nevertheless, the load fails.
+3. Events that precede a breach in the same bytes are reported, too.
+4. The client sends no WINDOW_UPDATE for a stream that may have ended. A sender must ignore such a WINDOW_UPDATE (SPDY
+   draft 3.1, 2.6.8), but spdy-transport resets the stream, and the reset overtakes waiting DATA.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ _GOAWAYS = {0: "OK", 1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR"}
 
 @dataclass
 class _Stream:
-    """An open stream. promised_bytes: its content-length, None if there is none."""
+    """An open stream. promised_bytes: the response's content-length; None without one."""
 
     window: Window
     is_answered: bool = False
@@ -52,12 +52,12 @@ class _Stream:
 
     @property
     def may_have_ended(self) -> bool:
-        """True if the front may have sent everything, as the window has room for the rest."""
+        """True if the front may have sent the whole response, because the window has room for the rest."""
         return self.promised_bytes is not None and self.promised_bytes - self.received_bytes <= self.window.left_bytes
 
 
 class SpdyEngine:
-    """A client session, from its first frame on; see Engine."""
+    """A SPDY client session, from its first frame on; see Engine."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -80,16 +80,16 @@ class SpdyEngine:
 
     @property
     def loading(self) -> bool:
-        """See Engine."""
+        """True while the current load has open streams. A probe may end it before (Valve.is_left)."""
         return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
     def unfinished(self) -> list[str]:
-        """See Engine."""
+        """Names of the resources that have not ended."""
         return self._loads.unfinished
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """See Engine."""
+        """Requests the page of the next load; returns the events. Raises LoadFailed."""
         begun, due = self._loads.begin(now_ns)
         events = [begun, *self._ask(due, now_ns)]
         if self._valve:
@@ -98,12 +98,12 @@ class SpdyEngine:
         return events
 
     def data_to_send(self) -> bytes:
-        """See Engine."""
+        """Returns the plaintext to send to the front now."""
         outgoing, self._outgoing = self._outgoing, b""
         return outgoing
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """See Engine."""
+        """Enlarges the windows that a probe enlarges when nothing has arrived; returns the events."""
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -114,7 +114,7 @@ class SpdyEngine:
         return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """See Engine."""
+        """Handles plaintext from the front; returns the events. Raises LoadFailed. See Engine.receive."""
         events: list[Event] = []
         try:
             for seen in self._reader.feed(data):
@@ -128,7 +128,7 @@ class SpdyEngine:
         return events
 
     def _ask(self, requests: Sequence[Request], now_ns: int) -> list[Event]:
-        """Sends requests. Raises LoadFailed if the front does not allow so many streams."""
+        """Sends requests; returns the events. Raises LoadFailed if the front does not allow so many streams."""
         if self._most_streams is not None and len(self._streams) + len(requests) > self._most_streams:
             raise LoadFailed(f"the front allows {self._most_streams} streams at once")
         return [self._ask_one(request, now_ns) for request in requests]
@@ -180,13 +180,13 @@ class SpdyEngine:
                 if stream_id:
                     self._check_known(stream_id, "WINDOW_UPDATE")
                 if not delta:
-                    raise Breach("a WINDOW_UPDATE by nothing")
+                    raise Breach("a WINDOW_UPDATE of 0 bytes")
             case frames.SynStream(stream_id=stream_id):
-                raise Breach(f"it opened stream {stream_id}, where none of its own is allowed")
+                raise Breach(f"it opened stream {stream_id}, but it may not open streams")
         return []
 
     def _check_known(self, stream_id: int, what: str) -> None:
-        """Raises Breach for a stream that was never opened."""
+        """Raises Breach if the client never opened the stream. what: the type of the front's frame."""
         if stream_id % 2 == 0 or stream_id >= self._next_stream:
             raise Breach(f"{what} on stream {stream_id}, which was never opened")
 
@@ -211,7 +211,7 @@ class SpdyEngine:
                 self._outgoing += frames.window_update(number, delta)
 
     def _read_block(self, block: frames.Block, now_ns: int, record: Record | None) -> list[Event]:
-        """Reads a SYN_REPLY, or HEADERS after it, whose fields are checked and ignored. Raises Breach."""
+        """Reads a SYN_REPLY or HEADERS; returns the events. Fields of HEADERS are ignored. Raises Breach."""
         what = "SYN_REPLY" if block.is_reply else "HEADERS"
         self._check_known(block.stream_id, what)
         fields = self._unpacker.unpack(block.block)
@@ -234,7 +234,7 @@ class SpdyEngine:
         stream = self._streams.pop(stream_id)
         if stream.promised_bytes not in (None, stream.received_bytes):
             raise Breach(
-                f"stream {stream_id} ended after {stream.received_bytes} bytes of DATA, promised were"
+                f"stream {stream_id} ended after {stream.received_bytes} bytes of DATA; its content-length was"
                 f" {stream.promised_bytes}"
             )
         events, due = self._loads.ended(stream_id, now_ns)
@@ -245,7 +245,7 @@ class SpdyEngine:
 
 
 def _length(text: str | None) -> int | None:
-    """Parses a content-length; None if there is none. Raises Breach."""
+    """Parses the value of a content-length field. Raises Breach."""
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= _LENGTH_DIGITS):

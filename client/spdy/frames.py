@@ -3,9 +3,10 @@
 Layout and numbers are those of SPDY draft 3.1, section 2.6.
 
 Rules:
-1. Bytes may be cut anywhere. DATA is reported as it arrives and never kept; a control frame once it is complete.
-2. A frame is checked by itself only; other modules check streams, windows and blocks. Whatever the draft does not allow
-   is a Breach.
+1. Bytes may be cut anywhere. DATA is reported piece by piece as it arrives and is not stored. A control frame is
+   reported once it is complete.
+2. This module checks each frame by itself; other modules check streams, windows and blocks. A violation of the draft is
+   a Breach.
 3. Control frames of unknown types are skipped, as the draft requires.
 """
 
@@ -27,11 +28,11 @@ _MOST_CONTROL_BYTES = 64 * 1024
 
 
 class Breach(Exception):
-    """The peer violates SPDY/3.1; the text says how."""
+    """The peer violates SPDY/3.1; the text describes the violation."""
 
 
 class Type(IntEnum):
-    """Types of control frames that are read or written."""
+    """The types of control frames that this module reads or writes."""
 
     SYN_STREAM = 1
     SYN_REPLY = 2
@@ -47,7 +48,7 @@ _KNOWN = frozenset(Type)
 
 
 class Setting(IntEnum):
-    """Settings that are read or written."""
+    """The settings that the client reads or writes."""
 
     MAX_CONCURRENT_STREAMS = 4
     INITIAL_WINDOW_SIZE = 7
@@ -62,14 +63,17 @@ class DataEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class SynStream:
-    """The peer opens a stream: a pushed one."""
+    """The peer opens a stream, to push a response."""
 
     stream_id: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """SYN_REPLY or, if it is no reply, HEADERS. block: compressed. is_last: true if the stream ends with it."""
+    """A SYN_REPLY frame if is_reply, else a HEADERS frame.
+
+    block: the header fields, compressed. is_last: True if the stream ends with this frame.
+    """
 
     is_reply: bool
     stream_id: int
@@ -94,7 +98,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Ping:
-    """A ping; to be sent back if it is the peer's."""
+    """A PING frame. The peer's own have even numbers, and must be sent back."""
 
     number: int
 
@@ -119,12 +123,15 @@ Seen = DataHeader | DataPiece | DataEnd | Control
 
 
 def syn_stream(stream_id: int, level: int, block: bytes) -> bytes:
-    """Builds the SYN_STREAM of a request without a body. level: 0, the most urgent, to 7. block: compressed."""
+    """Builds the SYN_STREAM frame of a request without a body.
+
+    level: the priority, 0, the most urgent, to 7. block: the header fields, compressed.
+    """
     return _control(Type.SYN_STREAM, struct.pack("!IIBB", stream_id, 0, level << 5, 0) + block, _FIN)
 
 
 def settings(values: Mapping[Setting, int]) -> bytes:
-    """Builds SETTINGS, none of them to be persisted."""
+    """Builds a SETTINGS frame. The peer is not asked to store the values for later sessions."""
     return _control(
         Type.SETTINGS, struct.pack("!I", len(values)) + b"".join(struct.pack("!II", *pair) for pair in values.items())
     )
@@ -148,10 +155,10 @@ class FrameReader:
     """Reads frames from plaintext, fed in order."""
 
     def __init__(self) -> None:
-        self._begun = bytearray()  # the incomplete frame: of DATA its header, of a control frame all of it
-        self._due = _HEADER_BYTES  # bytes that must be there before the frame can be read on
+        self._begun = bytearray()  # the incomplete DATA header, or the incomplete control frame
+        self._due = _HEADER_BYTES  # bytes that must have arrived before parsing can go on
         self._stream_id = 0
-        self._left = 0  # bytes of the current DATA frame still to come
+        self._left = 0  # bytes of the current DATA frame that have not arrived
         self._is_last = False
 
     def feed(self, data: bytes) -> Iterator[Seen]:
@@ -172,7 +179,7 @@ class FrameReader:
                     yield from self._advance()
 
     def _advance(self) -> Iterator[Seen]:
-        """Reads the bytes that were due: a DATA frame's header, a control frame's header, or all of the latter."""
+        """Parses the bytes that were due: a DATA frame's header, a control frame's header, or a whole control frame."""
         first, second = struct.unpack("!II", self._begun[:_HEADER_BYTES])
         flags, length = second >> 24, second & 0xFF_FFFF
         if not first & _CONTROL:
@@ -232,7 +239,7 @@ def _read(kind: Type, flags: int, body: bytes) -> Control:
 
 
 def _settings(body: bytes) -> dict[int, int]:
-    """Values by number; if a number comes twice, the first counts. Raises Breach."""
+    """Parses the body of SETTINGS into values by number; of repeated numbers the first counts. Raises Breach."""
     (count,) = _numbers(Type.SETTINGS, "!I", body[:4])
     if len(body) != 4 + 8 * count:
         raise Breach(f"SETTINGS of {len(body)} bytes, with {count} entries")

@@ -7,7 +7,7 @@ SESSION_BYTES = 64 * 1024
 
 
 class Window:
-    """The number of bytes that the peer may still send. Only the payload of DATA counts."""
+    """A flow-control window: the bytes of DATA payload that the peer may still send."""
 
     def __init__(self, whose: str, size_bytes: int) -> None:
         self._whose = whose
@@ -16,9 +16,9 @@ class Window:
         self.left_bytes = size_bytes
 
     def check(self, size_bytes: int) -> None:
-        """Raises Breach if the peer may not send that many bytes."""
+        """Raises Breach if the peer may not send size_bytes."""
         if size_bytes > self.left_bytes:
-            raise Breach(f"{size_bytes} bytes of DATA where the window of {self._whose} has {self.left_bytes}")
+            raise Breach(f"{size_bytes} bytes of DATA, but the window of {self._whose} allows {self.left_bytes}")
 
     def take(self, size_bytes: int) -> None:
         """Counts received bytes."""
@@ -26,11 +26,11 @@ class Window:
         self._taken_bytes += size_bytes
 
     def open(self, size_bytes: int) -> None:
-        """Allows the peer to send that many more bytes."""
+        """Allows the peer to send size_bytes more."""
         self.left_bytes += size_bytes
 
     def refill(self) -> int:
-        """Opens the window to its full size once half of it is used up. Returns by how much; 0 before that."""
+        """Opens the window to its full size if half of it is used up; returns by how many bytes, else 0."""
         if 2 * self._taken_bytes < self._size_bytes:
             return 0
         taken, self._taken_bytes = self._taken_bytes, 0

@@ -1,4 +1,4 @@
-"""The records of a run folder, each declared once: whoever writes one and whoever reads it share the declaration."""
+"""The records in the files of a run folder. Writers and readers share one declaration of each record."""
 
 RUN_FORMAT = 3
-"""Format of run folders. Others are not read."""
+"""The format of run folders. Folders of other formats are not read."""

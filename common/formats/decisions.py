@@ -1,4 +1,4 @@
-"""Records of the tuner: front/lowat.jsonl, one JSON object per line."""
+"""The tuner's records: the lines of front/lowat.jsonl, each a JSON object."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,22 +9,23 @@ DRY_RUN = "dry run"
 
 
 def refused(reason: str) -> str:
-    """Returns the outcome of an attempt that the kernel did not accept."""
+    """Returns the outcome of a change that the kernel refused."""
     return f"refused: {reason}"
 
 
 class Trigger(StrEnum):
-    """The reason for which the tuner looked at a connection."""
+    """The event on which the tuner sampled a connection."""
 
     ESTABLISHED = "established"
     ROUND_TRIP = "round trip"
     RETRANSMISSION = "retransmission"
     TIMEOUT = "timeout"
     LOOK = "look"
+    """A sample that was due by time."""
 
 
 class Why(StrEnum):
-    """The rule that decided."""
+    """The rule that decided the new value (proxy/tuner/law.py)."""
 
     UNKNOWN = "nothing known"
     FLOOR = "floor"
@@ -36,13 +37,13 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """A line of front/lowat.jsonl: a change of one connection's TCP_NOTSENT_LOWAT, or the attempt.
+    """A line of front/lowat.jsonl: a change, or an attempted change, of one connection's TCP_NOTSENT_LOWAT.
 
-    t_ns: CLOCK_MONOTONIC. rate_bytes_s: the rate that the law used; delivery_rate_bytes_s: the kernel's;
-    acked_rate_bytes_s: the last round trip's; each 0 for unknown. rtt_ns: the smoothed round-trip time. old_bytes: the
-    value that the tuner set before, 0 if it had not; a cautious tuner (proxy/tuner/caution.py) gives the socket's
-    value, 0 if it was unset, and new_bytes may be the value wanted at an earlier look. outcome: `set`, `dry run`, or
-    `refused:` and why.
+    t_ns: CLOCK_MONOTONIC. rate_bytes_s: the rate that the law used. delivery_rate_bytes_s: the kernel's delivery rate.
+    acked_rate_bytes_s: the rate of acknowledged bytes in the last round trip. A rate is 0 if it is unknown. rtt_ns: the
+    smoothed round-trip time. old_bytes: the value that the tuner set before, 0 if it had set none. With a cautious
+    tuner (proxy/tuner/caution.py) it is the socket's value, 0 if unset, and new_bytes may be the value wanted at an
+    earlier sample. outcome: `set`, `dry run`, or `refused:` with the reason.
     """
 
     t_ns: int
@@ -62,11 +63,11 @@ class Decision:
     outcome: str
 
     def to_json(self) -> str:
-        """Returns the line, without its end."""
+        """Returns the line without a line break."""
         return json.dumps(asdict(self))
 
     def __str__(self) -> str:
-        """Returns the decision as a sentence."""
+        """Returns the decision as text for people."""
         rate = f"{self.rate_bytes_s / 1000:.0f} kB/s" if self.rate_bytes_s else "rate unknown"
         seen = f"{rate}, rtt {self.rtt_ns / 10**6:.1f} ms, cwnd {self.cwnd_segments}"
         what = f"{self.old_bytes or 'unset'} -> {self.new_bytes}"

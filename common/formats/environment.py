@@ -7,9 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentRecord:
-    """The environment of a run; the file has further keys, which depend on the fabric.
+    """The environment of a run. The file has further keys, which depend on the fabric.
 
-    kernel: its release. clock: what is known of the clocks. versions: of the programs, by name.
+    kernel: the kernel's release. machine: the architecture. cpus: the number of processors. clock: the properties of
+    the clocks. python: Python's version. versions: the programs' versions, by name.
     """
 
     kernel: str

@@ -1,4 +1,4 @@
-"""Records of the client: events.jsonl and arrivals.jsonl, one JSON object per line."""
+"""The client's records: the lines of events.jsonl and arrivals.jsonl, each a JSON object."""
 
 import json
 from dataclasses import dataclass
@@ -9,22 +9,23 @@ class Kind(StrEnum):
     """The kind of an event."""
 
     CONNECTED = "connected"
-    """TCP is established."""
+    """The TCP connection is established."""
     SECURED = "secured"
-    """TLS is established and ALPN chose the plan's protocol."""
+    """The TLS or QUIC handshake is complete, and ALPN chose the plan's protocol."""
     LOAD_STARTED = "load-started"
     LOAD_FINISHED = "load-finished"
     REQUEST_SENT = "request-sent"
     PRIORITY_SENT = "priority-sent"
-    """A frame that moves an open stream: PRIORITY, or PRIORITY_UPDATE."""
+    """The client sent a frame that changes the priority of an open stream: PRIORITY or PRIORITY_UPDATE."""
     HEADERS = "headers"
-    """The response's HEADERS, or SPDY's SYN_REPLY, are complete. Not a first byte: servers let them overtake DATA."""
+    """The response's HEADERS, or SPDY's SYN_REPLY, have arrived. They do not count as a first byte, because servers
+    send headers ahead of waiting DATA."""
     DATA_HEADER = "data-header"
     """The header of a DATA frame has arrived; size_bytes is the frame's length field."""
     DATA = "data"
-    """A piece of DATA payload has arrived, padding excluded, whether or not its frame is complete."""
+    """A piece of a DATA frame's payload has arrived, padding excluded. The frame need not be complete."""
     WINDOW_OPENED = "window-opened"
-    """A probe enlarged the window of that stream, or without one of the connection, by size_bytes."""
+    """A probe enlarged a window by size_bytes: the stream's window, or the connection's if there is no stream_id."""
     ENDED = "ended"
     RESET = "reset"
     GOAWAY = "goaway"
@@ -32,10 +33,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A line of client/events.jsonl. t_ns: CLOCK_MONOTONIC; load counts from 1, 0 before the first.
+    """A line of client/events.jsonl.
 
-    HEADERS and DATA have, over TCP, tcp_bytes: the bytes of the TCP stream up to the end of the TLS record that held
-    them; and record_ns: when the first byte of that record arrived.
+    t_ns: CLOCK_MONOTONIC. load: the number of the load, from 1; 0 for events before the first load.
+    Events of received HEADERS and DATA have two more fields if the connection is TCP. tcp_bytes: the position in the
+    TCP stream at which the event's TLS record ends. record_ns: the time at which the first byte of that record arrived.
     """
 
     t_ns: int
@@ -49,7 +51,7 @@ class Event:
     record_ns: int | None = None
 
     def to_json(self) -> str:
-        """Returns the line, without its end; keys without a value are left out."""
+        """Returns the line without a line break. Fields that are None are left out."""
         pairs = {"t_ns": self.t_ns, "kind": self.kind.value, "load": self.load} | {
             name: value
             for name in ("stream_id", "resource", "size_bytes", "detail", "tcp_bytes", "record_ns")
@@ -60,11 +62,11 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """A line of client/arrivals.jsonl: the bytes of the TCP stream that had arrived by an instant."""
+    """A line of client/arrivals.jsonl: tcp_bytes of the TCP stream had arrived at t_ns (CLOCK_MONOTONIC)."""
 
     t_ns: int
     tcp_bytes: int
 
     def to_json(self) -> str:
-        """Returns the line, without its end."""
+        """Returns the line without a line break."""
         return f'{{"t_ns": {self.t_ns}, "tcp_bytes": {self.tcp_bytes}}}'

@@ -10,10 +10,10 @@ from common.formats import RUN_FORMAT
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentRecord:
-    """An experiment, a finished sweep included. experiment: the folder's name. runs: names of the folders in it.
+    """An experiment or a finished sweep. experiment: the folder's name. runs: the names of the run folders in it.
 
     started_at: date and time. fingerprint: everything that decides the results.
-    Raises ValueError for runs elsewhere, and for none.
+    Raises ValueError if there are no runs, or if a run's name is a path.
     """
 
     format: int = RUN_FORMAT
@@ -27,7 +27,7 @@ class ExperimentRecord:
 
     def __post_init__(self) -> None:
         if not self.runs:
-            raise ValueError("runs: there is none")
+            raise ValueError("runs: the list is empty")
         for name in self.runs:
             if Path(name).name != name:
-                raise ValueError(f"runs: {name!r} is no name of a folder in it")
+                raise ValueError(f"runs: {name!r} is not the name of a folder")

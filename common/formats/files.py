@@ -1,6 +1,7 @@
-"""Files of run folders, which may come from anywhere: only regular ones are read, and none but those named are written.
+"""Reads and writes files of run folders. A run folder may come from anywhere, so its files are not trusted.
 
-A symlink is followed when a file is read, as `results/latest` is one, and never when one is written.
+Only regular files up to a size limit are read. Symlinks are followed for reading, because `results/latest` is one. A
+write replaces a symlink instead of following it.
 """
 
 import json
@@ -23,7 +24,7 @@ _TOO_DEEP = "it is nested too deeply"
 
 
 def content(file: Path, most_bytes: int) -> bytes:
-    """Reads a regular file. Raises OSError, and ValueError if it is not one, or larger."""
+    """Reads a regular file. Raises OSError, and ValueError if it is no regular file or has more than most_bytes."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as opened:
         found = os.fstat(descriptor)
@@ -32,13 +33,13 @@ def content(file: Path, most_bytes: int) -> bytes:
         if found.st_size > most_bytes:
             raise ValueError(f"it has more than {most_bytes // 2**20} MiB")
         try:
-            return opened.read(found.st_size)  # what is added now is not waited for
+            return opened.read(found.st_size)  # bytes appended from now on are not read
         except MemoryError:
             raise ValueError(NO_MEMORY) from None
 
 
 def parsed(parse: Callable[[str], T], text: bytes) -> T:
-    """Parses a text with a parser. Raises ValueError, also if it is nested too deeply, or takes too much memory."""
+    """Returns parse(text). Raises ValueError, also if the text is nested too deeply or takes too much memory."""
     try:
         made = parse(text.decode())
     except RecursionError:
@@ -50,19 +51,19 @@ def parsed(parse: Callable[[str], T], text: bytes) -> T:
 
 
 def document(file: Path, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any:
-    """A JSON document. Raises OSError, and ValueError, also for NaN and Infinity, which are not JSON."""
+    """Reads a JSON document. Raises OSError, and ValueError, also for NaN and Infinity, which are not JSON."""
     return parsed(from_json, content(file, most_bytes))
 
 
 def from_json(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError, also for NaN and Infinity; RecursionError."""
+    """Parses a JSON text. Raises ValueError, also for NaN and Infinity, and RecursionError."""
     return _DECODER.decode(text)
 
 
 def printable(text: str, kept: str = "") -> str:
-    r"""The text with nothing in it that a terminal obeys or that turns the direction of writing, but for those `kept`.
+    r"""Replaces unprintable characters, such as control characters, by Python's escapes, such as \x1b or \u202e.
 
-    What cannot be shown stands as Python writes it, such as \x1b or \u202e.
+    So the text cannot control a terminal or reverse the direction of writing. kept: characters that are not replaced.
     """
     if text.isprintable():
         return text
@@ -73,14 +74,14 @@ def printable(text: str, kept: str = "") -> str:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _check_levels(made: object) -> None:
-    """Raises ValueError for what is nested more deeply than anything of the lab's."""
+    """Raises ValueError for a value that is nested more deeply than any document of the lab."""
     level = [made]
     for _ in range(_MOST_LEVELS):
         folders = [each for each in level if isinstance(each, dict | list)]
@@ -91,12 +92,12 @@ def _check_levels(made: object) -> None:
 
 
 def write(file: Path, text: bytes) -> None:
-    """Write a file; it appears whole. Raises OSError."""
+    """Writes a file atomically: other programs never see a part of it. Raises OSError."""
     write_all({file: text})
 
 
 def write_all(texts: Mapping[Path, bytes]) -> None:
-    """Write files; each appears whole, and none before all have been written. Raises OSError."""
+    """Writes files. Each appears whole, and none appears before all have been written. Raises OSError."""
     made: dict[Path, Path] = {}
     try:
         for file, text in texts.items():

@@ -1,7 +1,8 @@
-"""The page: what a load asks for, and what the origin serves.
+"""The page: the resources that a load requests and the origin serves.
 
-1. A resource that others wait for is a document. The others are important, or they are not.
-2. The verdict is about the important resources against the other ones; documents come before both.
+1. A resource is important, or a document, or neither. A document is a resource that others wait for and that is not
+   important.
+2. The verdict compares the important resources with those that are neither; documents come before both.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ MAPS = "maps"
 class Chunk:
     """A piece of a response: size_bytes that the origin writes at_ns after the request.
 
-    With every_ns and count it stands for so many pieces, the first of them at_ns after the request.
+    A chunk with a count stands for that many pieces of the same size, one every every_ns; the first is due at at_ns.
     """
 
     at_ns: int
@@ -26,12 +27,12 @@ class Chunk:
 
     @property
     def total_bytes(self) -> int:
-        """The bytes of all its pieces."""
+        """The bytes of all pieces of the chunk."""
         return self.size_bytes * self.count
 
     @property
     def last_ns(self) -> int:
-        """The instant of its last piece, after the request."""
+        """The time from the request to the last piece of the chunk."""
         return self.at_ns + self.every_ns * (self.count - 1)
 
 
@@ -39,11 +40,12 @@ class Chunk:
 class Resource:
     """A resource of a page.
 
-    delay_ns: the time for which the origin holds it back. after: the resource that must be complete before this one is
-    requested; None for the start of the load. chunks: pieces over time; none for a response that is there at once.
+    delay_ns: the time for which the origin holds the response back. after: the name of the resource that must be
+    complete before this one is requested; None to request it when the load begins. chunks: the pieces of a response
+    that the origin writes over time; empty if it writes the whole response at once.
 
-    Its priority: urgency and incremental (RFC 9218, 4); weight, 1 to 256, and depends_on, a resource's name (RFC 7540,
-    5.3).
+    The priority: urgency and incremental are those of RFC 9218, 4. weight (1 to 256) and depends_on (the name of a
+    resource) are those of RFC 7540, 5.3.
     """
 
     name: str
@@ -61,17 +63,17 @@ class Resource:
 
     @property
     def first_ns(self) -> int:
-        """The time from its request until the origin has the first byte to give."""
+        """The time from the request until the origin may send the first byte."""
         return self.chunks[0].at_ns if self.chunks else self.delay_ns
 
     @property
     def last_ns(self) -> int:
-        """The time from its request until the origin has the last byte to give."""
+        """The time from the request until the origin may send the last byte."""
         return self.chunks[-1].last_ns if self.chunks else self.delay_ns
 
     @property
     def ends_bytes(self) -> list[int]:
-        """The position in the response at which each piece ends."""
+        """The position in the response at which each piece ends, in bytes."""
         ends, at = [], 0
         for chunk in self.chunks:
             for _ in range(chunk.count):
@@ -82,9 +84,9 @@ class Resource:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Resources in the order in which they are requested; each waits, if it does, for one that stands before it.
+    """A page. resources: in the order in which they are requested; a resource can wait only for one listed before it.
 
-    parameters: names of the knobs that a size or a delay was taken from.
+    parameters: the names of the knobs that set sizes or delays of the page.
     """
 
     name: str
@@ -93,7 +95,7 @@ class Page:
     resources: tuple[Resource, ...]
 
     def __getitem__(self, name: str) -> Resource:
-        """Returns the resource of that name. Raises KeyError."""
+        """Returns the resource with this name. Raises KeyError."""
         return self._by_name[name]
 
     @cached_property
@@ -118,7 +120,7 @@ class Page:
 
     @property
     def contents(self) -> tuple[Resource, ...]:
-        """All but the documents."""
+        """All resources except the documents."""
         return tuple(each for each in self.resources if each not in self.documents)
 
     @property
@@ -128,24 +130,24 @@ class Page:
 
     @property
     def contents_bytes(self) -> int:
-        """The bytes of all but the documents."""
+        """The bytes of all resources except the documents."""
         return sum(each.size_bytes for each in self.contents)
 
     @property
     def largest_bytes(self) -> int:
-        """The bytes of the largest resource."""
+        """The size of the largest resource in bytes."""
         return max(each.size_bytes for each in self.resources)
 
     @cached_property
     def longest_ns(self) -> int:
-        """The time that the origin alone takes for a load: of the chain of resources that takes longest."""
+        """The time that the origin's delays alone add to a load: their sum over the slowest chain of resources."""
         ends_ns: dict[str, int] = {}
         for each in self.resources:
             ends_ns[each.name] = (ends_ns[each.after] if each.after else 0) + each.last_ns
         return max(ends_ns.values())
 
     def before(self, resource: Resource) -> tuple[Resource, ...]:
-        """Returns the resources that must be complete before that one is requested, in order."""
+        """Returns the resources that must be complete before `resource` is requested, in order."""
         chain: list[Resource] = []
         while resource.after is not None:
             resource = self[resource.after]
@@ -154,7 +156,7 @@ class Page:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Returns the page in a document that `dataclasses.asdict` made. Raises TypeError, KeyError."""
+        """Returns the page that a document made by `dataclasses.asdict` describes. Raises TypeError, KeyError."""
         resources = (
             Resource(**{**each, "chunks": tuple(Chunk(**chunk) for chunk in each["chunks"])})
             for each in document["resources"]

@@ -1,4 +1,4 @@
-"""The record of what a client was told to ask for: client/plan.json."""
+"""The record of a client's plan, which says what it requests: client/plan.json."""
 
 import json
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ class Protocol(StrEnum):
 NAMES: Mapping[Protocol, str] = MappingProxyType(
     {Protocol.HTTP2: "HTTP/2", Protocol.SPDY: "SPDY/3.1", Protocol.HTTP3: "HTTP/3"}
 )
-"""The protocols as people call them."""
+"""The protocols' names for people."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """A place in the tree of RFC 7540, 5.3.
+    """A position in the priority tree of RFC 7540, 5.3.
 
-    weight: 1 to 256. depends_on: the name of a resource of the same load or of a group; None is the root.
+    weight: 1 to 256. depends_on: the name of a group, or of a resource of the same load; None for the root.
     """
 
     weight: int
@@ -41,7 +41,10 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """A stream that is never opened; it only has a place in the tree, for others to depend on (RFC 7540, 5.3.4)."""
+    """A stream that is never opened and only has a position in the tree, so that others can depend on it.
+
+    See RFC 7540, 5.3.4.
+    """
 
     name: str
     stream_id: int
@@ -52,8 +55,9 @@ class Group:
 class Signals:
     """The priority signals sent with a request.
 
-    position: in its HEADERS. field: value of the header field `priority` (RFC 9218, 5). level: of SPDY/3.1's
-    SYN_STREAM, 0 is the most urgent of 0 to 7; where it is None, all requests have the same.
+    position: in the HEADERS frame; None for none. field: the value of the header field `priority` (RFC 9218, 5); None
+    for none. level: the priority in SPDY/3.1's SYN_STREAM, 0, the most urgent, to 7; None for NO_ORDER_LEVEL
+    (client/priorities.py).
     """
 
     position: Position | None = None
@@ -63,7 +67,7 @@ class Signals:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is said later, of a stream that is open: when the load's first byte that is no document's has come.
+    """A change of an open stream's priority. It is sent when a resource that no other waits for has its first byte.
 
     position: in a PRIORITY frame (RFC 7540, 6.3). field: in a PRIORITY_UPDATE frame (RFC 9218, 7).
     """
@@ -75,10 +79,10 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """How a probe opens its window: by so many bytes at a time, each time when nothing has come for so long.
+    """How a probe opens the connection's window: by size_bytes each time when nothing has arrived for quiet_ns.
 
-    The pause is for the front to get what it has not yet got from the origin; how long it takes is not looked at.
-    leave: whether to go once all has been seen, instead of taking the rest of the load.
+    The pause gives the front time to fetch data from the origin. The probe does not evaluate times.
+    leave: True to end the load once the front has nothing left to choose, without the rest of the responses.
     """
 
     size_bytes: int
@@ -88,7 +92,7 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request: the resource's name and path, its priority signals, and the resource that it waits for."""
+    """A request. name: the resource's. after: the name of the resource that it waits for; None for the load's start."""
 
     name: str
     path: str
@@ -98,19 +102,21 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Page loads on one connection: the warm-up reloads first, the measured one last.
+    """Page loads on one connection: the warm-up loads first, the measured load last.
 
-    A load makes the requests that wait for nothing, in order. When a resource is complete, the load makes the requests
-    that wait for it, in order.
-    page: what is loaded. authority: host and port as requests name them.
-    favoured: names of the resources that are to come first, by whatever signals say so; empty if no order is asked.
-    no_rfc7540_priorities: the value of SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218, 2.1).
-    groups: sent when the connection is made. changes: sent in each load, see Change.
-    window_bytes: flow-control window offered per stream and for the connection.
-    steps: of a probe, which keeps both closed until all streams have begun; None for page loads as browsers make them.
-    load_deadline_ns: a load that takes longer has failed.
-    source_port: the client's own, None for whichever the kernel chooses.
-    begins_ns: the instant at which the client connects, CLOCK_MONOTONIC; None for at once.
+    A load begins with the requests that wait for nothing, in order. When a resource is complete, the requests that wait
+    for it follow, in order.
+    address, port: where the client connects. server_name: the name in the front's certificate.
+    authority: host and port in the requests' `:authority`.
+    favoured: names of the resources that the signals ask to come first; empty if no order is asked for.
+    no_rfc7540_priorities: whether the client sends SETTINGS_NO_RFC7540_PRIORITIES=1 (RFC 9218, 2.1).
+    groups: their positions are sent when the connection is made. changes: sent in each load, see Change.
+    loads: the number of page loads.
+    window_bytes: the flow-control window offered for each stream and for the connection.
+    steps: the steps of a probe, in which window_bytes does not apply; None for page loads as browsers make them.
+    load_deadline_ns: the time after which a load has failed.
+    source_port: the client's port; None for any.
+    begins_ns: the time at which the client connects, CLOCK_MONOTONIC; None for at once.
     """
 
     protocol: Protocol
@@ -133,20 +139,20 @@ class Plan:
     format: Literal[3] = PLAN_FORMAT
 
     def request(self, name: str | None) -> Request | None:
-        """Returns the request of that resource, None if there is none."""
+        """Returns the request for the resource with this name; None if there is none."""
         return next((each for each in self.requests if each.name == name), None)
 
     def due(self, after: str | None) -> tuple[Request, ...]:
-        """Returns the requests to make when that resource is complete; None: when the load begins."""
+        """Returns the requests to make when the resource `after` is complete, or when the load begins if it is None."""
         return tuple(each for each in self.requests if each.after == after)
 
     def to_json(self) -> str:
-        """Returns one JSON document; `from_json` reads it back."""
+        """Returns the plan as a JSON document, for `from_json`."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":
-        """Raises ValueError if the document is of another format."""
+        """Reads a plan. Raises ValueError if the document has another format."""
         document = json.loads(text)
         if document.get("format") != PLAN_FORMAT:
             raise ValueError(f"not a plan of format {PLAN_FORMAT}")
@@ -170,5 +176,5 @@ def _placed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_plan(path: Path) -> Plan:
-    """Returns the plan in a file."""
+    """Reads the plan in a file."""
     return Plan.from_json(path.read_text())

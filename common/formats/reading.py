@@ -1,12 +1,13 @@
-"""Reads records and checks them. A run folder may come from anywhere: nothing in it is believed.
+"""Reads the records of a run folder and checks them. A run folder may come from anywhere, so nothing in it is trusted.
 
-1. A line or a document is a value of its record's type, or an error that names the file, the place and the trouble.
-2. Keys that the record does not know are passed over.
-3. Numbers are finite, and nowhere beyond 2**63; whole ones are 0 or more in journals.
-4. Text holds nothing that a terminal obeys.
-5. A document has the format that its reader asks for.
+1. A line or a document is either a value of its record's type, or an error that names the file, the position in it and
+   the reason.
+2. Keys that the record does not have are ignored.
+3. Numbers are finite and not beyond 2**63. In journals (.jsonl files) integers are not negative.
+4. Text cannot control a terminal: unprintable characters are replaced by escapes.
+5. A document must have the format number that its reader expects.
 
-Writers do not need this module: records are dataclasses, and msgspec is asked for only by those who read.
+Programs that only write records need neither this module nor msgspec: records are dataclasses.
 """
 
 from collections.abc import Iterable
@@ -32,15 +33,15 @@ T = TypeVar("T")
 _BOUND = 2**63
 _AT_LEAST_ONE = "mss_bytes"
 _DOUBTFUL = pattern(rb"[^\x20-\x7e\n]|\\")
-"""A byte that may be, or may stand for, something that is not printable ASCII."""
+"""A byte that is not printable ASCII, or a backslash, which may begin an escape for a character that is not."""
 
 
 class FolderError(Exception):
-    """Not a run folder, or a damaged one: the file, the line where there is one, and the trouble."""
+    """The folder is not a run folder, or is damaged. The text names the file, perhaps the line, and the reason."""
 
 
 def read_journal(file: Path, record: type[T]) -> list[T]:
-    """Returns the lines of a file as records. Raises FolderError."""
+    """Reads the lines of a file as records. Raises FolderError."""
     text = _content(file, MOST_JOURNAL_BYTES)
     try:
         if _DOUBTFUL.search(text):
@@ -48,7 +49,7 @@ def read_journal(file: Path, record: type[T]) -> list[T]:
         made = msgspec.json.Decoder(record).decode_lines(text)
         _check_numbers(made, record)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        # Line by line, to find the one that is wrong.
+        # Parses line by line to find the line with the error.
         return [_line(file, number, line, record) for number, line in enumerate(text.splitlines(), start=1)]
     except MemoryError:
         raise FolderError(f"{file}: {NO_MEMORY}") from None
@@ -58,7 +59,10 @@ def read_journal(file: Path, record: type[T]) -> list[T]:
 def read_document(
     file: Path, record: type[T], *, format_number: int | None = None, most_bytes: int = MOST_DOCUMENT_BYTES
 ) -> T:
-    """Returns a JSON document as a record. format_number: its `format`, if it has one. Raises FolderError."""
+    """Reads a JSON document as a record. Raises FolderError.
+
+    format_number: the value that the document's key `format` must have; None for documents without that key.
+    """
     text = _content(file, most_bytes)
     try:
         document = parsed(from_json, text)
@@ -95,14 +99,14 @@ def _line(file: Path, number: int, line: bytes, record: type[T]) -> T:
 
 
 def _converted(text: bytes, record: type[T]) -> T:
-    """Raises msgspec.MsgspecError, UnicodeDecodeError, RecursionError."""
+    """Converts a line to a record. Raises msgspec.MsgspecError, UnicodeDecodeError, RecursionError."""
     if not _DOUBTFUL.search(text):
         return msgspec.json.decode(text, type=record)
     return msgspec.convert(_checked(msgspec.json.decode(text)), record)
 
 
 def _check_numbers(records: Iterable[T], record: type[T]) -> None:
-    """Raises ValueError for a whole number that nothing measured can be."""
+    """Raises ValueError for an integer outside the range that a measured value can have."""
     for name in _numbers(record):
         least = 1 if name == _AT_LEAST_ONE else 0
         found = [value for each in records if (value := getattr(each, name)) is not None]
@@ -115,9 +119,9 @@ def _numbers(record: Any) -> list[str]:
 
 
 def _checked(value: Any, at: str = "$") -> Any:
-    """Returns the value with every text in it as it can be shown: on terminals, in pictures and in pages.
+    """Returns the value with all texts in it made printable, so that terminals, figures and pages can show them.
 
-    Raises ValueError for a number that nothing measured can be. at: the value's place in the document.
+    Raises ValueError for a number beyond 2**63. at: the path of the value in the document.
     """
     if isinstance(value, str):
         return printable(value)

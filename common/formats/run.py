@@ -17,7 +17,7 @@ Status = Literal["ok", "failed", "invalid", "unsupported"]
 
 
 class Verdict(StrEnum):
-    """The closed set of verdicts."""
+    """The verdicts; docs/glossary.md explains them."""
 
     KEPT = "kept"
     INVERTED = "inverted"
@@ -27,9 +27,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceRecord:
-    """A resource of a load, in milliseconds from the load's first request, and bytes.
+    """A resource of a load. Times are milliseconds from the load's first request.
 
-    gap_*_ms: median, 99th percentile and longest of the times between its pieces; None if it came in one piece.
+    available_ms: when the origin had the response. headers_ms, first_byte_ms, last_byte_ms: when these arrived.
+    gap_p50_ms, gap_p99_ms, gap_longest_ms: median, 99th percentile and longest of the times between the response's
+    pieces; None if the response arrived in one piece.
     """
 
     available_ms: float
@@ -45,10 +47,12 @@ class ResourceRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadRecord:
-    """A page load; load counts from 1. available_ms, first_byte_ms: of the focal resource.
+    """A page load. Times are milliseconds from the load's first request.
 
-    other_bytes_before, other_bytes_during: of the others, that came before the focal resource's first byte, and from
-    then to its last.
+    load: the number of the load, from 1. focal: the name of the focal resource. available_ms, first_byte_ms: times of
+    the focal resource. important_*, others_*: times of the two groups of resources that the verdict compares.
+    other_bytes_before: bytes of the others that arrived before the first byte of the focal resource.
+    other_bytes_during: bytes of the others that arrived between the first and the last byte of the focal resource.
     """
 
     load: int
@@ -65,7 +69,7 @@ class LoadRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class OtherBytes:
-    """The places of the others' bytes at an instant."""
+    """Where the bytes of the others were at an instant: the number of bytes in each layer of the ledger."""
 
     pending: int
     committed: int
@@ -78,7 +82,12 @@ class OtherBytes:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerRecord:
-    """The ledger of the measured load. parts_ms: the wait by layer. explained: the part of it with a name, 0 to 1."""
+    """The ledger of the measured load: where the first byte of the focal resource waited.
+
+    parts_ms: the wait by layer. largest: the layer with the longest wait. explained: the fraction of the wait that the
+    layers account for, 0 to 1. other_bytes_at_available: where the others' bytes were when the origin had the focal
+    resource.
+    """
 
     focal: str
     wait_ms: float
@@ -90,7 +99,7 @@ class LedgerRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class OracleRecord:
-    """The earliest possible first byte of the focal resource, and what the measured load lost against it."""
+    """The oracle: the earliest possible first byte of the focal resource, and how much later the measured one came."""
 
     first_byte_ms: float
     inversion_ms: float
@@ -99,7 +108,7 @@ class OracleRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionRecord:
-    """The first byte that the model predicts, or the reason why it does not."""
+    """The time to first byte that the model predicts for the focal resource; None with the reason if it cannot."""
 
     first_byte_ms: float | None
     reason: str | None
@@ -107,7 +116,11 @@ class PredictionRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRecord:
-    """A probe. important: that resource's name; important_share: its part, 0 to 1. served: (resource, bytes)."""
+    """The result of a probe. served: (resource, bytes) in the order in which the front sent them.
+
+    Both count only while the front had a choice. steps: the number of times that the connection's window was opened.
+    important: the name of the important resource. important_share: its fraction of the bytes, 0 to 1.
+    """
 
     steps: int
     important: str
@@ -117,7 +130,11 @@ class ProbeRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class StepRecord:
-    """A change of the rate, at_ns after the measured load began. reason: why it was not made."""
+    """A rate step of a run, at_ns after the measured load began.
+
+    rate_bit_s: the rate after the step. late_ns: how long after its due time the step was made. reason: why the step
+    was not made; None if it was.
+    """
 
     at_ns: int
     rate_bit_s: int | None
@@ -127,7 +144,7 @@ class StepRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What analysis relies on of what a run observed."""
+    """The observations of a run that analysis relies on."""
 
     sndbuf_most_bytes: int | None
     notsent_most_bytes: int | None
@@ -142,10 +159,11 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Conduct:
-    """How a run was asked for and carried out. reason: why it is not ok. wall_s: the time it took.
+    """How a run was configured and carried out.
 
-    kernel: the guest's. observed: whatever was found; a run that is ok has the keys of Observed. front: traits of the
-    server.
+    kernel: a description of the guest's kernel; None without a guest. reason: why the run is not ok. observed: all
+    observations; those of a run that is ok include the keys of Observed. wall_s: how long the run took, in real time.
+    front: properties of the server.
     """
 
     format: int = RUN_FORMAT
@@ -168,7 +186,10 @@ class Conduct:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What the logs of a run amount to; without a complete load, nothing. loads: the measured one last."""
+    """The results that analysis computes from the logs of a run; empty if no load is complete.
+
+    loads: in order, the measured load last.
+    """
 
     verdict: Verdict | None = None
     verdict_reason: str | None = None
@@ -182,7 +203,7 @@ class Findings:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord(Findings, Conduct):
-    """A run. Raises ValueError for one that is ok without a verdict, a load, or what it must have observed."""
+    """A run. Raises ValueError if a run that is ok lacks a verdict, a load, or an observation that Observed names."""
 
     def __post_init__(self) -> None:
         if self.status != "ok":
@@ -196,7 +217,7 @@ class RunRecord(Findings, Conduct):
 
     @cached_property
     def seen(self) -> Observed:
-        """The part of `observed` that analysis relies on, of a run that is ok."""
+        """The observations of a run that is ok, checked."""
         return msgspec.convert(self.observed, Observed)
 
     @property
@@ -205,7 +226,7 @@ class RunRecord(Findings, Conduct):
         return self.loads[-1]
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the content of run.json. With PAGE=maps it has some figures also by the names of its resources."""
+        """Returns the content of run.json. With PAGE=maps some values are also there under the resources' names."""
         document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         for load in document["loads"]:
             for times in load["resources"].values():
@@ -221,11 +242,11 @@ _MAPS_KEYS = {
     "prediction": ("first_byte_ms", "script_first_byte_ms"),
     "probe": ("important_share", "script_share"),
 }
-"""Of each part the key, and what it is called besides with PAGE=maps."""
+"""For each part of run.json: a key, and its second name with PAGE=maps."""
 
 
 def _maps_keys(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns loads and findings with the keys of PAGE=maps."""
+    """Returns the parts of run.json to which PAGE=maps adds keys, with these keys."""
     named = {
         part: {**document[part], own: document[part][key]} for part, (key, own) in _MAPS_KEYS.items() if document[part]
     }

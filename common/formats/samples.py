@@ -1,4 +1,4 @@
-"""Records of the front, the link and the origin: what instruments sample, one JSON object per line."""
+"""Records of the front, the link and the origin: the lines of their .jsonl files, each a JSON object."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,10 +10,11 @@ from common.cost import Cost
 class SocketSample:
     """A line of front/sockets.jsonl: a sample of the front's socket. Names are those of ss(8) and struct tcp_info.
 
-    notsent_bytes: handed to the kernel, not yet sent. unacked_segments: sent, not yet acknowledged. bytes_sent counts
-    retransmissions too, and bytes_retrans those alone; bytes_acked is how far the client's kernel has everything.
-    busy_us: time with anything to send; of it rwnd_limited_us held back by the client's window and sndbuf_limited_us by
-    the send buffer. sndbuf_bytes and wmem_queued_bytes are skmem's tb and w, overhead included.
+    notsent_bytes: bytes in the kernel that have not been sent. unacked_segments: segments sent and not acknowledged.
+    bytes_sent: all bytes sent, retransmissions included. bytes_retrans: retransmitted bytes. bytes_acked: acknowledged
+    bytes, all of which the client's kernel has. busy_us: the time with data to send. rwnd_limited_us,
+    sndbuf_limited_us: the parts of busy_us in which the client's window or the send buffer was the limit. sndbuf_bytes,
+    wmem_queued_bytes: size and use of the send buffer with the kernel's overhead (skmem's tb and w in ss(8)).
     """
 
     t_ns: int
@@ -48,17 +49,17 @@ class SocketSample:
         return self.sent_bytes + self.notsent_bytes
 
     def to_json(self) -> str:
-        """Returns the line, without its end."""
+        """Returns the line without a line break."""
         return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSample:
-    """A line of front/process.jsonl: the process that serves the client, and its socket's own TCP_NOTSENT_LOWAT.
+    """A line of front/process.jsonl: the front's process that serves the client, and TCP_NOTSENT_LOWAT of its socket.
 
-    lowat_bytes: 0 where the sysctl rules. peer_port: the client's port of the sampled connection; None if none is
-    established. cpu_ns to write_calls: counts so far, None where the kernel does not count. sampler: the sampler's own
-    cost so far.
+    lowat_bytes: the socket's own value; 0 if the sysctl applies. peer_port: the client's port; None if no connection is
+    established. cpu_ns, voluntary_switches, involuntary_switches, read_calls, write_calls: totals of the process; None
+    if the kernel does not count them. sampler: the total cost of the sampler.
     """
 
     t_ns: int
@@ -73,15 +74,16 @@ class ProcessSample:
     sampler: Cost
 
     def to_json(self) -> str:
-        """Returns the line, without its end."""
+        """Returns the line without a line break."""
         return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueContents:
-    """The contents of one direction of the link. packets, bytes: in the bottleneck; delay_line_*: before or behind it.
+    """The packets in one direction of the link. Sizes are those of whole Ethernet frames.
 
-    Sizes are those of whole Ethernet frames. dropped: packets that the bottleneck has dropped so far.
+    packets, bytes: contents of the bottleneck. delay_line_packets, delay_line_bytes: contents of the delay line.
+    dropped: packets that the bottleneck has dropped so far.
     """
 
     packets: int = 0
@@ -93,20 +95,24 @@ class QueueContents:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueSample(QueueContents):
-    """A line of link/queue.jsonl: the contents of one direction, `down` or `up`, from that instant on."""
+    """A line of link/queue.jsonl: the contents of one direction, `down` or `up`, from t_ns until the next line."""
 
     t_ns: int
     direction: str
 
 
 def queue_line(t_ns: int, direction: str, contents: QueueContents) -> str:
-    """Returns a line of link/queue.jsonl, without its end."""
+    """Returns a line of link/queue.jsonl without a line break."""
     return json.dumps({"t_ns": t_ns, "direction": direction} | asdict(contents))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OriginRequest:
-    """A line of origin/access.jsonl, as backend/origin.mjs writes it; times are None if the request was given up."""
+    """A line of origin/access.jsonl, as backend/origin.mjs writes it.
+
+    available_ns: when the origin could send the response. handed_over_ns: when it had handed all of it to its kernel.
+    Both are None if the front gave the request up before.
+    """
 
     path: str
     received_ns: int

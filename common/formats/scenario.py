@@ -1,4 +1,4 @@
-"""The record of what a run was asked for: `scenario` of run.json."""
+"""The record of a run's scenario: the key `scenario` of run.json."""
 
 import re
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from typing import Literal
 from common.formats.page import Page, Resource
 
 AUTO: Literal["auto"] = "auto"
-"""`lowat` where a tuner sets it for each connection."""
+"""The value of `lowat` if a tuner sets LOWAT for each connection."""
 
 PROBE = "probe"
-"""`plan` where the client keeps its window closed, to see what the front does."""
+"""The value of `plan` for a probe."""
 
 STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
-"""The form of rate_steps."""
+"""The regular expression that rate_steps matches, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioRecord:
-    """A scenario as results keep it; experiments/scenario/scenario.py explains the fields.
+    """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
 
-    target_delay_ns: None unless `lowat` is AUTO. page: its name. rate_steps: None for a constant rate.
-    Raises ValueError for a page of one resource, and for rate_steps in another form.
+    target_delay_ns: None unless `lowat` is AUTO. page: the page's name. rate_steps: None for a constant rate.
+    Raises ValueError if the page has fewer than two resources, or if rate_steps does not match STEPS_PATTERN.
     """
 
     server: str
@@ -56,7 +56,7 @@ class ScenarioRecord:
 
     def __post_init__(self) -> None:
         if len(self.resources) < 2:
-            raise ValueError("resources are fewer than two")
+            raise ValueError("there are fewer than two resources")
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):
             raise ValueError(f"rate_steps is {self.rate_steps!r}")
 

@@ -12,7 +12,10 @@ MOST_SWEEP_BYTES = 2 * 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class SweepArmRecord:
-    """An arm of the grid. levels: its knobs that vary. twin_of: the arm that it repeats with other seeds."""
+    """An arm of the sweep. levels: values of the knobs that vary. knobs: values of all knobs.
+
+    twin_of: the name of the arm that a twin repeats with other seeds; None if the arm is no twin.
+    """
 
     arm: str
     levels: Mapping[str, str]
@@ -22,9 +25,10 @@ class SweepArmRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepRecord:
-    """A sweep as it was asked for. sweep: the folder's name. order: names of all runs, as they are handed out.
+    """The request for a sweep. sweep: the folder's name. order: names of all runs, in the order of execution.
 
-    grid, fixed: knobs with several values and with one. started_at: date and time. fingerprint: see ExperimentRecord.
+    grid: knobs with several values. fixed: knobs with one value. repeat: runs per arm. order_seed: the seed of the
+    order. started_at: date and time. fingerprint: see ExperimentRecord.
     """
 
     format: int = SWEEP_FORMAT
@@ -43,5 +47,5 @@ class SweepRecord:
     order: tuple[str, ...]
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the content of sweep.json, without copying it: there may be a million arms."""
+        """Returns the content of sweep.json. Does not copy the values, as there may be a million arms."""
         return {**vars(self), "arms": list(map(vars, self.arms))}

@@ -1,6 +1,6 @@
-"""`python -m netem.ferry ORDER.json`: be the ferry of the place this runs in.
+"""`python -m netem.ferry ORDER.json`: runs the ferry of the place in which it is started.
 
-SIGTERM ends it with exit code 0. If it cannot carry out the order it prints a line on standard error and exits with 1.
+SIGTERM ends it with exit code 0. If it cannot carry out the order, it prints a line on standard error and exits with 1.
 """
 
 import sys
@@ -11,7 +11,7 @@ from netem.ferry.ring import NotSetUp
 
 
 def main() -> int:
-    """Carries out the order named on the command line. Returns the exit code."""
+    """Carries out the order that the command line names; returns the exit code."""
     if len(sys.argv) != 2:
         print("ferry: usage: python -m netem.ferry ORDER.json", file=sys.stderr)
         return 2

@@ -1,16 +1,18 @@
-"""The queue model of one direction of a Link: packets and times in, packets and times out. No clock, no sockets.
+"""The queue model of one direction of a Link: computes when each packet leaves. No clock, no sockets.
 
 Rules:
 1. The stages have the order of netem/tc.py: loss -> delay line (delay and jitter) -> bottleneck (rate, drop-tail).
 2. A packet never overtakes another. It enters the bottleneck at
-       entry = max(entry of the one before, arrival + delay + jitter)
+       entry = max(entry of the previous packet, arrival + delay + jitter)
    and leaves at
-       departure = begin + its transmission time, where begin = max(entry, departure of the one before),
-   at the rate that holds at its begin: the packet being sent when the rate changes is finished at the old rate.
-3. The bottleneck holds a packet from its entry until its departure. The packet being sent counts; one that leaves in
-   the nanosecond in which another enters does not. A packet that would exceed a limit at its entry is dropped.
+       departure = begin + transmission time, where begin = max(entry, departure of the previous packet).
+   The transmission time follows from the rate at `begin`: a packet whose transmission has begun is finished at the old
+   rate.
+3. The bottleneck holds a packet from its entry until its departure, so the packet being sent counts. A packet that
+   leaves in the same nanosecond in which another enters does not count. A packet that would exceed a limit at its entry
+   is dropped.
 4. Sizes are those of whole Ethernet frames, as tc counts them.
-5. `now_ns` never decreases from call to call, except in `arrive`: a packet may be handed in late, with its true time.
+5. `now_ns` must never decrease from call to call, except in `arrive`, which may get a packet late with its true time.
 """
 
 from collections import deque
@@ -23,12 +25,15 @@ from common.formats.samples import QueueContents
 from netem.link import Link
 
 MOST_PACKETS = 200_000
-"""A direction never holds more (some 350 MB) and refuses packets beyond that. No Link needs so many."""
+"""The most packets that a direction holds, some 350 MB. Further packets are refused. No Link needs so many."""
 
 
 @dataclass(kw_only=True)
 class Counters:
-    """Counts since the start. lost: by `loss`. dropped: by a full bottleneck. refused: beyond MOST_PACKETS."""
+    """Counts since the start. lost: packets lost by `loss`. dropped: packets dropped by a full bottleneck.
+
+    refused: packets beyond MOST_PACKETS. longest_queue_*: the largest contents of the bottleneck.
+    """
 
     packets_in: int = 0
     bytes_in: int = 0
@@ -55,9 +60,9 @@ class Direction:
         limit_bytes: int | None = None,
         seed: int | str = 0,
     ) -> None:
-        """None means unlimited. Without a rate the bottleneck holds nothing and the limits do not matter."""
+        """Makes an empty direction. None means unlimited. Without a rate the bottleneck is always empty."""
         self._rate_bit_s = rate_bit_s
-        self._steps: deque[tuple[int, int]] = deque()  # (from when, rate)
+        self._steps: deque[tuple[int, int]] = deque()  # (time of the change, rate)
         self._delay_ns = delay_ns
         self._jitter_ns = jitter_ns
         self._loss = loss
@@ -66,8 +71,8 @@ class Direction:
         self._random = Random(seed)
         self._delay_line: deque[tuple[int, bytes]] = deque()  # by time of entry into the bottleneck
         self._bottleneck: deque[bytes] = deque()  # the first is being sent
-        self._sent_ns = 0  # when that one departs
-        self._departed: deque[tuple[int, bytes]] = deque()  # gone from the model, not yet fetched
+        self._sent_ns = 0  # the departure time of the packet being sent
+        self._departed: deque[tuple[int, bytes]] = deque()  # packets that have left the model and are not yet fetched
         self._bottleneck_bytes = 0
         self._delay_line_bytes = 0
         self._last_entry_ns = 0
@@ -75,7 +80,7 @@ class Direction:
 
     @classmethod
     def down(cls, link: Link, seed: int) -> Self:
-        """The direction toward the client: all of the Link but delay_up."""
+        """Returns the direction toward the client, to which all fields of the Link except delay_up apply."""
         return cls(
             rate_bit_s=link.rate_bit_s,
             delay_ns=link.delay_ns,
@@ -87,11 +92,11 @@ class Direction:
 
     @classmethod
     def up(cls, link: Link, seed: int) -> Self:
-        """The direction toward the front: delay only."""
+        """Returns the direction toward the front, which only delays packets."""
         return cls(delay_ns=link.delay_up_ns, seed=f"up {seed}")
 
     def arrive(self, now_ns: int, packet: bytes) -> None:
-        """Takes in a packet that arrived then."""
+        """Takes in a packet that arrived at now_ns."""
         size = len(packet)
         counters = self.counters
         counters.packets_in += 1
@@ -110,11 +115,14 @@ class Direction:
         self._delay_line_bytes += size
 
     def change(self, at_ns: int, rate_bit_s: int) -> None:
-        """Changes the rate from then on. Call it in order of time; only a change announced beforehand is exact."""
+        """Changes the rate at at_ns. Calls must be in order of time. A change is exact only if it is in the future."""
         self._steps.append((at_ns, rate_bit_s))
 
     def due(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
-        """Yields (departure time, packet) of all that have left by now, in order. Keeps the unfetched ones."""
+        """Yields (departure time, packet) of the packets that have left by now_ns, in order.
+
+        Packets that the caller does not fetch are yielded by the next call.
+        """
         self._advance(now_ns)
         departed, counters = self._departed, self.counters
         while departed:
@@ -125,7 +133,10 @@ class Direction:
 
     @property
     def next_ns(self) -> int | None:
-        """Departure time of the next packet; None if there is none. Too early if it is too large for limit_bytes."""
+        """The departure time of the next packet; None if there is none.
+
+        If limit_bytes will drop the packet, the next departure is later than this time.
+        """
         if self._departed:
             return self._departed[0][0]
         if self._bottleneck:
@@ -137,7 +148,7 @@ class Direction:
         return entry_ns + self._transmission_ns(len(packet), entry_ns)
 
     def queue(self, now_ns: int) -> QueueContents:
-        """The contents of the direction."""
+        """Returns the contents of the direction."""
         self._advance(now_ns)
         return QueueContents(
             packets=len(self._bottleneck),

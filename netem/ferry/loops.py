@@ -1,17 +1,17 @@
-"""The loops that lead a router's packets past the ferry: argument lists and sysctls, nothing is run here.
+"""The loops that route a router's packets through the ferry: commands and sysctls. Runs nothing.
 
-Each direction has a loop, a veth pair. A packet that comes in from one side is routed into the loop's device, appears
-at its other end and waits there, with the ferry. Later the ferry writes the same frame back at that end; it arrives at
-the device, and the main table forwards it to the other side:
+Each direction has a loop, a veth pair. A packet from one network is routed into the loop's device, comes out at the
+other end, and is read by the ferry. Later the ferry writes the same frame back at that end. The frame arrives at the
+device, and the main routing table forwards it to the other network:
 
     to-front --rule, table 10--> ferry-down ==== down-ferry <-> ferry
     to-client <---main table---- ferry-down
 
 Rules:
-1. The device has no ARP: frames carry its own address as their destination. The stack at the other end takes them for
-   another host's and ignores them; the device accepts them as its own when they come back.
-2. The device has no transmit offload: only packets with complete checksums enter the loop, whatever TCP built.
-3. A direction that changes nothing has no loop.
+1. The device has no ARP, so frames have the device's own MAC address as their destination. The kernel ignores them at
+   the other end, as frames for another host, and accepts them when they come back to the device.
+2. The device has no transmit offload, so all packets in the loop have complete checksums and no more than full size.
+3. A direction in which the Link changes no packets has no loop.
 4. The commands need CAP_NET_ADMIN over the network namespace, and a kernel with policy routing.
 """
 
@@ -25,7 +25,7 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """A loop. device: the router's end; ferry_end: the end at which the ferry reads and writes."""
+    """A loop. device: the router's end. ferry_end: the end at which the ferry reads and writes. table: for routing."""
 
     direction: str
     device: str
@@ -38,13 +38,13 @@ UP = Loop(direction="up", device="ferry-up", ferry_end="up-ferry", table="11")
 
 
 def needed(link: Link) -> tuple[Loop, ...]:
-    """The loops that a Link needs; none if it does not change packets."""
+    """Returns the loops that a Link needs; none if it does not change packets."""
     down = link.rate_bit_s is not None or link.delay_ns or link.loss
     return ((DOWN,) if down else ()) + ((UP,) if link.delay_up_ns else ())
 
 
 def commands(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """The commands that make the loops in a place that already routes between two devices."""
+    """Returns the commands that make the loops in a place that already routes between two devices."""
     return [command for loop in needed(link) for command in _loop(loop, to_front if loop is DOWN else to_client)]
 
 
@@ -61,10 +61,11 @@ def _loop(loop: Loop, source: str) -> list[Command]:
 
 
 def sysctls(link: Link) -> Mapping[str, str]:
-    """The sysctls that the place must have once the loops are there. A place that has them needs none written.
+    """Returns the sysctls that the place must have once the loops exist.
 
-    The way back to a packet's source does not lead through the loop it came out of, so a strict rp_filter would drop
-    it. The kernel uses the greater of `all` and the device's own value, which begins as `default`.
+    rp_filter is off: the route back to a packet's source does not lead through the loop that the packet came from, so a
+    strict rp_filter would drop the packet. The kernel uses the greater of the values of `all` and of the device, and a
+    new device has the value of `default`.
     """
     filters = {f"net.ipv4.conf.{name}.rp_filter": "0" for name in ("all", *(loop.device for loop in needed(link)))}
     return {"net.ipv4.ip_forward": "1"} | filters

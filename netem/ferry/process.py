@@ -1,7 +1,7 @@
-"""The ferry's process: takes packets out of the loops and puts each back when it is due.
+"""The ferry's process: takes packets out of the loops and puts each packet back when it is due.
 
-It sleeps in select(2) until the next departure and never spins. So it also works under a clock that stands still while
-a program works. It is ready as soon as its socket exists.
+It sleeps in select(2) until the next departure and never polls the clock. So it also works in a guest, whose clock
+stands still while a program computes. It is ready as soon as its socket exists.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ from netem.ferry.direction import Direction
 from netem.ferry.ring import Ring
 from netem.link import Link
 
-_BATCH = 32  # packets before it is the other direction's turn
+_BATCH = 32  # the most packets of one direction before the other direction's turn
 _NEVER_NS = 2**63
 _ASK_TIMEOUT_S = 5.0
 _SLOW_BIT_S = 100 * 10**6
@@ -38,10 +38,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """The ferry's configuration. socket: the path at which it answers `ask`.
+    """The ferry's configuration. seed: for random numbers. socket: the path of the socket at which it answers `ask`.
 
-    journal: the file of queue lengths, written every interval_ns at most; with interval_ns None it stays empty. Rate
-    steps have a file of their own beside it.
+    journal: the file for samples of the queues, every interval_ns at most; it stays empty if interval_ns is None. Rate
+    steps are recorded in a file of their own in the same folder.
     """
 
     link: Link
@@ -52,12 +52,12 @@ class Order:
 
     @property
     def begin(self) -> Path:
-        """The socket at which it learns when the measured load began (netem/control.py)."""
+        """The socket at which the ferry receives the time at which the measured load began (netem/control.py)."""
         return self.socket.with_name(BEGIN.name)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Reads the output of `to_json`. Raises ValueError if it is not an order."""
+        """Reads the output of `to_json`. Raises ValueError if the text is not an order."""
         try:
             document = json.loads(text)
             return cls(
@@ -73,16 +73,17 @@ class Order:
             raise ValueError(f"not an order: {error}") from None
 
     def to_json(self) -> str:
-        """The order as JSON, for `from_json`."""
+        """Returns the order as JSON, for `from_json`."""
         return json.dumps(asdict(self), default=str)
 
 
 def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, int]]:
-    """Asks a running ferry for its counters and queues, by direction. Raises OSError.
+    """Asks a running ferry for its counters and its present queues, by direction. Raises OSError.
 
-    `Counters` in netem/ferry/direction.py and `QueueContents` say what most figures count; the queue is that of now.
-    kernel_drops: packets lost between the kernel and the ferry, which should be 0. lateness_*_ns: how long after its
-    departure in the model a packet was written; p50 and p99 in whole microseconds, -1 before the first.
+    Most keys are the fields of `Counters` (netem/ferry/direction.py) and of `QueueContents`. kernel_drops: packets lost
+    between the kernel and the ferry; it should be 0. lateness_p50_ns, lateness_p99_ns, lateness_max_ns: median, 99th
+    percentile and maximum of the time between a packet's departure in the model and its write; -1 before the first
+    packet.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout_s)
@@ -94,7 +95,7 @@ def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, in
 
 
 class Lateness:
-    """The packets' lateness: percentiles to the microsecond up to 20 ms; beyond that the longest."""
+    """The lateness of packets. Percentiles are exact to the microsecond up to 20 ms; beyond, they are the maximum."""
 
     _BUCKETS = 20_000
 
@@ -111,7 +112,7 @@ class Lateness:
         self._longest_ns = max(self._longest_ns, late_ns)
 
     def percentile_ns(self, percent: int) -> int:
-        """The percentile of lateness; -1 if there was no packet."""
+        """Returns the percentile of the lateness; -1 without packets."""
         wanted = -(-self._total * percent // 100)
         for microseconds, count in enumerate(self._counts):
             wanted -= count
@@ -135,14 +136,14 @@ class _Lane:
 
     @property
     def wake_ns(self) -> int | None:
-        """The latest time for the next `carry` if no packet comes; None if there is nothing to do."""
+        """The latest time for the next `carry` if no packet arrives; None if the direction is empty."""
         next_ns = self._model.next_ns
         if next_ns is not None:
             return min(next_ns, self._next_line_ns)
         return self._next_line_ns if self._line.packets or self._line.delay_line_packets else None
 
     def carry(self) -> int:
-        """Takes in the packets that are there and writes those that are due. Returns the number of both."""
+        """Takes in the packets that have arrived and writes those that are due. Returns the number of both together."""
         model, ring, lateness = self._model, self.ring, self._lateness
         arrived = ring.read(_BATCH)
         for arrival_ns, frame in arrived:
@@ -155,7 +156,7 @@ class _Lane:
         return len(arrived) + written
 
     def write_line(self, now_ns: int) -> None:
-        """Writes a line of the journal if one is due and the figures have changed."""
+        """Writes a line of the journal if a sample is due and the contents have changed."""
         if now_ns < self._next_line_ns:
             return
         line = self._model.queue(now_ns)
@@ -165,7 +166,7 @@ class _Lane:
         self._next_line_ns = now_ns + (self._interval_ns or _NEVER_NS)
 
     def report(self, now_ns: int) -> dict[str, int]:
-        """See `ask`."""
+        """Returns the values of this direction that `ask` describes."""
         return {
             **asdict(self._model.queue(now_ns)),
             **asdict(self._model.counters),
@@ -177,7 +178,7 @@ class _Lane:
 
 
 def run(order: Order) -> None:
-    """Runs the ferry of this place until SIGTERM or SIGINT. Raises OSError and NotSetUp."""
+    """Runs the ferry in this place until SIGTERM or SIGINT. Raises OSError and NotSetUp."""
     with ExitStack() as stack:
         signals = stack.enter_context(control.signals())
         begin = stack.enter_context(control.bound(socket.SOCK_DGRAM, order.begin))
@@ -199,7 +200,10 @@ def run(order: Order) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Inputs:
-    """The ferry's sockets. signals: to end. begin: the start of the measured load. listener: requests of `ask`."""
+    """The sockets that the ferry reads. signals: signals that end it. begin: the start of the measured load.
+
+    listener: connections of `ask`.
+    """
 
     signals: socket.socket
     begin: socket.socket
@@ -231,14 +235,15 @@ def _carry(
 
 
 def _answer(listener: socket.socket, document: dict[str, Any]) -> None:
-    # A caller that goes away or does not read must not stop the ferry. The document fits into any socket's buffer.
+    # A caller that closes the connection or does not read must not stop the ferry. The document fits into any socket
+    # buffer.
     with suppress(OSError), closing(listener.accept()[0]) as connection:
         connection.settimeout(0)
         connection.sendall(json.dumps(document).encode())
 
 
 def come_before_others() -> None:
-    """Takes real-time priority if allowed, else the lowest niceness if allowed, else changes nothing."""
+    """Gives this process real-time priority if allowed, else the lowest niceness if allowed, else changes nothing."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -247,11 +252,12 @@ def come_before_others() -> None:
 
 
 def _prepare(link: Link) -> None:
-    """Makes wake-ups punctual and turns garbage collection off, which needs no cycles here to collect.
+    """Makes wake-ups punctual, and turns off garbage collection, because the ferry makes no reference cycles.
 
-    On a machine without an idle processor an ordinary process is now and then milliseconds late, so the ferry raises
-    its priority where it may. Containers often may not have real-time priority (RT_GROUP_SCHED) but may have the lowest
-    niceness, which is nearly as good. On fast links the priority stays: it would take too much of the processor.
+    On a machine without an idle processor an ordinary process is sometimes milliseconds late, so the ferry raises its
+    priority if it may. A container often may not have real-time priority (RT_GROUP_SCHED) but may have the lowest
+    niceness, which is nearly as good. On links above 100 Mbit/s the priority stays unchanged, because the ferry would
+    take too much of the processor.
     """
     _libc.prctl(_PR_SET_TIMERSLACK, 1)
     if link.rates_bit_s and max(link.rates_bit_s) <= _SLOW_BIT_S:

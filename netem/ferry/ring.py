@@ -1,11 +1,11 @@
 """The ferry's end of a loop: reads frames from a ring shared with the kernel (packet(7), TPACKET_V2), writes them back.
 
 Rules:
-1. A frame comes with the time the kernel received it, on CLOCK_MONOTONIC, never decreasing (common/arrival.py). A stamp
-   so old that the clock was probably set meanwhile is not believed.
-2. The ring is the only buffer between the loop and the ferry; frames that do not fit are counted. Its size is not
-   limited by net.core.rmem_max, which an ordinary socket in a user namespace could not exceed.
-3. Frames are IPv4 packets, whole and with complete checksums; anything else means that the loop is not set up.
+1. A frame comes with the time at which the kernel received it, on CLOCK_MONOTONIC and never decreasing. A stamp that is
+   too old is replaced by the time of the read, as the clock was probably set meanwhile (common/arrival.py).
+2. The ring is the only buffer between the loop and the ferry. Frames that do not fit are counted as drops. The ring may
+   be larger than net.core.rmem_max, which limits the buffer of an ordinary socket in a user namespace.
+3. Frames are whole IPv4 packets with complete checksums; anything else means that the loop is not set up correctly.
 """
 
 import errno
@@ -19,12 +19,12 @@ from typing import Self
 from common.arrival import believed_ns
 
 FRAMES = 2048
-"""The ring's capacity: an eighth of a second of full-size packets at 200 Mbit/s."""
+"""The ring's capacity in frames: at 200 Mbit/s an eighth of a second of full-size packets."""
 
 _FRAME_BYTES = 2048
 _BLOCK_BYTES = 65536
 _OLDEST_STAMP_NS = 50 * 10**6
-_IPV4 = 0x0800  # ETH_P_IP; also keeps out packets that leave through the device, and IPv6's own messages
+_IPV4 = 0x0800  # ETH_P_IP; excludes outgoing packets of the device and messages of IPv6
 # <linux/if_packet.h>; the socket module has few of them.
 _SOL_PACKET = 263
 _PACKET_RX_RING = 5
@@ -43,11 +43,11 @@ _HEADER = struct.Struct("@IIIHHII")  # tpacket2_hdr: status, length, captured, m
 
 
 class NotSetUp(Exception):
-    """The device does not carry a loop's frames; the text says what is wrong."""
+    """The loop is not set up correctly; the text gives the reason."""
 
 
 class Ring:
-    """The ring of a device. A context; raises OSError if the device is missing or goes away."""
+    """The ring of a device. A context; raises OSError if the device is missing or is removed later."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -79,7 +79,7 @@ class Ring:
         self.socket.close()
 
     def read(self, most: int) -> list[tuple[int, bytes]]:
-        """Reads (arrival time, frame) of the frames that are there, up to `most`. Raises NotSetUp."""
+        """Returns (arrival time, frame) of the frames in the ring, up to `most`. Raises NotSetUp."""
         memory, index = self._memory, self._index
         frames: list[tuple[int, bytes]] = []
         while len(frames) < most:
@@ -96,7 +96,7 @@ class Ring:
         return self._on_monotonic_clock(frames) if frames else frames
 
     def write(self, frame: bytes) -> None:
-        """Puts a frame back into the loop. Counts it as dropped if the kernel has no room for it. Raises OSError."""
+        """Puts a frame back into the loop. A frame that the kernel has no room for counts as a drop. Raises OSError."""
         try:
             self.socket.send(frame)
         except OSError as error:
@@ -105,15 +105,15 @@ class Ring:
             self._drops += 1
 
     def check(self) -> None:
-        """Raises OSError if the device has gone down or away since the last check."""
+        """Raises OSError if the device has been set down or removed since the last check."""
         number = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if number:
             raise OSError(number, os.strerror(number), self._device)
 
     def drops(self) -> int:
-        """Frames lost between the kernel and the ferry since the ring was made."""
+        """Returns the number of frames lost between the kernel and the ferry since the ring was made."""
         raw = self.socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
-        self._drops += _STATISTICS.unpack(raw)[1]  # reading resets it to 0
+        self._drops += _STATISTICS.unpack(raw)[1]  # the read resets the kernel's count to 0
         return self._drops
 
     def _on_monotonic_clock(self, frames: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:

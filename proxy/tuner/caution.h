@@ -1,4 +1,4 @@
-/* The rules of caution.py in C, for the kernel; caution.py explains them. Both give the same results (tests/unit). */
+/* The rules of caution.py in C, for the kernel. caution.py explains them; tests/unit checks that both agree. */
 #ifndef PRIOLAB_CAUTION_H
 #define PRIOLAB_CAUTION_H
 

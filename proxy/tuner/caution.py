@@ -1,11 +1,15 @@
-"""The caution of a tuner on a server in use: it never loosens a limit. Pure; caution.h has the same rules in C.
+"""The rules of a cautious tuner, for servers in use: it never exceeds a limit that exists. Pure.
 
-1. A value that a socket has and the tuner did not set is the server's own limit; 0 is none. The tuner never sets more.
-2. If asked to, it also never sets more than the sysctl tcp_notsent_lowat of the socket's network namespace.
-3. It leaves a socket alone if the new value is about the same as without the tuner.
-4. It raises the value when two looks in a row ask for more, to the lesser of the two: soon, or the connection would run
-   dry. It lowers the value when every look within `hold_ns` asks for less, to the largest of them. A rate that jumps
-   for a single round trip, or dips for a few, changes nothing.
+caution.h has the same rules in C.
+
+1. A value of TCP_NOTSENT_LOWAT that a socket has and the tuner did not set is the server's own limit; 0 means no limit.
+   The tuner never sets a larger value.
+2. If the settings say so, the tuner never exceeds the sysctl tcp_notsent_lowat of the socket's network namespace.
+3. The tuner does not change a socket if the new value is about the same as the value without the tuner.
+4. The tuner raises the value when two samples in a row want more, to the smaller of the two wanted values. It must not
+   wait longer, or the connection could run out of data. It lowers the value when all samples within `hold_ns` want
+   less, to the largest of the wanted values. So a rate that rises for a single round trip, or falls for a few, changes
+   nothing.
 """
 
 from collections.abc import Callable
@@ -25,10 +29,10 @@ HOLD_NS = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Caution:
-    """The settings of an operator's tuner; the lab's tuners have none.
+    """The settings of a cautious tuner. `priolab tune` uses them; tuners of LOWAT=auto do not.
 
-    claim: within its context no other tuner has the folder, that of the cgroup or of the process in /proc. sysctls:
-    None turns rule 2 off.
+    claim: a context in which no other tuner works on a folder, which is that of a cgroup, or of a process in /proc.
+    sysctls: reads the sysctls of rule 2; None turns rule 2 off. hold_ns: see rule 4.
     """
 
     claim: Callable[[Path], AbstractContextManager[None]]
@@ -38,11 +42,11 @@ class Caution:
 
 @dataclass(kw_only=True)
 class Held:
-    """The state of a connection.
+    """What the tuner remembers of a connection.
 
-    own_bytes: the server's limit, 0 for none. lowat_bytes: the value that the tuner set, 0 for none. low_ns: the time
-    since when less is wanted, 0 if it is not; low_bytes: the most that was wanted since. last_bytes: the value that the
-    last look wanted.
+    own_bytes: the server's own limit; 0 for none. lowat_bytes: the value that the tuner set; 0 for none. low_ns: the
+    time since when all samples have wanted less than lowat_bytes; 0 if the last did not. low_bytes: the largest value
+    wanted since low_ns. last_bytes: the value that the last sample wanted.
     """
 
     own_bytes: int = 0
@@ -53,17 +57,17 @@ class Held:
 
     @property
     def has_bytes(self) -> int:
-        """The socket's value, 0 if it has none."""
+        """The socket's value; 0 if the socket has none."""
         return self.lowat_bytes or self.own_bytes
 
     def notice(self, has_bytes: int, *, dry_run: bool) -> None:
-        """Takes the socket's value for the server's own limit if it is not the one the tuner left."""
+        """Notes the socket's value has_bytes: if the tuner did not set this value, it is the server's own limit."""
         left_bytes = self.own_bytes if dry_run else self.has_bytes
         if has_bytes != left_bytes:
             self.own_bytes, self.lowat_bytes, self.low_ns = has_bytes, 0, 0
 
     def due(self, wanted_bytes: int, sysctl_bytes: int, now_ns: int, hold_ns: int) -> int:
-        """The value to set now, 0 for none. wanted_bytes: must be within both limits."""
+        """Returns the value to set now; 0 to set none. wanted_bytes: the wanted value, not beyond either limit."""
         twice_bytes, self.last_bytes = min(self.last_bytes, wanted_bytes), wanted_bytes
         without_bytes = self.own_bytes or sysctl_bytes
         if self.lowat_bytes == 0:
@@ -79,12 +83,12 @@ class Held:
         return self.low_bytes if now_ns - self.low_ns >= hold_ns else 0
 
     def was_set(self, lowat_bytes: int) -> None:
-        """Records a value that was set, or would have been but for a dry run."""
+        """Records a value that was set, or would have been set if this were no dry run."""
         self.lowat_bytes, self.low_ns = lowat_bytes, 0
 
 
 def bound(choice: Choice, own_bytes: int, sysctl_bytes: int) -> Choice:
-    """Reduces the choice to the limits; a limit of 0 is none."""
+    """Reduces the choice to the server's own limit and the sysctl; 0 means no limit."""
     if 0 < sysctl_bytes < choice.lowat_bytes:
         choice = replace(choice, lowat_bytes=sysctl_bytes, why=Why.SYSCTL)
     if 0 < own_bytes < choice.lowat_bytes:

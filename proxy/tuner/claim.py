@@ -1,8 +1,9 @@
-"""Ensures that only one tuner works in a place: it locks a folder. The kernel releases the lock with the process.
+"""Ensures by locks on folders that only one tuner works on a cgroup or a process.
 
-1. A cgroup's folder, or a process's in /proc, has an exclusive lock (flock(2)).
-2. The cgroups above have shared locks. So tuners of sibling cgroups may run side by side; those of a cgroup and of one
-   below it may not.
+1. The tuner has an exclusive lock (flock(2)) on the folder of the cgroup, or of the process in /proc. The kernel
+   releases the lock when the tuner ends.
+2. The tuner of a cgroup has shared locks on all ancestors of the cgroup. So tuners of sibling cgroups can run at the
+   same time, but not tuners of a cgroup and of its descendant.
 """
 
 import fcntl
@@ -15,7 +16,7 @@ from proxy.tuner.tuner import CannotTune
 
 
 class Claimed(CannotTune):
-    """Another tuner already works there."""
+    """Another tuner already works on the cgroup or process."""
 
     def __init__(self, where: str) -> None:
         super().__init__(f"another tuner is at work {where}", "end that one first")
@@ -23,7 +24,7 @@ class Claimed(CannotTune):
 
 @contextmanager
 def claimed_cgroup(cgroup: Path) -> Iterator[None]:
-    """Within the context no other tuner works on the cgroup or on one above it. Raises Claimed, OSError."""
+    """A context in which no other tuner works on the cgroup, an ancestor or a descendant. Raises Claimed, OSError."""
     cgroup = cgroup.resolve()
     with ExitStack() as stack:
         for folder in (cgroup, *cgroup.parents):
@@ -35,7 +36,10 @@ def claimed_cgroup(cgroup: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed_process(folder: Path) -> Iterator[None]:
-    """Within the context no other tuner works on the process. folder: its folder in /proc. Raises Claimed, OSError."""
+    """A context in which no other tuner works on the process. Raises Claimed, OSError.
+
+    folder: the folder of the process in /proc.
+    """
     with _locked(folder, fcntl.LOCK_EX, f"beside process {folder.name}"):
         yield
 

@@ -1,6 +1,6 @@
-"""Compiles sock_ops.c once: the file's name has a hash of compiler and sources, and the caller's folder keeps it.
+"""Compiles sock_ops.c and stores the result in a folder. The file's name has a hash of compiler and sources.
 
-Either compiler will do; gcc-bpf is a quarter of clang's size to install.
+It uses gcc for BPF or clang, whichever is installed. gcc-bpf takes a quarter of the disk space of clang.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _DEADLINE_S = 60.0
 
 
 def compiled(folder: Path) -> Path:
-    """Returns the compiled program's path in the folder; compiles it if it is not there. Raises CannotTune."""
+    """Returns the path of the compiled program in the folder; compiles it if necessary. Raises CannotTune."""
     compiler = command()
     target = folder / f"sock_ops-{_recipe(compiler)}.o"
     try:
@@ -41,7 +41,7 @@ def compiled(folder: Path) -> Path:
 
 
 def command() -> list[str]:
-    """The compiler and its options for BPF. Raises CannotTune."""
+    """Returns the compiler and its options for BPF. Raises CannotTune if none is installed."""
     installed = [[program, *words] for name, *words in _COMPILERS if (program := shutil.which(name))]
     if not installed:
         raise CannotTune("no compiler for BPF is installed", REMEDY)
@@ -73,6 +73,6 @@ def _run(command: list[str]) -> bytes:
         raise CannotTune(f"{command[0]}: {error}") from error
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        errors = [line for line in said if "error" in line.lower()] or said or ["it said nothing"]
+        errors = [line for line in said if "error" in line.lower()] or said or ["it printed no message"]
         raise CannotTune(f"{command[0]} failed: {errors[0]}")
     return done.stdout

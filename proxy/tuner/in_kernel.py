@@ -1,12 +1,13 @@
-"""The tuner as a program in the kernel, sock_ops.c, attached to a cgroup. It decides there, with no process to wake.
+"""The tuner as a BPF program in the kernel, sock_ops.c, attached to a cgroup. Decisions need no wake-up of a process.
 
-1. Connections made before it was attached are not tuned: the kernel calls it only for those whose start it has seen.
-2. A removed cgroup detaches the program, as when systemd restarts a service. So the cgroup's folder is checked every
-   second, or every tenth of a second while it is gone; the program is attached to the new one.
-3. If the sysctls of network namespaces are limits (caution.py), this process gives the program, every second, the
-   sysctls of the namespaces of the cgroup's processes. A socket of another namespace is not tuned.
-4. To put values back it borrows the open sockets of the cgroup's processes. A socket that no longer has the tuner's
-   value keeps the one it has.
+1. Connections that were established before the program was attached are not tuned, because the kernel does not call the
+   program for them.
+2. When a cgroup is removed, as when systemd restarts a service, the program is detached. So this process checks the
+   cgroup's folder every second, or every tenth of a second while the cgroup is gone, and attaches the program again.
+3. If the sysctls of network namespaces are limits (caution.py), this process writes them into the program's map every
+   second, for the namespaces of the cgroup's processes. Sockets of other namespaces are not tuned.
+4. To restore values this process borrows the open sockets of the cgroup's processes. A socket that no longer has the
+   tuner's value is left unchanged.
 5. Decisions that did not fit into the ring buffer between the kernel and this process are counted and reported.
 """
 
@@ -44,7 +45,7 @@ _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 
 class InKernel:
-    """See Tuner. Tunes the connections that the servers of a cgroup accept."""
+    """A Tuner. Tunes the connections that the servers of a cgroup accept."""
 
     kind = TunerKind.BPF
 
@@ -60,7 +61,10 @@ class InKernel:
         dry_run: bool = False,
         caution: Caution | None = None,
     ) -> None:
-        """program: compiled by compiler.py. port: tunes only connections to it. Raises CannotTune."""
+        """Attaches the program. program: the file that compiler.py made. port: tunes only connections to this port.
+
+        Raises CannotTune.
+        """
         self._cgroup, self._note, self._say, self._dry_run = cgroup, note, say, dry_run
         self._lost = 0
         self._caution, self._sysctls = caution, caution.sysctls if caution else None
@@ -82,23 +86,23 @@ class InKernel:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._loaded.detach()  # before the last decisions are read
+            self._loaded.detach()  # no decisions come after this
             self._tell()
         finally:
             self._stack.close()
 
     def restore(self) -> int:
-        """See Tuner."""
+        """Ends tuning and restores previous values; returns the number of connections. See Tuner.restore."""
         self._loaded.detach()
         return 0 if self._dry_run else sum(self._restored(pid) for pid in _processes(self._cgroup))
 
     @property
     def readable(self) -> int:
-        """See Tuner."""
+        """The descriptor of the ring buffer of decisions; readable when there are decisions. See Tuner.readable."""
         return self._ring.fileno()
 
     def look(self, now_ns: int) -> int:
-        """Reports decisions and keeps the program attached; the program itself needs no calls. See Tuner."""
+        """Reports decisions and keeps the program attached. The program tunes without these calls. See Tuner."""
         self._tell()
         self._follow()
         if now_ns >= self._next_sysctls_ns:
@@ -112,7 +116,7 @@ class InKernel:
         lost = self._loaded.count("lost")
         if lost > self._lost:
             more, self._lost = lost - self._lost, lost
-            self._say(f"{more} more decisions than could be noted down")
+            self._say(f"{more} decisions were not recorded, because the ring buffer was full")
 
     def _follow(self) -> None:
         there = self._there()
@@ -134,14 +138,14 @@ class InKernel:
             self._say(f"cgroup {self._cgroup} is there again; tuning")
 
     def _there(self) -> tuple[int, int] | None:
-        """The identity of the cgroup that has the name now; None if there is none."""
+        """Returns the identity of the cgroup that now has the path; None without a cgroup."""
         try:
             return _which(self._cgroup.stat())
         except OSError:
             return None
 
     def _attach(self) -> tuple[int, int]:
-        """Attaches to the cgroup that has the name now. Returns its identity. Raises CannotTune."""
+        """Attaches the program to the cgroup that now has the path; returns its identity. Raises CannotTune."""
         try:
             if self._caution:
                 self._claim.enter_context(self._caution.claim(self._cgroup))
@@ -157,13 +161,13 @@ class InKernel:
             os.close(descriptor)
 
     def _tell_sysctls(self) -> None:
-        """Gives the program the sysctls of the namespaces that the cgroup's processes are in. Raises CannotTune."""
+        """Writes the sysctls of the network namespaces of the cgroup's processes into a map. Raises CannotTune."""
         if self._sysctls:
             for number, sysctl_bytes in self._sysctls.of_processes(_processes(self._cgroup)).items():
                 self._loaded.put("sysctls", struct.pack("=Q", number), struct.pack("=I", sysctl_bytes))
 
     def _restored(self, pid: int) -> int:
-        """Puts back the values of a process's connections. Returns how many."""
+        """Restores the values of a process's connections; returns how many were restored."""
         count = 0
         try:
             for descriptor, inode in sockets_of(pid).items():
@@ -172,7 +176,7 @@ class InKernel:
                     with borrowed:
                         count += self._put_back(borrowed)
         except OSError as error:
-            self._say(f"process {pid}: {error.strerror}; its connections keep what they have")
+            self._say(f"process {pid}: {error.strerror}; its connections keep their present values")
         return count
 
     def _put_back(self, borrowed: socket.socket) -> bool:
@@ -185,7 +189,7 @@ class InKernel:
 
 
 def _processes(cgroup: Path) -> Iterator[int]:
-    """Ids of the processes in a cgroup and those below it, as far as this process can see them."""
+    """Yields the ids of the processes in a cgroup and its descendants, as far as this process can see them."""
     for folder, _, _ in os.walk(cgroup):
         try:
             yield from {int(pid) for pid in Path(folder, "cgroup.procs").read_text().split()} - {0}
@@ -198,7 +202,7 @@ def _which(folder: os.stat_result) -> tuple[int, int]:
 
 
 def read_record(record: bytes, *, dry_run: bool) -> Decision:
-    """Unpacks a `struct decision`."""
+    """Unpacks a `struct decision` of sock_ops.c."""
     t_ns, delivery, acked, rate, address, peer_port, family, port, event, why, rtt_us, cwnd, mss, old, new, error = (
         _DECISION.unpack(record)
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from common.formats.decisions import Decision
 
 NAME = "lowat.jsonl"
-"""Name of the file in a folder of results."""
+"""The name of the journal in the folder front/ of a run folder."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-/* The law of law.py in C, for the kernel; law.py explains it. Both give the same results (tests/unit). */
+/* The law of law.py in C, for the kernel. law.py explains it; tests/unit checks that both agree. */
 #ifndef PRIOLAB_LAW_H
 #define PRIOLAB_LAW_H
 
@@ -33,7 +33,7 @@ struct choice {
 	__u32 why;
 };
 
-/* a * b / c; all ones if c is 0 or a * b does not fit into 64 bits. */
+/* Returns a * b / c; the largest number if c is 0 or a * b does not fit into 64 bits. */
 static inline __attribute__((always_inline)) __u64 scaled(__u64 a, __u64 b, __u64 c)
 {
 	__u64 most = b == 0 ? ~0ULL : ~0ULL / b;
@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void decide(const struct seen *seen
 	choice->lowat_bytes = goal;
 }
 
-/* True if the change is worth a call: more than an eighth. */
+/* True if the change is worth a system call: more than an eighth of the old value. */
 static inline __attribute__((always_inline)) int differs(__u32 old_bytes, __u32 new_bytes)
 {
 	__u32 more = old_bytes > new_bytes ? old_bytes - new_bytes : new_bytes - old_bytes;

@@ -1,26 +1,28 @@
 """The law: computes TCP_NOTSENT_LOWAT from the kernel's figures of a connection. Pure; law.h has the same law in C.
 
-The effect of LOWAT: a server may write while less than LOWAT bytes are unsent. But the kernel checks only when it
-begins a new packet buffer, which then takes all further bytes until it holds 64 KiB. It wakes a waiting server when
-less than LOWAT / 2 bytes are left. So between `LOWAT / 2` and `LOWAT + 64 KiB` bytes wait ahead of the next write.
+The effect of LOWAT: a server may write while less than LOWAT bytes are unsent. But the kernel checks this only when it
+begins a new packet buffer, and each packet buffer then takes bytes until it holds 64 KiB. The kernel wakes a waiting
+server when less than LOWAT / 2 bytes are unsent. So the next write waits behind LOWAT / 2 to LOWAT + 64 KiB bytes.
 
-1. The rate is the larger of two: the kernel's delivery rate, and the bytes acknowledged in the last round trip. For the
-   first the kernel uses the longer of two times, that of sending and that of acknowledging the packets (tcp_rate.c); so
-   it learns of a faster link a round trip later. The rate is not more than the congestion window per round trip: after
-   an idle time the window is small, and an earlier rate of the link no longer counts. A window of four segments or less
-   is ignored: it comes from BBR's probing of the round trip, or from a timeout, and says nothing of the link. Before
-   there is a rate, the window per round trip is the rate. If nothing is known, LOWAT is the floor.
-2. The goal: no byte stays unsent for longer than the target. That is rate x target for all unsent bytes, the packet
-   buffer included, so LOWAT = rate x target - 64 KiB. On links slower than 64 KiB per target this is below zero.
-3. The floor. The connection sends from the last LOWAT / 2 bytes while it wakes the server and the server writes. They
-   must cover what the kernel sends at once, before the server can run: an acknowledgment of two segments lets slow
-   start send four, and one must be left. Otherwise the kernel takes the connection for one whose application has no
-   more data, and neither the window nor BBR's estimate grows. Kernels that wake the server only on acknowledgments
-   (until commit 4bfe744ff164 of 2022) send six between two of them when BBR starts, as it paces at 2.89 times the
-   measured rate: so six. The bytes must also cover the server's reaction, one millisecond at the rate.
-   LOWAT >= 2 x (6 segments + rate x 1 ms), and not below `floor_bytes`.
-4. The ceiling limits the effect of a nonsensical rate, such as loopback's.
-5. A value is changed when the new one differs by more than an eighth of the old one.
+1. The rate is the larger of two rates: the kernel's delivery rate, and the rate of bytes acknowledged in the last round
+   trip. The second is needed because the delivery rate follows a faster link a round trip late: the kernel divides by
+   the longer of the time to send packets and the time to acknowledge them (tcp_rate.c).
+   The congestion window per round trip limits the rate: after an idle time the window is small, and an earlier rate no
+   longer applies. A window of four segments or less is ignored: it comes from BBR's probing of the round trip, or from
+   a timeout, and says nothing about the link. As long as both rates are unknown, the window per round trip is the rate.
+   If that is unknown, too, LOWAT is the floor.
+2. The goal: no byte stays unsent for longer than the target. So the unsent bytes, a packet buffer included, may be
+   rate x target, and LOWAT = rate x target - 64 KiB. On links slower than 64 KiB per target this is negative.
+3. The floor: while the server wakes up and writes, the connection sends from the last LOWAT / 2 bytes. These bytes must
+   cover what the kernel sends before the server can run, and one segment must be left. Otherwise the kernel regards the
+   connection as limited by the application, and neither the congestion window nor BBR's estimate of the rate grows. In
+   slow start the kernel sends four segments on an acknowledgment of two. Kernels before commit 4bfe744ff164 of 2022
+   wake the server only on acknowledgments. When BBR starts, they send six segments between two acknowledgments, because
+   BBR paces at 2.89 times the measured rate. So the floor has six segments. The bytes must also cover the server's
+   reaction time, one millisecond at the rate.
+   LOWAT >= 2 x (6 segments + rate x 1 ms), and LOWAT >= `floor_bytes`.
+4. The ceiling limits the effect of an unrealistic rate, such as that of loopback.
+5. A socket's value is changed if the new value differs by more than an eighth of the old value.
 
 Arithmetic is unsigned with 64 bits and saturates: a result that does not fit becomes the largest number.
 """
@@ -43,9 +45,9 @@ _US_PER_S = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """The kernel's figures of a connection. delivery_rate_bytes_s and rtt_us (smoothed) are 0 before the first sample.
+    """The kernel's figures of a connection. delivery_rate_bytes_s and rtt_us (smoothed) are 0 as long as unknown.
 
-    acked_rate_bytes_s: the rate of acknowledged bytes in the last round trip, 0 before there was one.
+    acked_rate_bytes_s: the rate of bytes acknowledged in the last round trip; 0 during the first round trip.
     """
 
     delivery_rate_bytes_s: int
@@ -57,7 +59,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """The law's settings. An Aim that exists is valid; raises ValueError."""
+    """The law's settings, see rules 2 to 4. Raises ValueError for values that are not allowed."""
 
     target_us: int = TARGET_NS // 1000
     floor_bytes: int = FLOOR_BYTES
@@ -65,12 +67,12 @@ class Aim:
 
     def __post_init__(self) -> None:
         if not (0 < self.target_us < 2**32 and 0 < self.floor_bytes <= self.ceiling_bytes < 2**31):
-            raise ValueError("a target of 1 us to 71 min, and 0 < floor <= ceiling < 2 GiB")
+            raise ValueError("allowed: a target of 1 us to 71 min, and 0 < floor <= ceiling < 2 GiB")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The law's result. rate_bytes_s: the rate used, 0 for none."""
+    """The law's result. rate_bytes_s: the rate of rule 1; 0 if it is unknown."""
 
     rate_bytes_s: int
     lowat_bytes: int
@@ -92,12 +94,12 @@ def decide(seen: Seen, aim: Aim) -> Choice:
 
 
 def differs(old_bytes: int, new_bytes: int) -> bool:
-    """True if the change is worth a system call."""
+    """Returns True if the change is worth a system call (rule 5)."""
     return abs(new_bytes - old_bytes) > old_bytes // 8
 
 
 def rate_of(size_bytes: int, time_us: int) -> int:
-    """Bytes per second of that many bytes in that time; 0 if the time is 0."""
+    """Returns the rate in bytes per second of size_bytes in time_us; 0 if the time is 0."""
     return _scaled(size_bytes, _US_PER_S, time_us) if time_us else 0
 
 

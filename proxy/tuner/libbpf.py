@@ -1,6 +1,6 @@
-"""The few functions of libbpf.so.1 that load a program, attach it to a cgroup, and read its records.
+"""Loads BPF programs, attaches them to a cgroup and reads their records, with functions of libbpf.so.1.
 
-iproute2 needs the same library, so it is installed wherever the lab runs. Errors are CannotTune, with the kernel's
+iproute2 needs the same library, so every machine of the lab has it. All errors are CannotTune, with the kernel's
 reason.
 """
 
@@ -45,7 +45,7 @@ def _library() -> ctypes.CDLL:
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
-    library.libbpf_set_print(None)  # its messages are for programmers; the error numbers are returned anyway
+    library.libbpf_set_print(None)  # no messages on standard error: functions return error numbers
     return library
 
 
@@ -54,7 +54,7 @@ def _reason() -> str:
 
 
 class Ring:
-    """A ring buffer of a loaded program; usable while the program is loaded."""
+    """Reads a ring buffer of a loaded program."""
 
     def __init__(self, library: ctypes.CDLL, descriptor: int, name: str) -> None:
         self._lib = library
@@ -65,31 +65,31 @@ class Ring:
             raise CannotTune(f"the ring buffer {name} cannot be read: {_reason()}")
 
     def _on_record(self, _: int, data: int, size: int) -> int:
-        self._come.append(ctypes.string_at(data, size))  # nothing more: an exception in a callback would be lost
+        self._come.append(ctypes.string_at(data, size))  # does nothing more, as ctypes ignores exceptions here
         return 0
 
     def take(self) -> list[bytes]:
-        """Returns the records that have come since the last call."""
+        """Returns the records that have arrived since the last call."""
         self._lib.ring_buffer__consume(self._buffer)
         taken = self._come.copy()
         self._come.clear()
         return taken
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when there are records to take."""
+        """Returns a descriptor that becomes readable when there are records to take."""
         descriptor: int = self._lib.ring_buffer__epoll_fd(self._buffer)
         return descriptor
 
     def free(self) -> None:
-        """Frees the ring buffer; it must not be used any more."""
+        """Frees the ring buffer, which must not be used afterwards."""
         self._lib.ring_buffer__free(self._buffer)
 
 
 class Loaded:
-    """A compiled program, loaded into the kernel. A context; on exit it is detached and unloaded."""
+    """A compiled BPF program in the kernel. A context; the exit detaches and unloads the program."""
 
     def __init__(self, file: Path) -> None:
-        """Loads the file. Raises CannotTune, also if the user may not."""
+        """Loads the file. Raises CannotTune, also if the user lacks the permission."""
         self._lib = _library()
         self._links: list[int] = []
         self._rings: list[Ring] = []
@@ -99,7 +99,7 @@ class Loaded:
         if self._lib.bpf_object__load(self._object) != 0:
             reason, may_not = _reason(), ctypes.get_errno() in (errno.EPERM, errno.EACCES)
             self._lib.bpf_object__close(self._object)
-            raise CannotTune(f"the kernel does not take the program: {reason}", _MAY_NOT if may_not else "")
+            raise CannotTune(f"the kernel refuses the program: {reason}", _MAY_NOT if may_not else "")
 
     def __enter__(self) -> Self:
         return self
@@ -122,23 +122,23 @@ class Loaded:
             raise CannotTune(f"the map {name} cannot be filled: {_reason()}")
 
     def get(self, name: str, key: bytes, size: int) -> bytes | None:
-        """Reads an entry of a map of the program. size: the entry's bytes. None if there is no such entry."""
+        """Reads an entry of a map of the program; None without such an entry. size: the bytes of the entry."""
         value = ctypes.create_string_buffer(size)
         if self._lib.bpf_map_lookup_elem(self._map(name), key, value) != 0:
             return None
         return value.raw
 
     def count(self, name: str) -> int:
-        """Sums up the first entry of a per-processor map of 64-bit numbers over all processors."""
+        """Returns the sum, over all processors, of the first entry of a per-processor map of 64-bit numbers."""
         numbers = (ctypes.c_uint64 * self._lib.libbpf_num_possible_cpus())()
         if self._lib.bpf_map_lookup_elem(self._map(name), bytes(4), ctypes.byref(numbers)) != 0:
             raise CannotTune(f"the map {name} cannot be read: {_reason()}")
         return sum(numbers)
 
     def attach(self, program: str, cgroup: int) -> None:
-        """Attaches a program of the file to a cgroup and those below it, beside other programs that are attached there.
+        """Attaches a function of the program to a cgroup and its descendants, in addition to other programs there.
 
-        cgroup: a descriptor of its folder.
+        program: the name of the function. cgroup: a descriptor of the cgroup's folder.
         """
         found = self._lib.bpf_object__find_program_by_name(self._object, program.encode())
         link = self._lib.bpf_program__attach_cgroup(found, cgroup)

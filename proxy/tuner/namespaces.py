@@ -1,6 +1,6 @@
-"""Reads the sysctl tcp_notsent_lowat of network namespaces, by the kernel's number of each (SO_NETNS_COOKIE).
+"""Reads the sysctl tcp_notsent_lowat of network namespaces, which the kernel numbers (SO_NETNS_COOKIE).
 
-/proc/sys/net shows the reader's own namespace. So for another one a thread enters it, reads and ends.
+/proc/sys/net shows only the reader's own namespace. So a new thread enters another namespace, reads, and ends.
 """
 
 import ctypes
@@ -25,13 +25,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Sysctls:
-    """Reads the sysctls of the namespaces that sockets and processes are in. Errors are CannotTune."""
+    """Reads tcp_notsent_lowat of the network namespaces of sockets and processes. All errors are CannotTune."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int]] = {}
 
     def of_socket(self, found: socket.socket, pid: int, now_ns: int) -> int:
-        """The sysctl that applies to a process's socket without a value of its own; read at most a second ago."""
+        """Returns the sysctl of a socket's namespace; the value may be a second old. pid: the socket's process."""
         try:
             number = _number(found)
             read_ns, sysctl_bytes = self._known.get(number, (0, 0))
@@ -45,7 +45,7 @@ class Sysctls:
         return sysctl_bytes
 
     def of_processes(self, pids: Iterable[int]) -> dict[int, int]:
-        """The sysctls of the processes' namespaces, by number. Processes that have ended are left out."""
+        """Returns the sysctls of the processes' namespaces by namespace number. Skips processes that have ended."""
         found: dict[int, int] = {}
         read: set[int] = set()
         for pid in pids:
@@ -68,7 +68,7 @@ class Sysctls:
 def _unreadable(pid: int, error: OSError) -> CannotTune:
     reason = f"process {pid}: its network namespace's tcp_notsent_lowat cannot be read: {error.strerror}"
     needed = "Linux 5.14" if error.errno == errno.ENOPROTOOPT else "root with CAP_SYS_ADMIN"
-    return CannotTune(reason, f"it takes {needed}, or --ceiling BYTES")
+    return CannotTune(reason, f"it needs {needed}, or --ceiling BYTES")
 
 
 def _number(found: socket.socket) -> int:
@@ -76,13 +76,13 @@ def _number(found: socket.socket) -> int:
 
 
 def _read() -> tuple[int, int]:
-    """The number of this thread's namespace, and its sysctl."""
+    """Returns the number of this thread's namespace, and its sysctl."""
     with socket.socket() as some:
         return _number(some), int(_SYSCTL.read_text())
 
 
 def _read_in(namespace: int) -> tuple[int, int]:
-    """The number and the sysctl of the namespace of a descriptor. Closes the descriptor."""
+    """Returns the number and the sysctl of a namespace. Closes the descriptor `namespace`."""
     try:
         if os.fstat(namespace).st_ino == _HERE.stat().st_ino:
             return _read()

@@ -4,19 +4,19 @@ import socket
 
 
 def read(of: socket.socket) -> int:
-    """Reads the value; 0 if the socket has none of its own. Raises OSError."""
+    """Reads the socket's value; 0 if the sysctl applies. Raises OSError."""
     return of.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
 
 
 def write(of: socket.socket, lowat_bytes: int) -> None:
-    """Sets the value; 0 leaves it to the sysctl. Raises OSError."""
+    """Sets the socket's value; with 0 the sysctl applies. Raises OSError."""
     of.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, lowat_bytes)
 
 
 def put_back(of: socket.socket, lowat_bytes: int, own_bytes: int) -> bool:
-    """Sets the server's own value if the socket still has the tuner's. Returns True if it had. Raises OSError.
+    """Restores the server's own value if the socket still has the tuner's value; returns True if so. Raises OSError.
 
-    lowat_bytes: the tuner's value, 0 for none. own_bytes: the server's, 0 for none.
+    lowat_bytes: the tuner's value; 0 if it set none. own_bytes: the server's own value; 0 for none.
     """
     if not lowat_bytes or read(of) != lowat_bytes:
         return False

@@ -1,17 +1,19 @@
 /* The tuner in the kernel: sets TCP_NOTSENT_LOWAT of each connection that a cgroup's servers accept, by the law of
  * law.py.
  *
- * 1. It decides when a connection is established, once per round trip, on a retransmission and on a timeout (RTO).
- * 2. Nothing it does fails a connection: if the kernel refuses a value, that is reported once and the old value stays.
- * 3. `connections` has, by socket cookie, the last decision, and the bytes acknowledged at the end of the last round
- *    trip. If there are too many connections, the oldest entry is dropped, and its connection is decided anew. When the
- *    program has been detached, sockets keep their value.
- * 4. If the rule is cautious (caution.py), it reads the socket's value before it sets one. With `keeps_sysctl` it
- *    leaves a connection alone until the connection's network namespace is in `sysctls`.
- * 5. A decision that does not fit into the ring buffer is carried out all the same, and counted in `lost`.
+ * 1. The program decides when a connection is established, once per round trip, on a retransmission, and on a
+ *    retransmission timeout (RTO).
+ * 2. The program never breaks a connection. If the kernel refuses a value, the refusal is reported once, and the old
+ *    value stays.
+ * 3. The map `connections` has, by socket cookie, the last decision, and the bytes acknowledged at the end of the last
+ *    round trip. If there are too many connections, the oldest entry is dropped; its connection then counts as new.
+ *    When the program has been detached, sockets keep their value.
+ * 4. If the rule is cautious (caution.py), the program reads the socket's value before it sets a value. With
+ *    `keeps_sysctl` a connection is not tuned until its network namespace is in the map `sysctls`.
+ * 5. A decision that does not fit into the ring buffer is carried out nevertheless, and counted in the map `lost`.
  *
- * in_kernel.py fills `rules` and `sysctls`, and reads `decisions`, `connections` and `lost`; it knows the layout of the
- * structures.
+ * in_kernel.py fills `rules` and `sysctls`, and reads `decisions`, `connections` and `lost`. It repeats the layout of
+ * the structures.
  */
 #include <linux/bpf.h>
 #include <linux/tcp.h>
@@ -25,7 +27,7 @@
 
 struct rule {
 	struct aim aim;
-	__u32 port; /* 0: any */
+	__u32 port; /* 0 for any port */
 	__u32 dry_run;
 	__u32 cautious;
 	__u32 keeps_sysctl;
@@ -37,8 +39,8 @@ struct decision {
 	__u64 delivery_rate_bytes_s;
 	__u64 acked_rate_bytes_s;
 	__u64 rate_bytes_s;
-	__u32 peer[4]; /* in network order; IPv4 in the first */
-	__u32 peer_port; /* in network order */
+	__u32 peer[4]; /* in network byte order; an IPv4 address is in the first word */
+	__u32 peer_port; /* in network byte order */
 	__u32 family;
 	__u32 port;
 	__u32 event;
@@ -54,8 +56,8 @@ struct decision {
 
 struct connection {
 	__u64 t_ns; /* the end of the last round trip */
-	__u64 acked_bytes; /* acknowledged by then */
-	__u64 acked_rate_bytes_s; /* in that round trip */
+	__u64 acked_bytes; /* all bytes acknowledged at t_ns */
+	__u64 acked_rate_bytes_s; /* the rate of bytes acknowledged in that round trip */
 	struct held held;
 };
 
@@ -88,11 +90,11 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
-	__type(key, __u64); /* of a network namespace */
-	__type(value, __u32); /* its tcp_notsent_lowat */
+	__type(key, __u64); /* the cookie of a network namespace */
+	__type(value, __u32); /* the sysctl tcp_notsent_lowat of this namespace */
 } sysctls SEC(".maps");
 
-/* volatile: the verifier accepts reads of single words only, and compilers join reads of neighbours. */
+/* volatile: the verifier accepts only reads of single words, and compilers would join reads of adjacent words. */
 static inline __attribute__((always_inline)) void note_peer(struct decision *decision,
 							    const volatile struct bpf_sock_ops *socket)
 {
@@ -138,12 +140,12 @@ static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *sock
 	decision.new_bytes = choice->lowat_bytes;
 	decision.error = error;
 	decision.padding = 0;
-	/* Copied, not reserved: gcc may test bpf_ringbuf_reserve's result in a way that the verifier does not recognize. */
+	/* Not bpf_ringbuf_reserve: gcc may test its result in a way that the verifier does not recognize. */
 	if (bpf_ringbuf_output(&decisions, &decision, sizeof(decision), 0))
 		count_lost();
 }
 
-/* All bytes known to be at the client, those acknowledged selectively (SACK) included. */
+/* Returns the bytes that the client has acknowledged, selective acknowledgments (SACK) included. */
 static inline __attribute__((always_inline)) __u64 acked_bytes(const volatile struct bpf_sock_ops *socket)
 {
 	__u64 sacked_segments = socket->sacked_out;
@@ -161,7 +163,10 @@ static inline __attribute__((always_inline)) void end_round_trip(struct connecti
 	connection->t_ns = now_ns;
 }
 
-/* Reduces the choice to its limits; true if a value is to be set. *error: not 0 if the option cannot be read. */
+/* Reduces the choice to its limits; returns true if a value is to be set or an error is to be reported.
+ *
+ * *error: set to a number other than 0 if the socket's value cannot be read.
+ */
 static inline __attribute__((always_inline)) int is_due(struct bpf_sock_ops *socket, const struct rule *rule,
 							struct held *held, struct choice *choice, int *error)
 {

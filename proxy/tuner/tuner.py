@@ -8,21 +8,21 @@ from typing import Protocol, Self
 from common.formats.decisions import Decision
 
 Note = Callable[[Decision], None]
-"""Receives each decision."""
+"""A function that receives each decision."""
 
 Say = Callable[[str], None]
-"""Receives other messages for the user, a sentence each."""
+"""A function that receives all other messages for the user."""
 
 
 class TunerKind(StrEnum):
-    """The kinds of tuners: a BPF program in the kernel, or a process."""
+    """The kinds of tuners: a BPF program in the kernel, or a process that polls."""
 
     BPF = "bpf"
     USERLAND = "userland"
 
 
 class CannotTune(Exception):
-    """Tuning is not possible here; the text is the reason. remedy: a way out, empty if none is known."""
+    """Tuning is not possible; the text is the reason. remedy: what the user can do; empty if nothing is known."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
@@ -30,16 +30,16 @@ class CannotTune(Exception):
 
 
 class Tuner(Protocol):
-    """Tunes connections while its context lasts. Afterwards, or when it dies, sockets keep their last value.
+    """Tunes connections while its context lasts. Afterwards sockets keep their last value.
 
-    Nothing it does fails a connection: if the kernel refuses a value, the decision's outcome says so.
+    A tuner never breaks a connection. If the kernel refuses a value, the decision's outcome has the reason.
     """
 
     kind: TunerKind
 
     @property
     def readable(self) -> int | None:
-        """A descriptor that becomes readable when `look` should be called before it is due; None if there is none."""
+        """A descriptor that becomes readable if `look` should be called before it is due; None without one."""
 
     def __enter__(self) -> Self: ...
 
@@ -48,10 +48,13 @@ class Tuner(Protocol):
     ) -> None: ...
 
     def look(self, now_ns: int) -> int:
-        """Does what is due and reports new decisions. Returns when to be called next. now_ns: CLOCK_MONOTONIC now.
+        """Does the work that is due and reports new decisions. Returns the time at which it must be called next.
 
-        Raises CannotTune if there is nothing left to tune.
+        now_ns: the present time, CLOCK_MONOTONIC. Raises CannotTune if tuning is no longer possible.
         """
 
     def restore(self) -> int:
-        """Ends tuning; open connections that have the tuner's value get their previous one back. Returns how many."""
+        """Ends tuning and restores the previous value of open connections that have the tuner's value.
+
+        Returns the number of these connections.
+        """

@@ -1,13 +1,15 @@
-"""The tuner as a process that polls: for kernels that take no program, and for connections that already exist.
+"""The tuner as a process that polls: for kernels that accept no BPF program, and for connections that already exist.
 
 Rules:
-1. Every 100 ms it scans for connections that the server has accepted: sockets whose port one of its sockets listens on.
-   The scan takes longer the more processes and descriptors there are; it takes at most a twentieth of the time.
-2. It looks at each connection twice per round trip, at least every 100 ms and at most every 10 ms.
-3. A descriptor is borrowed for the length of a look (descriptors.py). The server can notice only this: a socket that it
-   closes meanwhile stays open until the look is over.
-4. The server's first process must exist and be open to this user. A descendant that is not is left out.
-5. The value that a connection had before is remembered until its socket is closed, even if its descriptor changes.
+1. Every 100 ms the tuner scans for connections that the server has accepted: sockets with the local port of a listening
+   socket. Scans take longer the more processes and descriptors there are. They take at most a twentieth of the time; if
+   necessary they become less frequent.
+2. The tuner samples each connection twice per round trip, but at intervals of 10 ms to 100 ms.
+3. A descriptor is borrowed for the time of a sample (proxy/descriptors.py). This has a single effect on the server: if
+   it closes the socket during a sample, the connection stays open until the sample is complete.
+4. The server's first process must exist, and this user must be allowed to borrow its sockets. Descendants whose sockets
+   this user may not borrow are ignored.
+5. The tuner remembers a connection's previous value until the socket is closed, even if the descriptor changes.
 """
 
 import errno
@@ -37,16 +39,17 @@ _MPTCP = 262  # <linux/in.h>
 _LEAST_NS, _MOST_NS = 10**7, 10**8
 # struct tcp_info: snd_mss, sacked, rtt (us), snd_cwnd, bytes_acked, delivery_rate.
 _INFO = struct.Struct("=16xI8xI36xI8xI36xQ32xQ")
-_REMEDIES = {errno.ENOSYS: "it takes Linux 5.6", errno.EMFILE: "let it have more descriptors (ulimit -n)"}
+_REMEDIES = {errno.ENOSYS: "it needs Linux 5.6", errno.EMFILE: "allow it more descriptors (ulimit -n)"}
 _T = TypeVar("_T")
 
 
 @dataclass(kw_only=True)
 class _Connection:
-    """A connection: its socket, its peer, the values it was given, and the time of its next look.
+    """A connection that the server has accepted. held: its values. next_ns: the time of its next sample.
 
-    acked: (time, bytes acknowledged by then) of recent looks; the first is a round trip old, if any is.
-    acked_rate_bytes_s: the rate in the last round trip.
+    refused: True if the kernel has refused a value, which is reported only once. acked: (time, bytes acknowledged by
+    that time) of recent samples; the first is at least a round trip old, if any sample is. acked_rate_bytes_s: the rate
+    of bytes acknowledged in the last round trip.
     """
 
     pid: int
@@ -60,7 +63,10 @@ class _Connection:
     acked_rate_bytes_s: int = 0
 
     def acknowledged(self, acked_bytes: int, rtt_us: int, now_ns: int) -> int:
-        """Records the bytes acknowledged by now. Returns the rate over the last round trip or longer, 0 before."""
+        """Records the bytes acknowledged by now_ns. Returns their rate over the last round trip or a longer time.
+
+        The rate is 0 as long as the samples cover less than a round trip.
+        """
         began_ns = now_ns - 1000 * max(1, rtt_us)
         while len(self.acked) > 1 and self.acked[1][0] <= began_ns:
             self.acked.popleft()
@@ -72,7 +78,7 @@ class _Connection:
 
 
 class Userland:
-    """See Tuner. Tunes the connections that a process and its descendants have accepted."""
+    """A Tuner. Tunes the connections that a process and its descendants have accepted."""
 
     kind = TunerKind.USERLAND
     readable: int | None = None
@@ -87,7 +93,7 @@ class Userland:
         dry_run: bool = False,
         caution: Caution | None = None,
     ) -> None:
-        """port: tunes only connections to it. Raises CannotTune."""
+        """Finds the server's connections. port: tunes only connections to this port. Raises CannotTune."""
         self._pid, self._aim, self._note, self._port, self._dry_run = server_pid, aim, note, port, dry_run
         self._caution = caution
         self._next_scan_ns = 0
@@ -113,7 +119,7 @@ class Userland:
         self._stack.close()
 
     def look(self, now_ns: int) -> int:
-        """See Tuner."""
+        """Scans for connections and samples those that are due; returns when to be called next. See Tuner.look."""
         if now_ns >= self._next_scan_ns:
             began_ns = time.thread_time_ns()
             self._scan()
@@ -125,7 +131,7 @@ class Userland:
         return min([self._next_scan_ns, *(connection.next_ns for connection in self._connections.values())])
 
     def restore(self) -> int:
-        """See Tuner."""
+        """Ends tuning and restores previous values; returns the number of connections. See Tuner.restore."""
         connections, self._connections = self._connections, {}
         return 0 if self._dry_run else sum(self._put_back(inode, there) for inode, there in connections.items())
 
@@ -143,7 +149,7 @@ class Userland:
         try:
             return os.pidfd_open(self._pid)
         except OSError as error:
-            # EINVAL: a thread's id, or a number that no process can have.
+            # EINVAL means that the id is a thread's, or that no process can have it.
             gone = error.errno in (errno.ESRCH, errno.EINVAL)
             raise self._gone() if gone else _impossible(self._pid, error) from error
 
@@ -151,7 +157,10 @@ class Userland:
         return CannotTune(f"there is no process {self._pid}", "name the server's first process")
 
     def _ask(self, pid: int, question: Callable[[], _T]) -> _T | None:
-        """Returns question(); None if that is refused for a process other than the first. Raises CannotTune."""
+        """Returns question(); None if it raises PermissionError for a process other than the server's first.
+
+        Raises CannotTune for other errors, and if the server has ended.
+        """
         try:
             return question()
         except OSError as error:
@@ -165,7 +174,7 @@ class Userland:
             return None
 
     def _scan(self) -> None:
-        """Sorts new sockets into listening ones, connections that these accepted, and others."""
+        """Sorts new sockets into listening sockets, the connections that they accepted, and other sockets."""
         if has_ended(self._pidfd):
             raise self._gone()
         found: dict[int, tuple[int, int]] = {}
@@ -193,10 +202,11 @@ class Userland:
         self._held = {key: held for key, held in self._held.items() if key[0] in there}
 
     def _meet(self, inode: int, pid: int, descriptor: int) -> _Connection | None:
-        """Returns the socket's connection, accepted or not; None if it has none. Remembers sockets not to ask again.
+        """Returns the connection of a new socket, whether the server accepted it or not; None without a connection.
 
-        A socket that may still become a connection is asked again. A new listening socket may have accepted connections
-        before it was seen, so after it all other sockets are asked again.
+        Remembers listening sockets, and other sockets that need not be examined again. A socket that may still be
+        connected is examined again by the next scan. A new listening socket may have accepted connections before this
+        scan, so all other sockets are examined again, too.
         """
         borrowed = self._ask(pid, partial(borrow, pid, descriptor, inode))
         if borrowed is None:
@@ -214,7 +224,7 @@ class Userland:
                     return None
                 peer = borrowed.getpeername()[:2]
             except OSError:
-                return None  # not connected, or not yet
+                return None  # the socket is not connected, or not yet
             if borrowed.proto != socket.IPPROTO_TCP:
                 self._others.add(inode)
                 return None
@@ -222,7 +232,7 @@ class Userland:
         return _Connection(pid=pid, descriptor=descriptor, peer=peer, port=port, held=held)
 
     def _tend(self, inode: int, connection: _Connection) -> bool:
-        """Looks at the connection and sets the option if it is due. Returns False if the connection has gone."""
+        """Samples the connection and sets its value if necessary. Returns False if the connection is closed."""
         borrowed = self._ask(connection.pid, partial(borrow, connection.pid, connection.descriptor, inode))
         if borrowed is None:
             return False
@@ -239,12 +249,12 @@ class Userland:
         return True
 
     def _sysctl_of(self, borrowed: socket.socket, pid: int) -> int:
-        """The sysctl of the socket's namespace as a limit, 0 if it is none. Raises CannotTune."""
+        """Returns the sysctl of the socket's namespace; 0 if the sysctl is no limit. Raises CannotTune."""
         sysctls = self._caution.sysctls if self._caution else None
         return sysctls.of_socket(borrowed, pid, time.monotonic_ns()) if sysctls else 0
 
     def _due(self, connection: _Connection, borrowed: socket.socket, choice: Choice) -> Choice | None:
-        """The choice to set now; None if there is none. Raises CannotTune."""
+        """Returns the choice to set now; None if the value is to stay. Raises CannotTune."""
         held = connection.held
         if self._caution is None:
             old_bytes = held.lowat_bytes
@@ -269,7 +279,7 @@ class Userland:
         if outcome in (SET, DRY_RUN):
             connection.held.was_set(choice.lowat_bytes)
         elif connection.refused:
-            return  # reported once already
+            return  # a refusal is reported only once
         else:
             connection.refused = True
         self._note(
@@ -298,7 +308,7 @@ def _impossible(pid: int, error: OSError) -> CannotTune:
 
 
 def _is_tcp(found: socket.socket) -> bool:
-    """True for TCP, and for MPTCP, whose listening sockets accept plain TCP, too."""
+    """Returns True for TCP and MPTCP sockets; a listening MPTCP socket also accepts plain TCP connections."""
     internet = found.family in (socket.AF_INET, socket.AF_INET6)
     return internet and found.type == socket.SOCK_STREAM and found.proto in (socket.IPPROTO_TCP, _MPTCP)
 

@@ -35,7 +35,7 @@ _AT_ONCE = 10
     ("victim", "server", "reason"),
     [
         ("nginx: master process", "nginx", "the front (nginx): it was ended by SIGKILL"),
-        ("nginx: worker process", "nginx", "the front (nginx): the process of it that served the client has ended"),
+        ("nginx: worker process", "nginx", "the front (nginx): the process that served the client has ended"),
         ("h2o -m worker", "h2o", "the front (h2o): it was ended by SIGKILL"),
         ("-m netem.ferry", "nginx", "the link (ferry): it was ended by SIGKILL"),
         ("-m client", "nginx", "the client: it was ended by SIGKILL"),

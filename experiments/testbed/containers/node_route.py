@@ -23,7 +23,7 @@ def node_route(image: str) -> ClockRoute:
     """Runs a container of the image, or two. Without a result, the finding says why."""
     calls = CALLS.get(platform.machine())
     if calls is None:
-        return ClockRoute(route=None, reason=f"the system calls of {platform.machine()} are not known here")
+        return ClockRoute(route=None, reason=f"the lab does not know the system calls of {platform.machine()}")
     try:
         filtered = (*_RUN, "--security-opt", f"seccomp={_FILTER}", image)
         node, asked = docker_engine.docker(*filtered, "-c", _script(calls)).split()
@@ -31,7 +31,7 @@ def node_route(image: str) -> ClockRoute:
     except StepFailed as error:
         said = error.reason.splitlines()
         reason = next((line for line in said if line.startswith("docker: ")), said[-1])
-        return ClockRoute(route=None, reason=f"it could not be tried: {reason}")
+        return ClockRoute(route=None, reason=f"the measurement failed: {reason}")
     return judge(node=node, asked=asked, alone=alone)
 
 

@@ -1,17 +1,16 @@
 /**
- * A front that speaks SPDY/3.1 to clients that choose it by ALPN, and HTTP/1.1 to others. To the origin it speaks
- * HTTP/1.1.
+ * A front that uses SPDY/3.1 with clients that choose it by ALPN, and HTTP/1.1 with other clients and with the origin.
  *
- *   node server.mjs CONFIG     CONFIG is spdy.json, rendered
- *   node server.mjs --version
+ *   node server.mjs CONFIG        CONFIG: spdy.json with its placeholders filled in
+ *   node server.mjs --version     prints the versions of the npm packages
  *
  * Rules:
- * 1. The npm package spdy-transport does framing, windows and header blocks. It also orders the streams, unless `order`
- *    is "strict": then strict.mjs does.
- * 2. The package is not in the tree: `modules` is the folder where it is installed.
- * 3. With `buffering` the front reads all of a response from the origin and holds it; without, it reads no more than
- *    the stream takes.
- * 4. Requests have no body: the lab's clients send none.
+ * 1. The npm package spdy-transport does framing, windows and header blocks. It also orders the streams, unless the
+ *    setting `order` is "strict": then strict.mjs orders them.
+ * 2. The package is not part of this repository: the setting `modules` is the folder where it is installed.
+ * 3. If the setting `buffering` is true, the front reads whole responses from the origin and holds them. Otherwise it
+ *    reads no more of a response than the stream accepts.
+ * 4. Request bodies are ignored, because the lab's clients send none.
  */
 
 import fs from "node:fs";
@@ -75,7 +74,7 @@ function serve(stream) {
   );
 }
 
-/** Answers HTTP/1.1 requests, such as that of the readiness check. */
+/** Answers HTTP/1.1 requests, such as those of the readiness check. */
 const plain = http.createServer((request, response) => {
   ask(
     { method: request.method, path: request.url, host: request.headers.host, headers: withoutConnection(request.headers) },

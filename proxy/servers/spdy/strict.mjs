@@ -6,9 +6,10 @@
  * 1. A frame is written when the kernel has taken the previous one. So the bytes in the kernel and one frame have a
  *    fixed order; all other frames can still be reordered.
  * 2. The waiting DATA frame with the lowest level goes first; within a level, the oldest.
- * 3. Control frames go before all DATA, in the order in which they were made: header blocks depend on each other.
- * 4. DATA takes from the session's window when it is written, so in the same order. A frame larger than the window is
- *    cut.
+ * 3. Control frames go before all DATA, in the order in which they were made, because header blocks depend on each
+ *    other.
+ * 4. DATA uses up the session's window only when it is written, so the scheduler's order holds for the window, too. A
+ *    frame larger than the window is split.
  */
 
 const LEVELS = 8;
@@ -22,7 +23,7 @@ function take(waiting, room) {
   if (size <= room) return waiting.shift();
   if (room <= 0) return undefined;
   const first = Buffer.from(bytes.subarray(0, HEADER_BYTES + room));
-  first[4] = 0; // not the last
+  first[4] = 0; // clears FLAG_FIN: the stream does not end here
   first.writeUIntBE(room, 5, 3);
   const rest = Buffer.concat([bytes.subarray(0, HEADER_BYTES), bytes.subarray(HEADER_BYTES + room)]);
   rest.writeUIntBE(size - room, 5, 3);
@@ -30,7 +31,7 @@ function take(waiting, room) {
   return { bytes: first };
 }
 
-/** Replaces the scheduler of a connection of spdy-transport, which must not have been started. */
+/** Replaces the scheduler of a connection of spdy-transport; must be called before the connection is started. */
 export function orderStrictly(connection) {
   const { socket } = connection;
   const { framer, window } = connection._spdyState;
@@ -58,7 +59,7 @@ export function orderStrictly(connection) {
     frame.callback?.(null);
   }
 
-  /** Writes in the next turn of the event loop: a stream whose frame was taken makes its next one in this turn. */
+  /** Writes in the next turn of the event loop: a stream whose frame was taken makes its next frame in this turn. */
   function soon() {
     setImmediate(write);
   }

@@ -155,8 +155,8 @@ def _flooding(folder: Path, frames: bytes) -> Iterator[int]:
     ("frames", "reason"),
     [
         (b"\0\1x" * 12_000, "bytes of DATA in more than"),
-        (b"\0\0" * 2**21, "the front sent more than 2097152 bytes beside 0 bytes of DATA"),
-        (b"\1\x80\x40\0\0" + bytes(2**22), "the front sent more than 2097152 bytes beside 0 bytes of DATA"),
+        (b"\0\0" * 2**21, "the front sent more than 2097152 bytes in addition to 0 bytes of DATA"),
+        (b"\1\x80\x40\0\0" + bytes(2**22), "the front sent more than 2097152 bytes in addition to 0 bytes of DATA"),
     ],
     ids=["a-byte", "empty", "headers"],
 )

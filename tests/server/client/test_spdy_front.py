@@ -164,7 +164,7 @@ def test_the_strict_one_goes_by_levels(priorities: Priorities, least: float, mos
 
 def test_the_package_overruns_the_sessions_window(tmp_path: Path) -> None:
     """Two streams may each take what is left of it; in a probe, which knows it to the byte, that is the end."""
-    told = "bytes of DATA where the window of the session has"
+    told = "bytes of DATA, but the window of the session allows"
     with (
         running_front("spdy", tmp_path, size_bytes=PROBE_LEAST_BYTES) as (settings, _),
         pytest.raises(LoadFailed, match=told),

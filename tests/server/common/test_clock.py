@@ -54,7 +54,10 @@ def test_a_filter_that_does_not_bite_proves_nothing(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("command", "reason"),
-    [((*_python("raise SystemExit(3)"),), "the reader ended with 3"), (("/nowhere/node",), "it could not be tried")],
+    [
+        ((*_python("raise SystemExit(3)"),), "the program that reads the clock ended with 3"),
+        (("/nowhere/node",), "the measurement failed"),
+    ],
 )
 def test_a_reader_that_fails_proves_nothing(command: tuple[str, ...], reason: str) -> None:
     """Whatever its reason."""

@@ -187,7 +187,7 @@ def test_a_namespace_that_cannot_be_read(
         monkeypatch.setattr(namespaces, "_enter_and_read", refused)
         with pytest.raises(CannotTune, match=f"process {pid}: .* cannot be read: {os.strerror(error)}") as raised:
             tune(pid)
-        assert raised.value.remedy == f"it takes {needed}, or --ceiling BYTES"
+        assert raised.value.remedy == f"it needs {needed}, or --ceiling BYTES"
         with tune(pid, keeps_sysctl=False):
             pass
 

@@ -217,7 +217,7 @@ def test_a_connection_of_somebody_elses(
 
 
 @pytest.mark.parametrize(
-    ("error", "remedy"), [(errno.ENOSYS, "it takes Linux 5.6"), (errno.EMFILE, "let it have more descriptors")]
+    ("error", "remedy"), [(errno.ENOSYS, "it needs Linux 5.6"), (errno.EMFILE, "allow it more descriptors")]
 )
 def test_what_cannot_be_done(error: int, remedy: str, scan: _Scan, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said, with what may help."""

@@ -54,7 +54,7 @@ def test_names(text: str) -> None:
 )
 def test_no_dialects(text: str) -> None:
     """Unknown parts, parts that come twice, two trees, and a setting that orders nothing."""
-    with pytest.raises(ValueError, match=r"unknown|one tree|says nothing"):
+    with pytest.raises(ValueError, match=r"unknown|only one part|asks for no order"):
         parse(text)
 
 

@@ -87,7 +87,9 @@ def test_what_is_no_payload(limited: Plan, held_bytes: int) -> None:
     limits.noted([data(1000)])
     most_bytes = FREE_BYTES + held_bytes + 1000
     limits.read(1000 + most_bytes)
-    with pytest.raises(LoadFailed, match=f"^the front sent more than {most_bytes} bytes beside 1000 bytes of DATA$"):
+    with pytest.raises(
+        LoadFailed, match=f"^the front sent more than {most_bytes} bytes in addition to 1000 bytes of DATA$"
+    ):
         limits.read(1)
 
 

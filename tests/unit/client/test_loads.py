@@ -120,7 +120,7 @@ def test_a_front_that_goes_while_something_waits() -> None:
     client.begin()
     client.loads.going("NO_ERROR")
     client.end("stream")
-    with pytest.raises(LoadFailed, match="the front said GOAWAY"):
+    with pytest.raises(LoadFailed, match="the front sent GOAWAY"):
         client.end("html")
     two = Client(page_of_parts(part("a"), part("b", important=True)))
     two.begin()

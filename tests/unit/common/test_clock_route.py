@@ -58,7 +58,7 @@ def test_an_architecture_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> N
     """Nothing is tried, and that is the reason."""
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert clock_route.route_of_python() == ClockRoute(
-        route=None, reason="the system calls of riscv64 are not known here"
+        route=None, reason="the lab does not know the system calls of riscv64"
     )
 
 

@@ -175,7 +175,7 @@ def _no_request(log: Log) -> None:
     [
         (_another_status, "load 2 of 2: the front answered script with status 502"),
         (_no_end, "load 2 of 2: it is not complete; unfinished: script"),
-        (_no_request, "the browser asked for no page over HTTP/2 (ALPN: h2"),
+        (_no_request, "the browser requested no page over HTTP/2 (ALPN: h2"),
     ],
 )
 def test_a_load_that_came_to_nothing_is_told(
@@ -189,9 +189,8 @@ def test_a_load_that_came_to_nothing_is_told(
 
 def test_a_load_that_was_not_made_is_told(log: Log, secrets: Secrets, plan: Plan) -> None:
     """The net log has two, and three were asked for."""
-    assert (
-        str(account(netlog_from(log), secrets, replace(plan, loads=3)).trouble) == "load 2 of 3: it was not asked for"
-    )
+    trouble = account(netlog_from(log), secrets, replace(plan, loads=3)).trouble
+    assert str(trouble) == "load 2 of 3: the browser did not request it"
 
 
 def test_without_its_secrets_a_connection_cannot_be_read(log: Log, plan: Plan) -> None:
@@ -211,7 +210,7 @@ def test_an_older_tls_cannot_be_read(log: Log, secrets: Secrets, plan: Plan) -> 
 def test_wrong_secrets_are_noticed(log: Log, secrets: Secrets, plan: Plan) -> None:
     """Authenticated encryption does not open with another key."""
     wrong = {name: bytes(len(secret)) for name, secret in secrets.items()}
-    with pytest.raises(Unreadable, match="not of the keys"):
+    with pytest.raises(Unreadable, match="do not decrypt"):
         account(netlog_from(log), wrong, plan)
 
 
@@ -221,7 +220,7 @@ def test_wrong_secrets_are_noticed(log: Log, secrets: Secrets, plan: Plan) -> No
 def test_a_log_that_lacks_something_is_refused(log: Log, secrets: Secrets, plan: Plan, kind: str, lacking: str) -> None:
     """Another version's may; what it is stands in the reason."""
     del _entries(log, kind)[0]["params"][lacking]
-    with pytest.raises(NetlogError, match=f"not a net log as this reads it: KeyError\\('{lacking}'\\)"):
+    with pytest.raises(NetlogError, match=f"not a net log of the expected form: KeyError\\('{lacking}'\\)"):
         account(netlog_from(log), secrets, plan)
 
 

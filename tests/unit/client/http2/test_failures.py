@@ -58,7 +58,7 @@ def test_no_load_after_a_goaway() -> None:
         pair.answer(stream_id)
     pair.server.close_connection()
     pair.down()
-    with pytest.raises(LoadFailed, match=r"the front had said GOAWAY \(NO_ERROR\)"):
+    with pytest.raises(LoadFailed, match=r"the front had sent GOAWAY \(NO_ERROR\)"):
         pair.begin_load()
 
 
@@ -92,7 +92,7 @@ def test_goaway_together_with_the_page() -> None:
     pair.begin_load()
     pair.server.send_headers(PAGE, [(":status", "200")], end_stream=True)
     pair.server.close_connection()
-    with pytest.raises(LoadFailed, match=r"^the front said GOAWAY \(NO_ERROR\)$") as failed:
+    with pytest.raises(LoadFailed, match=r"^the front sent GOAWAY \(NO_ERROR\)$") as failed:
         pair.down()
     assert failed.value.events[-1].kind is Kind.ENDED
 

@@ -57,7 +57,7 @@ def test_reset_stream_fails_the_load() -> None:
 def test_a_reply_that_breaks_off_is_told_of() -> None:
     """A SYN_REPLY that is also the end, though it promised a body: the breach, and what came with it."""
     pair = resources_asked()
-    with pytest.raises(LoadFailed, match="ended after 0 bytes of DATA, promised were 5") as failed:
+    with pytest.raises(LoadFailed, match="ended after 0 bytes of DATA; its content-length was 5") as failed:
         pair.feed(pair.server.reply(IMAGE, {**OK, "content-length": "5"}, flags=1))
     assert [event.kind for event in failed.value.events] == [Kind.HEADERS]
 
@@ -83,7 +83,7 @@ def test_goaway_between_loads() -> None:
     pair.answer(SCRIPT)
     pair.feed(control(GOAWAY, numbers(0, 0)))
     assert (pair.events[-1].kind, pair.events[-1].detail) == (Kind.GOAWAY, "OK")
-    with pytest.raises(LoadFailed, match="had said GOAWAY"):
+    with pytest.raises(LoadFailed, match="had sent GOAWAY"):
         pair.begin_load()
 
 
@@ -115,7 +115,7 @@ def ended(_: SpdyServer) -> bytes:
 
 
 BREACHES: dict[str, Callable[[SpdyServer], bytes]] = {
-    "opened stream 2, where none": lambda server: control(
+    "opened stream 2, but it may not": lambda server: control(
         SYN_STREAM, numbers(2, PAGE) + b"\0\0" + server.pack(block(OK))
     ),
     "SYN_STREAM of 3 bytes": lambda _: control(SYN_STREAM, b"abc"),
@@ -127,7 +127,7 @@ BREACHES: dict[str, Callable[[SpdyServer], bytes]] = {
     "PING of 8 bytes": lambda _: control(PING, bytes(8)),
     "GOAWAY of 4 bytes": lambda _: control(GOAWAY, bytes(4)),
     "WINDOW_UPDATE of 4 bytes": lambda _: control(WINDOW_UPDATE, bytes(4)),
-    "WINDOW_UPDATE by nothing": lambda _: control(WINDOW_UPDATE, numbers(0, 0)),
+    "WINDOW_UPDATE of 0 bytes": lambda _: control(WINDOW_UPDATE, numbers(0, 0)),
     "WINDOW_UPDATE on stream 7, which was never": lambda _: control(WINDOW_UPDATE, numbers(NEXT, 1)),
     "RST_STREAM on stream 2, which was never": lambda _: control(RST_STREAM, numbers(2, 1)),
     "SYN_REPLY on stream 7, which was never": lambda server: server.reply(NEXT),
@@ -138,14 +138,14 @@ BREACHES: dict[str, Callable[[SpdyServer], bytes]] = {
     "HEADERS before SYN_REPLY on stream 1": lambda server: server.reply(PAGE, kind=HEADERS),
     "second SYN_REPLY on stream 1": lambda server: server.reply(PAGE) + server.reply(PAGE),
     "DATA frame that is compressed": lambda server: server.reply(PAGE) + data_frame(PAGE, b"x", 2),
-    "65537 bytes of DATA where the window of stream 1 has 65536": lambda server: (
+    "65537 bytes of DATA, but the window of stream 1 allows 65536": lambda server: (
         server.reply(PAGE) + data_frame(PAGE, bytes(65_537))[:8]
     ),
     "control frame of version 2": lambda _: control(PING, bytes(4), version=2),
     "control frame of 16777215 bytes": lambda _: control(HEADERS, b"")[:5] + b"\xff\xff\xff",
     "cannot be unpacked": lambda _: control(SYN_REPLY, numbers(PAGE) + b"no zlib"),
     "cannot be unpacked .*-3": lambda server: server.reply(PAGE, OK)[:-9] + bytes(9),
-    "end of compression": ended,
+    "block that ends the compression": ended,
     "block of more than 65536 bytes": packed(block(OK | {"bomb": "x" * 1_000_000})),
     "block that ends too early": lambda _: control(SYN_REPLY, numbers(PAGE)),
     "header block that ends": packed(numbers(2**32 - 1, 7) + b":status" + numbers(3) + b"200"),
@@ -160,7 +160,7 @@ BREACHES: dict[str, Callable[[SpdyServer], bytes]] = {
     "content-length of '-1'": packed(block(OK | {"content-length": "-1"})),
     "content-length of '999": packed(block(OK | {"content-length": "9" * 5000})),
     "content-length of '¹'": packed(block(OK | {"content-length": "1"}).replace(b"\x011", b"\x01\xb9")),
-    "ended after 1 bytes of DATA, promised were 2": lambda server: (
+    "ended after 1 bytes of DATA; its content-length was 2": lambda server: (
         server.reply(PAGE, OK | {"content-length": "2"}) + server.data(PAGE, b"x", end=True)
     ),
 }
@@ -190,7 +190,7 @@ def test_a_parked_stream_stays_parked() -> None:
     pair.begin_load()
     pair.answer(PAGE)
     pair.feed(pair.server.reply(IMAGE) + data_frame(IMAGE, bytes(1024)))
-    with pytest.raises(LoadFailed, match="1 bytes of DATA where the window of stream 3 has 0"):
+    with pytest.raises(LoadFailed, match="1 bytes of DATA, but the window of stream 3 allows 0"):
         pair.feed(data_frame(IMAGE, b"x"))
 
 
@@ -202,7 +202,7 @@ def test_the_sessions_window_binds_too() -> None:
     pair.feed(pair.server.reply(IMAGE) + pair.server.reply(SCRIPT))
     wire = data_frame(IMAGE, bytes(30_000)) + data_frame(SCRIPT, bytes(36_000))
     pair.feed(wire[:30_008])
-    with pytest.raises(LoadFailed, match="36000 bytes of DATA where the window of the session has 35535"):
+    with pytest.raises(LoadFailed, match="36000 bytes of DATA, but the window of the session allows 35535"):
         pair.feed(wire[30_008:])
 
 

@@ -94,7 +94,7 @@ def test_a_document_is_not_written_through_a_symlink_either(tmp_path: Path) -> N
 def test_numbers_that_are_not_json(tmp_path: Path, number: str) -> None:
     """Python would take them; nobody can reckon with them."""
     (tmp_path / "experiment.json").write_text(f'{{"format": {number}}}')
-    with pytest.raises(FolderError, match=f"{number} is not a number of JSON"):
+    with pytest.raises(FolderError, match=f"{number} is not a JSON number"):
         load_experiment(tmp_path)
     (tmp_path / "journal").write_text(f'{{"t_ns": {number}, "tcp_bytes": 1}}\n')
     with pytest.raises(FolderError, match="journal:1: not an event: JSON is malformed"):
