@@ -1,4 +1,4 @@
-"""CLIENT=chromium: starts the browser, and checks that it behaved as a run needs."""
+"""CLIENT=chromium: the command that starts the browser, and checks of what the browser did."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from proxy.certificates import certificates_in
 
 
 def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: Tools) -> tuple[str, ...]:
-    """The client's argument list, for the browser or the lab's own client. Its plan is in the run folder."""
+    """Returns the argument list of the client: the browser or the lab's own. The plan is in the run folder."""
     plan, certificates = str(folder.client / "plan.json"), certificates_in(folder.asked)
     if scenario.client is ClientKind.CHROMIUM:
         words = (plan, str(certificates.chain), str(folder.client), tools.programs[BROWSER])
@@ -22,10 +22,11 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
 
 
 def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, Any]:
-    """Returns what run.json keeps of client/browser.json: product, connections with requests, the resource asked first.
+    """Returns the entries of `observed` in run.json that come from client/browser.json.
 
-    resolution_ns: of the other clocks; the browser's net log may be coarser. Nothing seeds a browser: with the same
-    seed its runs agree to a few milliseconds, not byte for byte.
+    resolution_ns: the resolution of the other clocks, None if unknown. `clock_resolution_ns` is the coarser of this and
+    the net log's resolution. `seeded` is False, because the browser draws random numbers that do not follow from the
+    seed: runs with the same seed agree to a few milliseconds, not byte for byte.
     """
     document = read_json(folder.client / "browser.json")
     carrying = [connection for connection in document["connections"] if connection["requests"]]
@@ -45,19 +46,19 @@ def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, 
 def check_browser(browser: Mapping[str, Any], favoured: Sequence[str]) -> None:
     """Raises InvalidRun if the browser used several connections, or preferred another resource than expected."""
     if browser["connections"] != 1:
-        raise InvalidRun("connections that carried requests of the browser", 1, browser["connections"])
+        raise InvalidRun("the browser's connections with requests", 1, browser["connections"])
     if (first := browser["asked_first"]["first"]) not in favoured:
-        raise InvalidRun("what the browser asked to come first", " or ".join(favoured), first)
+        raise InvalidRun("the resource that the browser asked to come first", " or ".join(favoured), first)
 
 
 def last_event_ns(folder: RunFolder) -> int:
-    """The time of the browser's last event; its net log is only read some time after it has ended."""
+    """Returns the time of the browser's last event. The client ends later, because it still reads the net log."""
     t_ns: int = last_line(folder.client / "events.jsonl")["t_ns"]
     return t_ns
 
 
 def payload_span(folder: RunFolder) -> range:
-    """The span from first to last payload of the measured load, which is the last load."""
+    """Returns the times (CLOCK_MONOTONIC, ns) from the first to the last payload of the measured load."""
     events = map(json.loads, (folder.client / "events.jsonl").read_text().splitlines())
     times = [(event["load"], event["t_ns"]) for event in events if event["kind"] == "data"]
     measured = [t_ns for load, t_ns in times if load == times[-1][0]]

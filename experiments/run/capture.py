@@ -1,10 +1,10 @@
 """A capture: the packets at both ends of the connection, as files that Wireshark opens decrypted.
 
 Rules:
-1. During the run, raw packets go to wire/END.pcap. Afterwards, outside, these and the client's TLS keys become
-   wire/END.pcapng, and the raw files are removed. A pcapng is whole or not there; after a failed run it holds the
-   packets up to the failure.
-2. Packets are stamped with CLOCK_REALTIME, everything else with CLOCK_MONOTONIC; wire/clock.json has the difference.
+1. During the run, tcpdump writes raw packets into wire/END.pcap. When the run has ended, the lab joins them with the
+   client's TLS keys into wire/END.pcapng, and removes the raw files. A pcapng file is complete or absent. After a
+   failed run it holds the packets up to the failure.
+2. Packets have timestamps of CLOCK_REALTIME, everything else of CLOCK_MONOTONIC. wire/clock.json has the difference.
 """
 
 import time
@@ -27,7 +27,7 @@ _CLOCK_READINGS = 5
 
 
 def check(*, own_tcpdump: bool) -> None:
-    """Raises Unavailable with all missing programs. own_tcpdump: the places bring tcpdump, this machine needs none."""
+    """Raises Unavailable, which names all missing programs. own_tcpdump: True if the places have their own tcpdump."""
     wanted = [_EDITCAP] if own_tcpdump else list(_PACKAGES)
     missing = [program for program in wanted if find(program) is None]
     if missing:
@@ -40,7 +40,10 @@ def check(*, own_tcpdump: bool) -> None:
 
 @contextmanager
 def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
-    """A context in which both taps listen. Raises StepFailed, and InvalidRun if packets were missed."""
+    """Captures packets at both ends while the context is open. Yields the processes that do so.
+
+    Raises StepFailed, and InvalidRun if a packet was missed.
+    """
     at_start_ns = _realtime_minus_monotonic_ns()
     try:
         with places.capturing(tools.programs["tcpdump"], folder.wire) as taps:
@@ -52,9 +55,9 @@ def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Seque
 
 
 def finish(folder: RunFolder) -> None:
-    """Makes the files that Wireshark opens, for each end that left packets; removes the raw ones in any case.
+    """Makes wire/END.pcapng for both ends. Removes the raw files, whether or not this succeeds.
 
-    Raises StepFailed with the first failure, if any.
+    Raises the first StepFailed after trying both ends.
     """
     failures = []
     for end in ENDS.values():
@@ -70,7 +73,7 @@ def _embed_keys(folder: RunFolder, end: str) -> None:
     raw, made, keys = folder.wire / f"{end}.pcap", folder.wire / f"{end}.pcapng", folder.client / "keys.log"
     step = f"the capture wire/{made.name}"
     if not raw.exists():
-        raise StepFailed(step, "no packets were written down")
+        raise StepFailed(step, "no packets were recorded")
     secrets = ["--inject-secrets", f"tls,{keys}"] if keys.exists() else []
     try:
         command = [find(_EDITCAP) or _EDITCAP, *secrets, str(raw), str(made)]
@@ -83,7 +86,7 @@ def _embed_keys(folder: RunFolder, end: str) -> None:
 
 
 def _realtime_minus_monotonic_ns() -> int:
-    """Takes the quickest of several readings: the true difference is within half the time it took."""
+    """Returns the quickest of several readings. Its error is at most half the time that the reading took."""
     readings = []
     for _ in range(_CLOCK_READINGS):
         before_ns, realtime_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

@@ -1,6 +1,7 @@
-"""Reads the client's standard output: passes progress on, and notes when each load began.
+"""Reads the client's standard output: passes progress on, and reports when each load began.
 
-`client/__main__.py` writes it: lines that begin with "@ " are progress, and `began N T` is the time of load N.
+`client/__main__.py` writes two kinds of lines. Those that begin with "@ " are progress. `began N T` says that load N
+began at time T (CLOCK_MONOTONIC, ns).
 """
 
 import os
@@ -13,10 +14,10 @@ _BEGAN = re.compile(rb"began (\d+) (\d+)", re.ASCII)
 
 
 class Listening:
-    """A pipe for a program to write to. A context."""
+    """The pipe to which a program writes its output. A context manager, which closes the pipe."""
 
     def __init__(self, pass_on: Callable[[str], None], began: Callable[[int, int], None]) -> None:
-        """pass_on gets every other line. began gets the number of a load and its time (CLOCK_MONOTONIC)."""
+        """began: called with N and T of each line `began N T`. pass_on: called with each other line."""
         self._pass_on = pass_on
         self._began = began
         self._rest = b""
@@ -33,17 +34,17 @@ class Listening:
             os.close(descriptor)
 
     def started(self) -> None:
-        """Closes this process's writing end, now that the program has its own."""
+        """Closes this process's write end. To be called once the program has started, with its own copy of that end."""
         self._open.remove(self.writing)
         os.close(self.writing)
 
     @property
     def waited_for(self) -> list[int]:
-        """The descriptors that become readable when there is output; none once the output has ended."""
+        """The descriptors that become readable when the program writes; empty once its output has ended."""
         return [] if self._ended else [self._reading]
 
     def hear(self) -> bool:
-        """Takes in the output so far. True if there was any."""
+        """Reads the output so far, and handles its complete lines. Returns True if there was a complete line."""
         heard = False
         while not self._ended:
             try:

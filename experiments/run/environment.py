@@ -1,6 +1,6 @@
 """Writes env.json: the environment of an arm, and the quality of its clocks.
 
-It is written once the places exist, and again when the origin has reported its clock.
+The file is written once the places exist, and again when the origin has reported its clock.
 """
 
 import os
@@ -16,14 +16,14 @@ from experiments.results.run_folder import RunFolder, write_json
 from experiments.testbed.places import Places
 
 _FIGURES = ("source", "resolution_ns", "read_cost_ns")
-_UNASKED = "the origin did not come to answer"
+_UNASKED = "the origin did not answer"
 
 
 class Environment:
-    """The environment of an arm, as far as it is known."""
+    """The environment of an arm. The origin's clock is unknown until the origin answers."""
 
     def __init__(self, folder: RunFolder, tools: Tools, places: Places) -> None:
-        """Finds out and writes everything but the origin's clock. Takes a moment, so nothing may be waiting."""
+        """Collects and writes everything except the origin's clock. Slow, so call it before the servers start."""
         self._folder = folder
         self._route = places.node_route(tools)
         self._clock = {**places.python_clock(), "node": node_clock(self._route, None)}
@@ -39,13 +39,13 @@ class Environment:
         write_json(folder.environment, self._document)
 
     def origin_answers(self, clock: Mapping[str, Any]) -> None:
-        """Adds the origin's report of its clock: see backend/clock.mjs."""
+        """Adds the origin's report of its clock (backend/clock.mjs), and writes the file again."""
         self._clock["node"] = node_clock(self._route, clock)
         write_json(self._folder.environment, self._document)
 
     @property
     def resolution_ns(self) -> int | None:
-        """The resolution of the coarser clock; None if neither is known."""
+        """The resolution of the coarser clock, Python's or Node's; None if neither is known."""
         known = [self._clock[name]["resolution_ns"] for name in ("python", "node")]
         return max((each for each in known if each is not None), default=None)
 

@@ -17,9 +17,10 @@ AUTO = "auto"
 
 
 def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> tuple[Fabric, str]:
-    """Returns the fabric of that name, or with `auto` the first that can run the scenarios, and the reason for it.
+    """Returns the fabric of that name, and the reason for the choice. `auto` chooses the first that can be used.
 
-    Raises ScenarioError for an unknown name, and Unavailable, with every reason, if it cannot be used.
+    A fabric can be used if it can run all the scenarios. Raises ScenarioError for an unknown name. Raises Unavailable
+    if the fabric cannot be used, or with `auto` none; then the error has the reason of each fabric.
     """
     if name in FABRICS:
         for scenario in scenarios:

@@ -1,15 +1,16 @@
-"""Carries out runs in the guest, one after the other. guest_start.py has come before.
+"""Carries out runs in the guest, one after the other. guest_start.py calls it.
 
-The root is the host's file system, read-only; the folder of the run at work is mounted, writable, on /mnt.
+The guest's root is the host's file system, read-only. The folder of the current run is mounted on /mnt, writable.
 
 Rules:
-1. Every run, first or last, finds the same guest: the same time of day, the same phase of the kernel's ticks, random
-   numbers that follow from its seed, a process of its own that is the first of a PID namespace, an empty /run, and its
-   folder under the same name. Everything it started ends with that process.
-2. Programs run in the order in which they were woken (SCHED_FIFO). The usual scheduler measures used time by a clock
-   that stands still, and checks at every entry into the kernel, page faults included: then the layout of code in memory
-   would decide the order. A browser is an exception: its threads wait for each other by spinning.
-3. Lines "@ begins NAME" and "@ ended NAME" frame the output of a run.
+1. Every run finds the guest in the same state: the same time of day, the same phase of the kernel's ticks, random
+   numbers that follow from the run's seed, an empty /run, and the run's folder under the same path. Every run is the
+   first process of a PID namespace, so all processes that it started end with it.
+2. Programs run in the order in which they were woken (SCHED_FIFO). The kernel's default scheduler would measure CPU
+   time with a clock that stands still, and would choose anew at every entry into the kernel, page faults included. The
+   order would then depend on the layout of code in memory. Browsers do run under the default scheduler, because their
+   threads wait for each other by spinning.
+3. A run's output stands between the lines "@ begins NAME" and "@ ended NAME".
 """
 
 import ctypes
@@ -33,28 +34,28 @@ _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
 _PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
 _TIMER_ABSTIME = 1
 _CONGESTION_CONTROLS = "reno cubic bbr"
-_PRIORITY = 1  # of SCHED_FIFO
-_LIST = 9  # a descriptor
+_PRIORITY = 1  # under SCHED_FIFO
+_LIST = 9  # the descriptor of the list of run folders
 _FOLDER = Path("/mnt")
-# A tick is 10 ms, and the kernel rounds a timer to up to 4,096 of them, the longer it is the more.
+# A tick is 10 ms. The kernel rounds a timer to a multiple of ticks: the longer the timer, the larger, up to 4,096.
 _ALIGNMENT_NS = 1024 * 10**9
-# From here on, the times of eighty runs have equally many digits. One more digit makes lines longer and a buffer full
-# sooner, and a program then reads the clock at another moment.
+# From this time on, the timestamps of eighty runs have the same number of digits. One more digit would make lines
+# longer and fill buffers sooner, and programs would then read the clock at other times.
 _FIRST_NS = 16 * _ALIGNMENT_NS
 
 
 def _wait_for_alignment() -> None:
-    """Sleeps, which takes no time, until the clock has the phase with which every run begins."""
+    """Sleeps until the clock has the phase with which every run begins. The guest skips the wait, as all idle time."""
     due_ns = max(_FIRST_NS, (time.monotonic_ns() // _ALIGNMENT_NS + 1) * _ALIGNMENT_NS)
     until = (ctypes.c_long * 2)(due_ns // 10**9, 0)  # struct timespec
     libc.prctl(_PR_SET_TIMERSLACK, 1)
     # time.sleep would read the clock itself before it sleeps; each reading takes 256 ns here.
     check(libc.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, until, None), "waiting for the clock")
-    libc.prctl(_PR_SET_TIMERSLACK, 0)  # the usual one
+    libc.prctl(_PR_SET_TIMERSLACK, 0)  # back to the default
 
 
 def _take_turns() -> None:
-    """Applies rule 2 to this process and its descendants, however long one of them computes."""
+    """Applies rule 2 to this process and its descendants, and removes the limit of CPU time under SCHED_FIFO."""
     Path("/proc/sys/kernel/sched_rt_runtime_us").write_text("-1")
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
@@ -64,11 +65,11 @@ def _prepare(orders: Sequence[Order]) -> None:
     keep_open({program for order in orders for program in order.programs.values()})
     known_beforehand(orders[0].programs["node"])
     if not _in_a_child(rehearse):
-        raise ChildProcessError("the rehearsal did not come to its end, so runs would not be what they are alone")
+        raise ChildProcessError("the rehearsal failed, so a run would depend on the runs before it")
 
 
 def _in_a_child(do: Callable[[], None]) -> bool:
-    """Runs it in a process and a mount namespace of its own, with an empty /run. True if it succeeded."""
+    """Runs `do` in a process and a mount namespace of its own, with an empty /run. Returns True if it succeeded."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -112,7 +113,7 @@ def carry_out_runs() -> None:
     _take_turns()
     with os.fdopen(_LIST) as file:
         paths = [Path(line) for line in file.read().splitlines()]
-    # Namespaces made later may only choose what the first one allows.
+    # Network namespaces made later can use only the congestion controls that the first one allows.
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
     orders = [Order.read(RunFolder(path)) for path in paths]
     _prepare(orders)

@@ -28,15 +28,15 @@ SERVER_NAME = "maps.test"
 _CHECK_NS = 10**9
 _UNSEEN_NS = 3 * 10**9
 _NEVER_NS = 2**63
-_BLAME_S = 0.5  # a moment to see whether the front ended first
+_BLAME_S = 0.5  # the wait after a failed client, to see whether the front ended, too
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """The order of an arm, and what its fabric adds. aligned: True for loads that begin at a whole second of the clock.
+    """The order of an arm, the fabric's tolerance, and the start of the loads.
 
-    In a guest the clock moves when a program reads it; so loads do not begin at other times because programs have read
-    it more or less often while they started.
+    aligned: True if the client connects at a whole second of the clock. A guest's clock moves whenever a program reads
+    it. The alignment keeps the start independent of how often programs read the clock before.
     """
 
     order: Order
@@ -46,7 +46,7 @@ class Conditions:
 
 _SECOND_NS = 10**9
 _LOOKS_BEFORE_NS = 10**7
-"""Instruments begin so long before the client connects."""
+"""The time from the start of the instruments until the client connects."""
 
 
 def load_pages(
@@ -56,7 +56,10 @@ def load_pages(
     at_work: tuple[ActiveLink, ActiveTuner | None],
     conditions: Conditions,
 ) -> tuple[Span, Received]:
-    """Returns the span of the measured load, and what the link carried from the front during all loads."""
+    """Loads the pages. Returns the span of the measured load, and the traffic from the front during all loads.
+
+    Raises StepFailed, and InvalidRun if the front's socket was not sampled until the end.
+    """
     link, tuner = at_work
     scenario = conditions.order.scenario
     plan = _plan(places, scenario, conditions)
@@ -92,7 +95,7 @@ def load_pages(
         if plan.begins_ns is not None:
             sleep_until(plan.begins_ns - _LOOKS_BEFORE_NS)
         _watch(client, listening, (look, link.look, tune, _every(_CHECK_NS, check_alive)))
-        # If the front died, that is the reason; the client's broken connection is only the consequence.
+        # If the front has ended, this is the error to report; the client's broken connection is only a consequence.
         check_alive()
         look(time.monotonic_ns())
         if not client.succeeded:
@@ -108,13 +111,15 @@ def load_pages(
     last_ns = max((sample.t_ns for sample in samples), default=ended_ns)
     if ended_ns - last_ns > _UNSEEN_NS:
         raise InvalidRun(
-            "time since the last look at the front's socket", f"at most {_UNSEEN_NS} ns", ended_ns - last_ns
+            "time from the last sample of the front's process to the end of the loads, in ns",
+            f"at most {_UNSEEN_NS}",
+            ended_ns - last_ns,
         )
     return span, came
 
 
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
-    """Builds the client's plan. A browser gets no priorities: its own must favour the same resource."""
+    """Builds the client's plan. A browser's plan has no priorities, because the browser sends its own."""
     own = scenario.client is ClientKind.CHROMIUM
     plan = page_plan(
         scenario.page,
@@ -136,14 +141,14 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
 
 @contextmanager
 def _nothing(folder: RunFolder) -> Iterator[Look]:
-    """Stands in for sampling where there is no TCP: leaves empty journals."""
+    """Replaces the sampling of a front without TCP: leaves empty journals."""
     for name in ("sockets.jsonl", "process.jsonl"):
         (folder.front / name).touch()
     yield no_look
 
 
 def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None:
-    """Runs each instrument when it is due, and all of them on client output, until the client has ended."""
+    """Runs each instrument when it is due, and all of them after output of the client, until the client has ended."""
     next_ns = [0] * len(looks)
     while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9, listening.waited_for):
         if listening.hear():

@@ -1,7 +1,7 @@
 """The process that carries out one arm: `python -m experiments.run.process RUN-FOLDER`.
 
-It runs where the places are made, in the guest or on the host, and leaves its outcome in the run folder. Lines on
-standard output that begin with "@ " are progress.
+The process runs where the places are made, in the guest or on the host. It writes outcome.json into the run folder, and
+progress to standard output as lines that begin with "@ ".
 """
 
 import sys
@@ -23,10 +23,10 @@ def tell(step: str) -> None:
 
 
 def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None = None) -> None:
-    """Runs the arm and writes outcome.json, also when it fails.
+    """Runs the arm and writes outcome.json, also when the arm fails.
 
-    seeded: True if everything random follows from the order's seed, not only the ferry. known_as: the run folder's path
-    outside.
+    seeded: True if everything random follows from the order's seed, and not only the ferry's random numbers.
+    known_as: the run folder's path outside the guest, which replaces the path inside it in the reason of a failure.
     """
     observed: dict[str, Any] = {"seeded": seeded}
     status, reason, seen = "ok", None, folder

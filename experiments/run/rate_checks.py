@@ -11,9 +11,9 @@ from netem.calibration import Tolerance
 from netem.changes import JOURNAL
 from netem.link import Link
 
-_BEFORE = "the load had ended before"
+_BEFORE = "the load had ended before this step"
 _BYTE_BITS = 8
-"""Kernels count rates in whole bytes."""
+"""Bits in a byte; the kernel rounds rates to whole bytes per second."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,11 @@ class Span:
 
 
 def observed_steps(link: Link, folder: Path, span: Span) -> list[dict[str, Any]]:
-    """Compares each step asked for: at_ns since the load began, the rate found, its lateness or the reason for none."""
+    """Returns for each rate step what was asked for and what the link's journal shows.
+
+    at_ns: time of the step after the load's start. asked_bit_s, rate_bit_s: the rates asked for and found. late_ns: the
+    lateness of the step. reason: why the link did not make the step; None if it did.
+    """
     if not link.rate_steps:
         return []
     lines = [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
@@ -40,16 +44,16 @@ def observed_steps(link: Link, folder: Path, span: Span) -> list[dict[str, Any]]
                 "asked_bit_s": step.rate_bit_s,
                 "rate_bit_s": line["rate_bit_s"] if line else None,
                 "late_ns": line["t_ns"] - asked_ns if line else None,
-                "reason": None if line else _BEFORE if asked_ns >= span.ended_ns else "the link did not make it",
+                "reason": None if line else _BEFORE if asked_ns >= span.ended_ns else "the link did not make this step",
             }
         )
     return found
 
 
 def check_steps(found: Sequence[dict[str, Any]], tolerance: Tolerance) -> None:
-    """Raises InvalidRun for a step that was missed, has another rate, or is later than the round trip's tolerance.
+    """Raises InvalidRun for a step that was missed, set another rate, or came later than the round trip's tolerance.
 
-    A step due after the end of the load is exempt.
+    A step due after the end of the load is not checked.
     """
     for step in found:
         name = f"the rate {step['at_ns'] / 10**6:g} ms into the load"

@@ -26,11 +26,11 @@ NO_SOCKET: Mapping[str, Any] = MappingProxyType(
         "record_bytes": None,
     }
 )
-"""The state of a live connection that is not TCP's."""
+"""The entries of `observed` for a front that does not use TCP."""
 
 
 def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
-    """Compares the scenario with `Places.settings`. Raises InvalidRun."""
+    """Compares the scenario with the settings that `Places.settings` returned. Raises InvalidRun."""
     _agree(LOWAT, scenario.lowat_bytes or LOWAT_MOST, observed["lowat"])
     if scenario.sndbuf_bytes is not None:
         _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
@@ -39,15 +39,15 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Compares `Places.settings` after the loads with those before. Raises InvalidRun."""
+    """Compares the settings after the loads with those before. Both are from `Places.settings`. Raises InvalidRun."""
     for name, value in after.items():
         _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
 
 
 def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:
-    """Returns the state of the front's live connection. Raises InvalidRun if none was seen."""
+    """Returns the entries of `observed` for the front's live socket. Raises InvalidRun if there are no samples."""
     if not (sockets and processes):
-        raise InvalidRun("the front's side of the connection", "a socket to look at", None)
+        raise InvalidRun("the front's socket", "samples", None)
     return {
         "socket_lowat": sorted({sample.lowat_bytes for sample in processes}),
         "sndbuf_bytes": sockets[0].sndbuf_bytes,
@@ -58,20 +58,21 @@ def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[Proce
 
 
 def check_connection(port: int, processes: Sequence[ProcessSample], load: range) -> None:
-    """Checks that the sampled connection was the client's own, from that port. Raises InvalidRun.
+    """Checks that the sampled connection was the client's, from that port. Raises InvalidRun.
 
-    load: the measured load's span on it, from the first payload; before that, no connection stands out.
+    load: the times of the measured load, from the first payload to the last. Earlier samples are not checked: the
+    sampler takes the connection that has carried most, and until then spare ones may have carried as much.
     """
     seen = {sample.peer_port for sample in processes if sample.t_ns in load} - {None}
     if seen - {port}:
-        raise InvalidRun("the client's port of the connection that was looked at", [port], sorted(seen, key=str))
+        raise InvalidRun("the client's port of the sampled connection", [port], sorted(seen, key=str))
 
 
 def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the front's live connection. Raises InvalidRun.
 
-    The effective LOWAT is the socket's own, or the sysctl's where the socket has none. A server's own mechanism may set
-    the socket's; without one it must stay unset. The send buffer begins as asked and only ever grows.
+    A socket whose option TCP_NOTSENT_LOWAT is unset (0) takes LOWAT from the sysctl. Only NATIVE=on and LOWAT=auto may
+    set the option. The send buffer begins at the size asked for, and the kernel only enlarges it.
     """
     _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
     if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:
@@ -83,7 +84,8 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the largest TLS record that the client decrypted. Raises InvalidRun.
 
-    A front with a whole response at hand fills its records; a front with less may never fill one.
+    A front that holds whole responses fills its records. A front that holds less may never fill one, so then only the
+    upper limit is checked.
     """
     asked, found = scenario.record_bytes, observed["record_bytes"]
     if asked is None:
@@ -96,10 +98,10 @@ def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 def check_tuned(
     scenario: Scenario, processes: Sequence[ProcessSample], decisions: Sequence[Decision], client: str
 ) -> None:
-    """Checks that the live socket had the values in the tuner's journal. Raises InvalidRun.
+    """Checks that the live socket's LOWAT had the values in the tuner's journal. Raises InvalidRun.
 
-    At each sample, the option was the value last set, or one set before the next sample. A server's own mechanism may
-    set it, too; then nothing is checked.
+    At each sample, the option must have the value that was set last, or one set before the next sample. With NATIVE=on
+    the server may set the option, too, so then it is only checked that the journal has a decision.
     """
     made = [decision for decision in decisions if decision.peer == client and decision.outcome == SET]
     if not made:
@@ -115,17 +117,17 @@ def check_tuned(
 
 
 def check_kept(scenario: Scenario, counters: Mapping[str, Any]) -> None:
-    """Checks that the kernel's qdiscs still are, at the end, what the link was asked to be. Raises InvalidRun."""
+    """Checks that the kernel's qdiscs still have the link's settings after the loads. Raises InvalidRun."""
     for what, asked, seen in kept.changes(scenario.link, counters):
         raise InvalidRun(f"the link after the loads, {what}", asked, seen)
 
 
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:
-    """Checks that the ferry was the link it was asked to be. Raises InvalidRun.
+    """Checks that the ferry lost packets only by the rules of Link, and sent them on time. Raises InvalidRun.
 
-    Packets may be lost only by the Link's own rules, and leave late by no more than a round trip's tolerance: 99 % of
-    them, but half of them where the direction has no rate and so never a queue. There a burst crosses as fast as the
-    ferry works, and its end is late by that, which contradicts nothing asked for.
+    In each direction, 99 % of the packets must be late by no more than the tolerance of the round trip. In a direction
+    that never had a queue, which is one without a rate, half of the packets must be: a burst crosses such a direction
+    as fast as the ferry works, so the end of the burst is late although the ferry does what was asked for.
     """
     for direction, figures in counters.items():
         lost = figures["kernel_drops"] + figures["refused"]

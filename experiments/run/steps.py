@@ -1,4 +1,4 @@
-"""Carries out one arm, from nothing to its last counter, in the order in which things happen."""
+"""Carries out the steps of a run, in this order: servers, link, calibration, page loads, checks, counters."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -52,9 +52,10 @@ def run_arm(
     observed: dict[str, Any],
     tell: Callable[[str], None],
 ) -> None:
-    """Runs the arm in these places and fills its folder; `observed` receives the settings and figures found.
+    """Runs the arm in these places and fills the run folder.
 
-    Raises StepFailed, Unavailable, and InvalidRun if something observed is not what was asked.
+    observed: receives the settings and figures that were found. tell: called with the name of each step. Raises
+    StepFailed, Unavailable, and InvalidRun if a setting asked for and the setting observed differ.
     """
     order = conditions.order
     scenario, tools = order.scenario, order.tools
@@ -119,13 +120,13 @@ def run_arm(
             check_kept(scenario, counters)
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
-    # The link's record of them is complete once the link has ended.
+    # The link's journal of the rate steps is complete only when the link has ended.
     observed |= {"rate_steps": observed_steps(scenario.link, folder.link, span)}
     check_steps(observed["rate_steps"], conditions.tolerance)
 
 
 def _largest_record(account: Path) -> int | None:
-    """The largest record that the client decrypted, in bytes; None if it kept no account."""
+    """Returns the size of the largest TLS record that the client decrypted, in bytes; None if it wrote none down."""
     found: int | None = read_json(account).get("largest_record_bytes") if account.exists() else None
     return found
 

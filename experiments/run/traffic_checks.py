@@ -1,4 +1,4 @@
-"""Checks that the link carried the client's connection, all of it and nothing else, during the loads."""
+"""Checks that during the loads the link carried all bytes of the client's connection, and no others."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,16 @@ from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from netem.carried import Received
 
 _MARGIN_BYTES = 16 * 1024
-"""Room for what is sent again after the last sample of the socket, and for TCP options that few packets have."""
+"""Tolerance for retransmissions after the last sample of the socket, and for TCP options that only few packets have."""
 
 
 def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets: Sequence[SocketSample]) -> None:
-    """Compares what came from the front with what the client received and what was sent again. Raises InvalidRun.
+    """Compares the bytes from the front with those that the client received and those retransmitted. Raises InvalidRun.
 
-    With SHAPER_AT=front, packets are lost before the link: what was sent again may have come once.
+    With SHAPER_AT=front, packets are lost before they reach the link, so retransmitted bytes may have crossed it once.
     """
     if len(sockets) < FEWEST_LOOKS:
-        return  # too few samples to know what was sent again
+        return  # too few samples to know how many bytes were retransmitted
     arrived_bytes = _arrived_bytes(folder, scenario.client)
     most_bytes = arrived_bytes + sockets[-1].bytes_retrans
     least_bytes = arrived_bytes if scenario.shaper_at is ShaperAt.FRONT else most_bytes
@@ -32,7 +32,7 @@ def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets
 
 
 def _arrived_bytes(folder: RunFolder, client: ClientKind) -> int:
-    """Bytes that arrived, over all connections; a browser makes some to spare."""
+    """Returns the bytes that arrived on all connections; a browser opens spare ones."""
     if client is ClientKind.CHROMIUM:
         connections = read_json(folder.client / "browser.json")["connections"]
         return sum(int(connection["received_bytes"]) for connection in connections)

@@ -1,1 +1,1 @@
-"""Scenarios: the knobs that people set, the constraints between them, and named scenarios."""
+"""Scenarios: the knobs that people set, the constraints between knobs, pages, and named scenarios."""

@@ -1,4 +1,4 @@
-"""Constraints between knobs: with a probe, a protocol, a server."""
+"""Constraints between knobs: of a probe, a bottleneck at the front, a protocol, a browser, and a server."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ Given = Callable[[str], str]
 
 
 def check(scenario: Scenario, given: Given, usual: Given) -> None:
-    """Checks all constraints. usual: the text of a knob's default. Raises ScenarioError."""
+    """Checks all constraints. usual: returns the default text of the knob of that name. Raises ScenarioError."""
     _check_probe(scenario, given)
     _check_egress(scenario, given)
     server = catalogue()[scenario.server]
@@ -34,12 +34,12 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         return
     for name, fits, allowed in (
         ("RELOADS", scenario.reloads == 0, "0"),
-        ("PAGE", _is_pair(scenario.page), "one with an important resource and another, both there at once or later"),
+        ("PAGE", _is_pair(scenario.page), "one with one important resource and one other, neither in chunks,"),
         ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"{PROBE_LEAST_BYTES} bytes at least"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
     ):
         if not fits:
-            raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe has what goes with it")
+            raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe sets what a probe needs")
 
 
 def _is_pair(page: Page) -> bool:
@@ -60,10 +60,10 @@ def _check_egress(scenario: Scenario, given: Given) -> None:
     if scenario.shaper_at is not ShaperAt.FRONT:
         return
     for name, fits, allowed in (
-        ("RATE", scenario.link.rate_bit_s is not None, "a rate, which is what is put there,"),
+        ("RATE", scenario.link.rate_bit_s is not None, "a rate other than unlimited"),
         ("QUEUE", scenario.link.queue_packets >= 2, "two packets at least"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
-        ("JITTER", not scenario.link.jitter_ns, "0ms, as the rate could not be measured behind it,"),
+        ("JITTER", not scenario.link.jitter_ns, "0ms, because calibration could not measure the rate through jitter,"),
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"{allowed} with SHAPER_AT=front")
@@ -86,27 +86,31 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
     if server.over_tcp:
         return
     if scenario.plan is PlanKind.PROBE:
-        raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.LOADS} with SERVER={server.name}, which is not probed")
+        raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.LOADS} with SERVER={server.name}: probes need TCP")
     if scenario.lowat == LOWAT_AUTO:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
 
 
 _CHROMIUM_WINDOW_BYTES = 6 * 2**20
-"""The window Chromium offers each stream."""
+"""The flow-control window that Chromium gives each stream."""
 
 
 def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
-    """Checks the constraints of a browser: choices it makes itself, protocols it lacks. Raises ScenarioError."""
+    """Checks the constraints of a browser: its own choices, and the protocols that it speaks. Raises ScenarioError."""
     if scenario.client is not ClientKind.CHROMIUM:
         return
     for name, fits, allowed in (
         (
             "PLAN",
             scenario.plan is PlanKind.LOADS,
-            f"{PlanKind.LOADS} with CLIENT=chromium: Chromium has windows of its own",
+            f"{PlanKind.LOADS} with CLIENT=chromium: Chromium has its own windows",
         ),
-        ("FIRST", scenario.first is None, "as-written with CLIENT=chromium: Chromium asks as the page does"),
-        ("PAGE", _is_html(scenario.page), "one that begins with HTML, which the others wait for, with CLIENT=chromium"),
+        ("FIRST", scenario.first is None, "as-written with CLIENT=chromium: Chromium asks in the page's order"),
+        (
+            "PAGE",
+            _is_html(scenario.page),
+            "one whose first resource is HTML, and whose other resources have the key `after`, with CLIENT=chromium",
+        ),
         (
             "PRIORITY",
             scenario.priorities is Priorities.SPDY,
@@ -121,12 +125,12 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         (
             "SIZE" if scenario.size_bytes else "PAGE",
             scenario.page.largest_bytes <= _CHROMIUM_WINDOW_BYTES,
-            "at most 6M per resource with CLIENT=chromium: that is its window",
+            "at most 6M per resource with CLIENT=chromium: Chromium's window of a stream",
         ),
         (
             "RATE_STEPS",
             bool(scenario.reloads or not scenario.link.rate_steps),
-            "none with CLIENT=chromium and RELOADS=0: a first load begins before there is a connection",
+            "none with CLIENT=chromium and RELOADS=0: the first load begins before the connection exists",
         ),
         (
             "SERVER",
@@ -141,7 +145,10 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
 def _check_level(
     knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch], given: str | None = None
 ) -> None:
-    """Checks that the server has that level. given: the text written, if not the level's name. Raises ScenarioError."""
+    """Checks that the server has the level `asked` of the knob. Raises ScenarioError.
+
+    given: the knob's text, where this is not the level's name.
+    """
     levels = switch_of(server).levels
     if asked not in levels:
         others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]

@@ -1,6 +1,7 @@
-"""Knobs: the words people write, in Make variables, on the command line, in TOML files; and the scenario they describe.
+"""Knobs: the settings that people give as NAME=VALUE, and the scenario that they describe.
 
-The table KNOBS is the one place for their names, defaults and meanings; help texts and documentation are made from it.
+People give knobs as Make variables, on the command line and in TOML files. The table KNOBS has the name, default and
+meaning of each knob; help texts and docs/knobs.md are made from it.
 """
 
 import re
@@ -36,7 +37,12 @@ _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 @dataclass(frozen=True, kw_only=True)
 class Knob:
-    """A word people may set. parse raises ValueError; field is a field of Scenario, or of Link after "link."."""
+    """A setting of a scenario.
+
+    default: the text used if none is given. field: the field of Scenario that the knob sets, or `link.` and a field of
+    Link. parse: turns the text into the field's value; raises ValueError. allowed: the allowed values, for errors and
+    help. meaning: what the knob sets, for help.
+    """
 
     name: str
     default: str
@@ -47,7 +53,7 @@ class Knob:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """Returns a parser for a whole number between the two, inclusive. The parser raises ValueError."""
+    """Returns a parser for a whole number from `least` to `most`. The parser raises ValueError."""
 
     def parse(text: str) -> int:
         if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or not least <= int(text) <= most:
@@ -94,7 +100,7 @@ def _on_or_off(text: str) -> str:
 def _whole_milliseconds(text: str) -> int:
     delay_ns = words.parse_delay_ns(text)
     if delay_ns % 10**6:
-        raise ValueError("the origin counts milliseconds")
+        raise ValueError("the origin's delays are whole milliseconds")
     return delay_ns
 
 
@@ -117,7 +123,7 @@ def _server(text: str) -> str:
 
 
 def _named(switch_of: Callable[[Server], Switch]) -> str:
-    """Lists each server's own name for the switch."""
+    """Lists the servers that have the setting, each with its own name of the setting."""
     switches = ((server.name, switch_of(server)) for server in catalogue().values())
     return "; ".join(f"{name}: {switch.name}" for name, switch in switches if switch.name)
 
@@ -133,7 +139,7 @@ _KNOBS = (
         field="server",
         parse=_server,
         allowed=", ".join(catalogue()),
-        meaning="the TLS front; several values, with commas between, get arms of their own",
+        meaning="the TLS server under test; each of several values, separated by commas, makes an arm",
     ),
     Knob(
         name="NATIVE",
@@ -141,7 +147,8 @@ _KNOBS = (
         field="native",
         parse=_on_or_off,
         allowed="on, off",
-        meaning=f"the server's own mechanism against early writes ({_named(lambda server: server.native)})",
+        meaning="the server's own mechanism that limits the bytes it writes to the kernel early"
+        f" ({_named(lambda server: server.native)})",
     ),
     Knob(
         name="BUFFERING",
@@ -150,7 +157,7 @@ _KNOBS = (
         parse=_on_or_off,
         allowed="on, off",
         meaning="on: the server reads whole responses from the origin, so that all their bytes can be reordered; off:"
-        f" hardly more than it can send at once ({_named(lambda server: server.buffering)})",
+        f" it reads hardly more than it can send at once ({_named(lambda server: server.buffering)})",
     ),
     Knob(
         name="RECORD",
@@ -158,8 +165,8 @@ _KNOBS = (
         field="record_bytes",
         parse=_or("stock", _size(RECORD_LEAST, RECORD_MOST)),
         allowed=f"{RECORD_LEAST} to {RECORD_MOST} bytes, or stock",
-        meaning=f"the largest TLS record of the front; a record is readable when its last byte has arrived"
-        f" ({_named(lambda server: server.record)}); stock is the server's own, mostly 16384",
+        meaning="the largest TLS record of the front in bytes; a client can read a record only when its last byte has"
+        f" arrived ({_named(lambda server: server.record)}); stock: the server's default, mostly 16384",
     ),
     Knob(
         name="LOWAT",
@@ -167,8 +174,8 @@ _KNOBS = (
         field="lowat",
         parse=_lowat,
         allowed=f"1 to {LOWAT_MOST} bytes, or none, or auto",
-        meaning="TCP_NOTSENT_LOWAT of the front in bytes: the sysctl net.ipv4.tcp_notsent_lowat of its place; auto: a"
-        " tuner sets it per connection; several values, with commas between, are an arm each",
+        meaning="TCP_NOTSENT_LOWAT of the front in bytes, set by the sysctl net.ipv4.tcp_notsent_lowat; none: no limit;"
+        " auto: a tuner sets it per connection; each of several values, separated by commas, makes an arm",
     ),
     Knob(
         name="TARGET_DELAY",
@@ -176,7 +183,7 @@ _KNOBS = (
         field="target_delay_ns",
         parse=_target_ns,
         allowed="a time from 1ms to 10s",
-        meaning="with LOWAT=auto, the longest time that the unsent bytes in the kernel may take to send",
+        meaning="with LOWAT=auto, the longest time that sending the unsent bytes in the kernel may take",
     ),
     Knob(
         name="SNDBUF",
@@ -184,8 +191,8 @@ _KNOBS = (
         field="sndbuf_bytes",
         parse=lambda text: None if text == "stock" else _size(4096, 2**30)(text.lower()),
         allowed="4k to 1024M bytes, or stock",
-        meaning="send buffer of the front: the middle value of tcp_wmem; 4M is a buffer as autotuning leaves it on a"
-        " busy connection, stock is the kernel's",
+        meaning="send buffer of the front: the middle value of tcp_wmem; 4M is the size that autotuning reaches on a"
+        " busy connection; stock: the kernel's default",
     ),
     Knob(
         name="CC",
@@ -201,29 +208,32 @@ _KNOBS = (
         field="gso_segments",
         parse=_or("stock", whole(1, 65535)),
         allowed="1 to 65535 segments, or stock",
-        meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs)",
+        meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the kernel's"
+        " default",
     ),
     _of_the_link(
-        "RATE", "rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit the modem"
+        "RATE",
+        "rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit is 128 kilobits per"
+        " second, a modem's rate",
     ),
     _of_the_link(
         "RATE_STEPS",
-        "changes of the rate during the measured load: 1280kbps@2s+128kbps@6s is ten times the default from two"
-        " seconds after its start, and the default again from six",
+        "changes of the rate during the measured load: 1280kbps@2s+128kbps@6s sets ten times the default rate two"
+        " seconds after the load's start, and the default rate again six seconds after the start",
     ),
     _of_the_link("DELAY", "one-way delay toward the client"),
     _of_the_link("DELAY_UP", "one-way delay toward the front"),
-    _of_the_link("QUEUE", "the bottleneck queue; packets in flight in the delay line do not count against it"),
+    _of_the_link("QUEUE", "size of the bottleneck queue; packets on their way through the link's delay do not count"),
     _of_the_link("LOSS", "random loss toward the client"),
-    _of_the_link("JITTER", "the delay toward the client varies by up to this much; order is kept"),
+    _of_the_link("JITTER", "the delay toward the client varies by up to this much; packets keep their order"),
     Knob(
         name="SHAPER_AT",
         default="link",
         field="shaper_at",
         parse=ShaperAt,
         allowed=_words(ShaperAt),
-        meaning="where the bottleneck is: link, a place of its own that nothing can bypass; front, the front's own"
-        " egress, where the kernel holds bytes back in the socket that would wait in the link's queue elsewhere",
+        meaning="where the bottleneck is; link: in a place of its own, which no packet can bypass; front: on the"
+        " front's own egress, where the kernel holds bytes in the socket instead of the bottleneck queue",
     ),
     Knob(
         name="CLIENT",
@@ -231,8 +241,8 @@ _KNOBS = (
         field="client",
         parse=ClientKind,
         allowed=_words(ClientKind),
-        meaning="who loads the pages: h2 is the lab's own client, chromium a real browser, headless, with priorities"
-        " and windows of its own; several values, with commas between, get arms of their own",
+        meaning="the client that loads the pages; h2: the lab's own client; chromium: a real browser, headless, with"
+        " its own priorities and windows; each of several values, separated by commas, makes an arm",
     ),
     Knob(
         name="PAGE",
@@ -249,7 +259,7 @@ _KNOBS = (
         parse=PlanKind,
         allowed=_words(PlanKind),
         meaning="loads: page loads as a browser makes them; probe: one load whose streams are parked on a closed"
-        " flow-control window, which is opened bit by bit: what the front does when nothing is in its way",
+        " flow-control window, which is then opened bit by bit, so that the front alone decides the order",
     ),
     Knob(
         name="FIRST",
@@ -257,8 +267,7 @@ _KNOBS = (
         field="first",
         parse=_or(_PAGE_ORDER, str),
         allowed=f"the name of a resource, or {_PAGE_ORDER}",
-        meaning="the resource that is requested before the others, whatever their priorities; as-written is the page's"
-        " order",
+        meaning="the resource that is requested before the others, whatever its priority; as-written: the page's order",
     ),
     Knob(
         name="PRIORITY",
@@ -266,7 +275,8 @@ _KNOBS = (
         field="priorities",
         parse=Priorities,
         allowed=_words(Priorities),
-        meaning="spdy asks for the page's important resources first, swap for the others, none for no order",
+        meaning="the order that the client asks for; spdy: the page's important resources first; swap: the others"
+        " first; none: no order",
     ),
     Knob(
         name="DIALECT",
@@ -275,9 +285,10 @@ _KNOBS = (
         parse=dialects.parse,
         allowed=f"one of {', '.join(dialects.TREES)}, or none of them, and any of "
         f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}, with + between",
-        meaning="how the client says it: plain (RFC 7540 weights), as chrome, firefox or safari did, reprioritize"
-        " (PRIORITY frames when the first byte is there), header (RFC 9218), update (PRIORITY_UPDATE frames then),"
-        " no7540 (SETTINGS_NO_RFC7540_PRIORITIES); over SPDY plain alone, and it is SPDY's levels",
+        meaning="how the client sends priorities: plain (RFC 7540 weights), as chrome, firefox or safari did,"
+        " reprioritize (PRIORITY frames once the first byte has arrived), header (header field of RFC 9218), update"
+        " (PRIORITY_UPDATE frames once the first byte has arrived), no7540 (SETTINGS_NO_RFC7540_PRIORITIES); SPDY has"
+        " plain alone, which sends SPDY's levels",
     ),
     Knob(
         name="SIZE",
@@ -285,7 +296,7 @@ _KNOBS = (
         field="size_bytes",
         parse=_size(2048, pages.SIZE_MOST),
         allowed="2048 bytes to 64M",
-        meaning="size of image and script of PAGE=maps, and of what other pages call SIZE",
+        meaning="size of the image and of the script of PAGE=maps, and of resources of other pages whose size is SIZE",
     ),
     Knob(
         name="JS_DELAY",
@@ -293,7 +304,8 @@ _KNOBS = (
         field="script_delay_ns",
         parse=_whole_milliseconds,
         allowed="a time in whole milliseconds such as 200ms, from 0ms to 60s",
-        meaning="time for which the origin holds back the script of PAGE=maps, and what other pages call JS_DELAY",
+        meaning="time for which the origin holds back the script of PAGE=maps, and resources of other pages whose delay"
+        " is JS_DELAY",
     ),
     Knob(
         name="RELOADS",
@@ -309,7 +321,7 @@ _KNOBS = (
         field="window_bytes",
         parse=lambda text: _size(65535, 2**31 - 1)(text.lower()),
         allowed="65535 bytes to 2047M",
-        meaning="HTTP/2 (or SPDY) flow-control window the client offers, per stream and for the connection",
+        meaning="HTTP/2 or SPDY flow-control window that the client offers, per stream and for the connection",
     ),
 )
 
@@ -318,14 +330,14 @@ KNOBS: Mapping[str, Knob] = MappingProxyType({knob.name: knob for knob in _KNOBS
 
 
 def with_defaults(knobs: Mapping[str, str]) -> dict[str, str]:
-    """Returns all knobs: those given, and defaults for the rest. Unknown names stay; `scenario_from` refuses them."""
+    """Returns all knobs: those given, and defaults for the rest. Keeps unknown names; `scenario_from` rejects them."""
     return {name: knob.default for name, knob in KNOBS.items()} | dict(knobs)
 
 
 def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenario:
-    """Builds the scenario from knobs, with defaults for the rest. page: the page of PAGE, if it has been read already.
+    """Builds the scenario from knobs. Knobs that are not given have their defaults.
 
-    Raises ScenarioError, also for unknown names.
+    page: the page that PAGE names, if it has been read already. Raises ScenarioError, also for unknown names.
     """
     for name in knobs:
         if name not in KNOBS:
@@ -356,7 +368,10 @@ _PARAMETERS = (("SIZE", "size_bytes"), ("JS_DELAY", "script_delay_ns"))
 
 
 def _build_page(fields: dict[str, Any], knobs: Mapping[str, str], page: Page | None) -> None:
-    """Puts the page in the place of its name; parameters that it does not have become None. Raises ScenarioError."""
+    """Replaces the page's name in `fields` by the page. Parameters that the page does not use become None.
+
+    Raises ScenarioError.
+    """
     name = fields["page"]
     parameters = pages.Parameters(size_bytes=fields["size_bytes"], script_delay_ns=fields["script_delay_ns"])
     read = pages.page_of(name, parameters) if page is None else page
@@ -364,7 +379,7 @@ def _build_page(fields: dict[str, Any], knobs: Mapping[str, str], page: Page | N
         if knob in read.parameters:
             continue
         if knobs[knob] != KNOBS[knob].default:
-            raise ScenarioError(knob, knobs[knob], f"nothing else with PAGE={name}, which does not name it")
+            raise ScenarioError(knob, knobs[knob], f"the default with PAGE={name}, which does not use {knob}")
         fields[field] = None
     names = [resource.name for resource in read.contents]
     if fields["first"] not in (None, *names):

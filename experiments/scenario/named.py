@@ -19,32 +19,32 @@ from experiments.scenario.knobs import KNOBS, scenario_from
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _KEYS = ("title", "expect", "knobs", "card")
-_NEAR = 0.7  # similarity of a misspelt knob; with less, REPEAT, an execution option, would pass for RATE
+_NEAR = 0.7  # least similarity for a suggestion; with less, RATE would be suggested for REPEAT, an execution option
 
 LAYERS: Mapping[str, str] = MappingProxyType(
     {
-        Layer.PENDING: "the front, where all can still be put in order",
-        Layer.COMMITTED: "the front's own line",
+        Layer.PENDING: "the front, where bytes are still reorderable",
+        Layer.COMMITTED: "the front's output queue",
         Layer.UNSENT: "the kernel's send buffer",
         Layer.QUEUE: "the bottleneck queue",
-        Layer.PROPAGATION: "the way",
-        Layer.RECOVERY: "loss",
-        Layer.RECORD: "TLS",
+        Layer.PROPAGATION: "propagation",
+        Layer.RECOVERY: "recovery from loss",
+        Layer.RECORD: "the incomplete TLS record",
         "flow_control": "HTTP/2's flow control",
         "scheduler": "the front's scheduler",
         "front_buffers": "what the front holds of each response",
         "origin": "the origin",
     }
 )
-"""Layers where an effect can be spoiled, described in words: the ledger's, and some where no byte waits."""
+"""Descriptions of the layers that can spoil the effect: the layers of the ledger, and others where no byte waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A card: how a scenario spoils the effect, as a speaker would tell it.
+    """The explanation of how a scenario spoils the effect.
 
-    see: the symptom. layer: its cause, one of LAYERS. tell: the way to recognize it. cure: words KNOB=VALUE that undo
-    it.
+    see: the symptom. layer: the layer that causes the symptom, a key of LAYERS. tell: how to recognize this cause.
+    cure: words KNOB=VALUE that restore the effect; None if the card has none.
     """
 
     see: str
@@ -54,14 +54,18 @@ class Card:
 
     @property
     def cure_knobs(self) -> Mapping[str, str]:
-        """The cure's values by knob; empty if there is none."""
+        """The cure's values by knob; empty without a cure."""
         pairs = (word.partition("=") for word in (self.cure or "").split())
         return {name: value for name, _, value in pairs}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A named scenario. knobs: the words that make it; expect: the result to look for; card: if it spoils it."""
+    """A named scenario.
+
+    knobs: the values of the knobs that the file sets. expect: the expected result. card: the explanation, if the
+    scenario spoils the effect.
+    """
 
     name: str
     title: str
@@ -129,7 +133,7 @@ def _check_knobs(where: str, table: Mapping[str, Any]) -> None:
     if strangers := [name for name in table if name not in KNOBS]:
         near = difflib.get_close_matches(strangers[0].upper(), KNOBS, n=2, cutoff=_NEAR)
         which = f"did you mean {' or '.join(near)}?" if near else ", ".join(KNOBS)
-        allowed = f"knobs of the scenario ({which}); those of the run belong on the command line"
+        allowed = f"knobs of the scenario ({which}); execution options belong on the command line"
         raise ScenarioError(where, strangers[0], allowed)
 
 

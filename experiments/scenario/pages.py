@@ -1,6 +1,7 @@
 """Pages: files of the catalogue, and the user's own files.
 
-A file has a `title` and tables `[[resource]]`, in the order of the requests. docs/pages.md says what their keys mean.
+A file has a `title`, and a table `[[resource]]` for each request, in the order of the requests. docs/pages.md explains
+the keys.
 """
 
 import re
@@ -25,7 +26,7 @@ _RESOURCES_MOST = 100
 _PIECES_MOST = 10_000
 _BYTES_MOST = 2**30
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
-_PATH = re.compile(r"(?!.*/\.{0,2}/|.*/\.{1,2}$)/[A-Za-z0-9._~/-]{0,99}", re.ASCII)  # as a browser leaves it
+_PATH = re.compile(r"(?!.*/\.{0,2}/|.*/\.{1,2}$)/[A-Za-z0-9._~/-]{0,99}", re.ASCII)  # as a browser requests it
 _TITLE_MOST = 200
 _SHOWN_MOST = 60
 _TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=utf-8)?", re.ASCII)
@@ -33,13 +34,17 @@ _HTML, _SCRIPT, _JPEG = "text/html", "text/javascript", "image/jpeg"
 _SUFFIXES = {_JPEG: ".jpg", _SCRIPT: ".js", "text/css": ".css"}
 _TAGGED = (_JPEG, _SCRIPT, "text/css")
 _LEAST = {_JPEG: 2048, _SCRIPT: 256, "text/css": 16}
-_HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES = 400, 36, 660  # of the HTML that backend/page.mjs writes, at most
+_HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES = 400, 36, 660  # upper bounds of what backend/page.mjs writes
 _REQUIRED = object()
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Key:
-    """A key of a table. parse raises ValueError; default: None where the key may be missing without one."""
+    """A key of a table in a page file.
+
+    parse: turns the key's value into the lab's; raises ValueError. allowed: the allowed values, for errors. default:
+    the result for a missing key; _REQUIRED if the key must not be missing.
+    """
 
     parse: Callable[[Any], Any]
     allowed: str
@@ -48,7 +53,7 @@ class _Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """The knobs that a page file may name in place of a value."""
+    """The values of the knobs SIZE and JS_DELAY, which a page file may name in place of a size or a delay."""
 
     size_bytes: int
     script_delay_ns: int
@@ -104,10 +109,10 @@ _CHUNK_KEYS: Mapping[str, _Key] = {
     "every": _Key(parse=_time, allowed=_TIMES, default=0),
     "count": _Key(parse=_whole(1, _PIECES_MOST), allowed=f"1 to {_PIECES_MOST}", default=1),
 }
-_NAMES = "1 to 40 of a-z, 0-9 and -"
+_NAMES = "1 to 40 characters of a-z, 0-9 and -"
 _KEYS: Mapping[str, _Key] = {
     "name": _Key(parse=_text(_NAME), allowed=_NAMES, default=_REQUIRED),
-    "type": _Key(parse=_type, allowed="a content type such as text/css; of pictures, image/jpeg", default=_REQUIRED),
+    "type": _Key(parse=_type, allowed="a content type such as text/css; for images, image/jpeg", default=_REQUIRED),
     "path": _Key(parse=_text(_PATH), allowed="a path such as /image.jpg, without empty parts, . and .."),
     "size": _Key(parse=_size, allowed="1 byte to 64M, or SIZE"),
     "delay": _Key(parse=_time, allowed=f"{_TIMES}, or JS_DELAY", default=0),
@@ -116,7 +121,7 @@ _KEYS: Mapping[str, _Key] = {
     "incremental": _Key(parse=_flag, allowed="true, false", default=False),
     "weight": _Key(parse=_whole(1, 256), allowed="1 to 256"),
     "depends_on": _Key(parse=_text(_NAME), allowed="the name of another resource"),
-    "after": _Key(parse=_text(_NAME), allowed="the name of a resource that stands before it"),
+    "after": _Key(parse=_text(_NAME), allowed="the name of an earlier resource of the page"),
     "chunks": _Key(parse=lambda value: value, allowed="a list of tables {at, bytes, every, count}"),
 }
 
@@ -143,7 +148,7 @@ def page_of(text: str, parameters: Parameters) -> Page:
 
 
 def read_page(path: Path, parameters: Parameters) -> Page:
-    """Returns the page in a file. Raises ScenarioError: file, key, and what is allowed."""
+    """Returns the page in a file. Raises ScenarioError, which names the file, the key and what is allowed."""
     where = f"PAGE={printable(str(path))}"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
@@ -169,19 +174,19 @@ def read_page(path: Path, parameters: Parameters) -> Page:
 
 
 def _name(path: Path) -> str:
-    """Returns the name of the page in a file: with .toml, if a page of the catalogue has it and this is another."""
+    """Returns the name of the page in a file: the file's name, without `.toml` unless another page already has that."""
     known = catalogue().get(path.stem)
     return printable(path.stem if known is None or known == path.resolve() else path.name)
 
 
 def _title(where: str, title: Any) -> str:
     if not isinstance(title, str) or not title.isprintable() or not 1 <= len(title) <= _TITLE_MOST:
-        raise ScenarioError(f"{where}: title", _shown(title), f"a line of 1 to {_TITLE_MOST} letters")
+        raise ScenarioError(f"{where}: title", _shown(title), f"a line of 1 to {_TITLE_MOST} characters")
     return title
 
 
 def _shown(value: Any) -> str:
-    """Returns a value as an error shows it: on one line, and not too long."""
+    """Returns a value as an error message shows it: on one line, and shortened."""
     text = printable(str(value))
     return text if len(text) <= _SHOWN_MOST else f"{text[:_SHOWN_MOST]}..."
 
@@ -206,7 +211,9 @@ def _resource(where: str, table: Any, parameters: Parameters, used: list[str]) -
     kind = read.pop("type")
     size_bytes = _size_bytes(where, read.pop("size"), kind, chunks)
     if chunks and read["delay"]:
-        raise ScenarioError(f"{where}: delay", str(table["delay"]), "none beside chunks, which have times of their own")
+        raise ScenarioError(
+            f"{where}: delay", str(table["delay"]), "no delay beside chunks, which have their own times"
+        )
     name, urgency = read["name"], read["urgency"]
     return Resource(
         name=name,
@@ -243,7 +250,7 @@ def _chunks(where: str, value: Any) -> list[Chunk]:
         )
     for before, after in pairwise(made):
         if after.at_ns < before.last_ns:
-            raise ScenarioError(f"{where}: chunks", units.format_time(after.at_ns), "times that do not run backwards")
+            raise ScenarioError(f"{where}: chunks", units.format_time(after.at_ns), "times in ascending order")
     return made
 
 
@@ -260,7 +267,7 @@ def _size_bytes(where: str, size: int | None, kind: str, chunks: Sequence[Chunk]
 
 
 def _read(where: str, table: Mapping[str, Any], keys: Mapping[str, _Key]) -> dict[str, Any]:
-    """Returns the value of each key. Raises ScenarioError."""
+    """Returns the value of each key, or the key's default. Raises ScenarioError."""
     _check_keys(where, table, keys)
     found = {}
     for name, key in keys.items():
@@ -282,7 +289,10 @@ def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
 
 
 def _html_bytes(page: Page, html: Resource) -> int:
-    """Returns the size that HTML needs at most: a tag, or a line of a script that fetches, for each resource."""
+    """Returns an upper bound of the size of the HTML that the origin writes.
+
+    The HTML has a tag, or a line of a script that fetches, for each resource that waits for another.
+    """
     waiting = [resource for resource in page.resources if resource.after is not None]
     tags = sum(_TAG_BYTES + 2 * len(each.path) + len(each.name) + len(each.after or "") for each in waiting)
     fetches = any(each.after != html.name or not each.content_type.startswith(_TAGGED) for each in waiting)
@@ -290,7 +300,7 @@ def _html_bytes(page: Page, html: Resource) -> int:
 
 
 def _check_page(where: str, page: Page) -> None:
-    """Raises ScenarioError for resources that do not go together."""
+    """Raises ScenarioError if a resource contradicts the rest of the page, or the page lacks a kind of resource."""
     seen: dict[str, Resource] = {}
     names = [resource.name for resource in page.resources]
     for resource in page.resources:
@@ -319,7 +329,7 @@ def _check_page(where: str, page: Page) -> None:
 
 
 def _check_tree(here: str, page: Page, resource: Resource) -> None:
-    """Raises ScenarioError for a resource that depends on itself, by way of others."""
+    """Raises ScenarioError if the resource depends on itself through other resources."""
     parent, passed = resource.depends_on, set[str]()
     while parent is not None and parent not in passed:
         if parent == resource.name:

@@ -1,6 +1,6 @@
-"""A scenario: server x link x lowat x sndbuf x congestion control x priorities x page. A value, valid once it exists.
+"""The Scenario value: server, link, LOWAT, send buffer, congestion control, client, priorities, page and more.
 
-`knobs.scenario_from` makes one from the words people write.
+A Scenario that exists is valid. `knobs.scenario_from` builds it from the text of knobs.
 """
 
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from netem import words
 from netem.link import Link
 
 LOWAT_AUTO = AUTO
-"""A tuner beside the front sets each connection's TCP_NOTSENT_LOWAT."""
+"""The LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""
 
 LOWAT_MOST = 2**32 - 1
 """The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
 
 
 RECORD_LEAST, RECORD_MOST = 512, 16_384
-"""Bytes of plaintext in a TLS record: a sensible least, and the most RFC 8446, 5.1 allows."""
+"""Bounds of RECORD, in bytes of plaintext. RFC 8446, 5.1 sets the upper bound; the lower bound is the lab's choice."""
 
 
 class CongestionControl(StrEnum):
-    """Congestion controls the guest kernel has."""
+    """Congestion controls that the guest's kernel has."""
 
     CUBIC = "cubic"
     BBR = "bbr"
@@ -35,7 +35,7 @@ class CongestionControl(StrEnum):
 
 
 class ShaperAt(StrEnum):
-    """The place in which the link's bottleneck is."""
+    """The place that has the link's bottleneck."""
 
     LINK = "link"
     FRONT = "front"
@@ -54,18 +54,21 @@ class ClientKind(StrEnum):
 class Scenario:
     """Everything that may change a result.
 
-    record_bytes: the front's largest TLS record; None leaves the server's own.
-    lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes. None leaves the kernel's default, no limit; so does
-    LOWAT_AUTO, with which a tuner sets the option of each connection.
-    target_delay_ns: the target of that tuner (proxy/tuner/law.py).
-    sndbuf_bytes: the middle value of net.ipv4.tcp_wmem there; None leaves the kernel's.
-    gso_segments: gso_max_segs of the front's interface; None leaves the kernel's.
-    shaper_at: the place of the link's bottleneck; at the front it is one that flatters (netem/egress.py).
-    client: the client that loads the pages. page: what it loads. plan: its kind of load. first: the resource that it
-    requests first, None for the page's order.
-    size_bytes, script_delay_ns: the parameters of the page, None if it has no such parameter.
+    server: name of the front's server. native: level of the server's own mechanism (NATIVE). buffering: level of its
+    buffering (BUFFERING).
+    record_bytes: the front's largest TLS record; None leaves the server's default.
+    lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes. None leaves the kernel's default, no limit.
+    LOWAT_AUTO does so, too, and a tuner sets the option of each connection.
+    target_delay_ns: the tuner's target (proxy/tuner/law.py).
+    sndbuf_bytes: the middle value of net.ipv4.tcp_wmem of the front's place; None leaves the kernel's default.
+    gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.
+    shaper_at: the place of the link's bottleneck. At the front, results are better than on a real network
+    (netem/egress.py).
+    client: the client that loads the pages. page: the page. plan: page loads, or a probe. first: the resource that the
+    client requests first; None for the page's order.
+    size_bytes, script_delay_ns: the parameters of the page; None if the page does not use the parameter.
     reloads: page loads before the measured one, on the same connection.
-    window_bytes: HTTP/2 flow-control window per stream and for the connection.
+    window_bytes: flow-control window of HTTP/2 or SPDY, per stream and for the connection.
     """
 
     server: str
@@ -92,12 +95,12 @@ class Scenario:
 
     @property
     def lowat_bytes(self) -> int | None:
-        """The value for the sysctl; None leaves it alone."""
+        """The value for the sysctl net.ipv4.tcp_notsent_lowat; None leaves the kernel's default."""
         return None if self.lowat == LOWAT_AUTO else self.lowat
 
 
 def as_record(scenario: Scenario) -> ScenarioRecord:
-    """The scenario as results record it."""
+    """Returns the scenario in the form that run folders record."""
     fields = vars(scenario) | vars(scenario.link)
     del fields["link"]
     fields |= {"page": scenario.page.name, "resources": scenario.page.resources, "dialect": str(scenario.dialect)}

@@ -28,7 +28,7 @@ _REPETITIONS = 5
 _LOWATS = ("none", "131072", "16384")
 _CONGESTION_CONTROLS = ("cubic", "bbr")
 _IN_REAL_TIME = 4
-"""Arms side by side on real clocks: they mostly wait."""
+"""The number of arms that run at the same time on real clocks. Their processes mostly wait."""
 
 
 def _arms() -> tuple[Arm, ...]:
@@ -61,7 +61,7 @@ def _request(option: LinkOption, results: Path) -> Request:
 
 
 def _made_with(folder: Path) -> str:
-    """Kernel and front of an experiment, in words."""
+    """Returns the kernel and the front of an experiment, in words."""
     environment: Mapping[str, Any] = read_json(next(folder.glob("*/env.json")))
     front = environment["versions"][_SERVER].removeprefix(f"{_SERVER} version: ")
     return f"Linux {_plain(environment['kernel'])}, {front}"
@@ -80,8 +80,8 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[LinkOption]) ->
         "one machine. Figures are milliseconds from the request of the measured load's page, medians of",
         f"{_REPETITIONS} repetitions, all of which must be ok.",
         "",
-        f"They agree if they are within {FRACTION:.0%}, or within the time of one TLS record ({RECORD_BYTES} bytes)",
-        "at the link's rate, whichever is larger.",
+        f"Figures agree if they differ by no more than {FRACTION:.0%}, or by no more than the time of one TLS record",
+        f"({RECORD_BYTES} bytes) at the link's rate, whichever is larger.",
         "",
         rows,
         "## Made with",
@@ -97,7 +97,10 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[LinkOption]) ->
 
 
 def write_kernels(path: Path, report: Report) -> bool:
-    """Compares kernels only, and puts their section into the document; True if they agree. Raises LabError."""
+    """Compares the kernels alone, and replaces their section of the document. Raises LabError.
+
+    Returns True if all figures agree, and all repeats are identical.
+    """
     check_document(path, "agreement")
     text = path.read_text() if path.exists() else "# Agreement\n\n"
     with tempfile.TemporaryDirectory(prefix="priolab-agreement-") as results:
@@ -113,7 +116,10 @@ def _kernels(results: Path, report: Report) -> tuple[str, bool]:
 
 
 def write(path: Path, report: Report) -> bool:
-    """Runs everything and writes the document; True if all figures agree. Raises LabError."""
+    """Makes all comparisons, kernels included, and writes the document. Raises LabError.
+
+    Returns True if all figures agree, and all repeats on each kernel are identical.
+    """
     found = link_options()
     if not any(option.usable for option in found):
         raise Unavailable("agreement", "no fabric can be used", "`priolab doctor` shows the remedies")

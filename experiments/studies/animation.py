@@ -1,7 +1,7 @@
 """Makes the animated picture of README.md anew: `python -m experiments.studies.animation FILE`, or `make picture`.
 
-The demo's own page plays the story's step about LOWAT, in headless Chromium. Every frame is a position in the film, so
-nothing depends on this machine's speed.
+The demo's own page plays the story's step about LOWAT, in headless Chromium. Each frame shows a given position of the
+film, so the picture does not depend on this machine's speed.
 """
 
 import io
@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
         (index, *_) = slides.export({"RESULTS": results}, None, Report())
         frames = _frames(index)
-    # Few colours compress well, and the picture has few.
+    # The picture has few colours, so a small palette is enough, and compresses well.
     first, *others = (frame.quantize(_COLOURS, dither=Image.Dither.NONE).convert("RGB") for frame in frames)
     durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
     first.save(target, save_all=True, append_images=others, duration=durations, loop=0, lossless=True, method=6)

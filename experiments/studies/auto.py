@@ -1,11 +1,13 @@
-"""Measures the promises of LOWAT=auto: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
+"""Measures how good LOWAT=auto is: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
 
-1. Over the default grid: a sweep with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
-2. The same with the script at other moments (`moments`): whether the best fixed value is better for a reason.
-3. The sweep's recommendation for each network, run again with new seeds.
-4. A link whose rate changes tenfold during the load.
+The study has four parts:
+1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
+2. The same sweep with other delays of the script (`moments`). It shows if the best fixed value is better in general, or
+   by luck with one delay.
+3. Runs of the sweep's recommended value for each network, with new seeds.
+4. Runs over a link whose rate changes tenfold during the load.
 
-Existing results of the same code and programs are reused; an interrupted sweep is resumed.
+Existing results of the same code and programs are reused. An interrupted sweep is resumed.
 """
 
 import argparse
@@ -38,12 +40,12 @@ from experiments.sweep.sweep import Sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
-"""The rest is what is measured."""
+"""The knobs that a user may set. The study itself sets all others."""
 
 _STEP = "auto"
 _SWEEP = "auto"
 _SEED = 101
-"""The seed of runs with a recommended value: none that the sweep had."""
+"""The first seed of the runs with recommended values. The sweep does not use these seeds."""
 
 STEPS = {
     "RATE": "100mbit",
@@ -54,10 +56,14 @@ STEPS = {
     "RELOADS": "0",
     "TARGET_DELAY": "100ms",
 }
-"""Rates at which the target is above what a packet buffer takes, and a queue that keeps the window for the faster."""
+"""The link with rate steps, the page and the tuner's target.
+
+At both rates one packet buffer is sent in less time than the target. The queue is so long that the congestion window
+stays large enough for the faster rate.
+"""
 
 _FIXED = (16_384, 53_248, 131_072, 524_288, 1_130_496)
-"""53248 is right for 10 Mbit/s, 1130496 for 100."""
+"""The fixed values of LOWAT to compare with. 53248 is right for 10 Mbit/s, 1130496 for 100 Mbit/s."""
 
 _DRAWN = ("LOWAT=auto, in the kernel", "LOWAT=53248", "LOWAT=131072", "LOWAT=1130496", "LOWAT unset")
 _CASES = (
@@ -70,9 +76,9 @@ Words = Mapping[str, str]
 
 
 def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
-    """Runs what is missing and writes options.file and its picture; True if all promises hold.
+    """Runs what is missing, and writes options.file and its picture. Returns True if the results are as expected.
 
-    words: those of MAY_BE_CHOSEN. Raises LabError, also if a run is not ok.
+    words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Raises LabError, also if a run is not ok.
     """
     check_only(words, MAY_BE_CHOSEN, f"with auto only {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
@@ -91,7 +97,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
 
 
 def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
-    """The folder of a sweep, and the sweep."""
+    """Runs a sweep, or reuses a finished one. Returns its folder and the sweep."""
     request = sweep_request_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(request, yes=False)
     executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
@@ -101,7 +107,7 @@ def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, 
 def _at_moments(
     summary: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report
 ) -> dict[str, MomentMeans]:
-    """Tries every network of the summary with the script at other moments."""
+    """Runs every network of the summary with other delays of the script. Returns the means by network."""
     found: list[Network] = []
     for grid in moments.grids(summary):
         folder, _ = _swept([*grid, "SAMPLE=none"], options, words, report)
@@ -110,7 +116,7 @@ def _at_moments(
 
 
 def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict[str, list[Kept]]:
-    """Runs each network's recommended value with other seeds, and compares with the sweep's promise."""
+    """Runs each network's recommended value with other seeds, and compares the results with those of the sweep."""
     networks = summary["networks"]
     arms = tuple(
         Arm(
@@ -134,7 +140,7 @@ def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict
 
 
 def _steps(words: Words, report: Report) -> list[Followed]:
-    """Runs every arm of the rate steps."""
+    """Runs every arm over the link with rate steps."""
     fixed = request_from({"REUSE": "yes", **words, **STEPS, "LOWAT": ",".join(map(str, _FIXED))})
     found = []
     for name, knobs in _CASES:
@@ -157,7 +163,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _draw(arms: Sequence[Followed], folder: Path) -> None:
-    """Draws the picture beside the document; leaves out its HTML, a megabyte, most of it Vega."""
+    """Draws the picture beside the document. Does not keep its HTML, a megabyte, most of which is Vega."""
     headline = [f"{name}={value}" for name, value in STEPS.items()]
     with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
         for drawn in save(arms, headline, Path(scratch)):

@@ -2,7 +2,7 @@
 
     python -m experiments.studies.bill FOLDER [SERVER,...]     writes FOLDER/IMAGE.cdx.json
 
-Missing images are built first. They hold no packages of npm. The same image gives the same file.
+Missing images are built first. The images hold no npm packages. The same image always gives the same file.
 """
 
 import sys
@@ -35,7 +35,11 @@ _PYTHON = ("python3", "-c", _LIST)
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerImage:
-    """An image's description of itself. system: its os-release; dpkg, python: one package a line, tabs between."""
+    """The packages of an image.
+
+    base: the image that it is built on. system: its /etc/os-release. dpkg, python: its packages, one per line, as name,
+    version and for dpkg architecture, separated by tabs.
+    """
 
     name: str
     id: str
@@ -47,7 +51,7 @@ class ContainerImage:
 
 
 def read(name: str) -> ContainerImage:
-    """Asks the image; its programs run in a container without network. Raises StepFailed."""
+    """Lists the image's packages with the image's own programs, in a container without network. Raises StepFailed."""
     image_id, created = docker_engine.docker("image", "inspect", "--format", "{{.Id}} {{.Created}}", name).split()
     dpkg = _inside(name, _DPKG)
     has_python = any(line.startswith("python3\t") for line in dpkg.splitlines())
@@ -68,7 +72,7 @@ def _inside(image: str, command: Sequence[str]) -> str:
 
 
 def document(image: ContainerImage) -> str:
-    """The bill, as JSON of CycloneDX 1.6."""
+    """Returns the bill of materials as CycloneDX 1.6 JSON."""
     name, _, tag = image.name.partition(":")
     bom = Bom(serial_number=uuid5(NAMESPACE_OID, image.id), components=_components(image))
     bom.metadata.timestamp = image.created

@@ -1,4 +1,4 @@
-"""Runs an experiment for a study, whose conclusions rest on every one of its runs."""
+"""Runs an experiment for a study. All of its runs must be ok, because the study's conclusions rest on each of them."""
 
 from analysis.records.runs import Experiment, load_experiment
 from experiments.commands.console import Report
@@ -8,13 +8,16 @@ from experiments.execution.request import Request
 
 
 def run_checked(request: Request, report: Report) -> Experiment:
-    """Runs the experiment, unless a finished one will do. Raises LabError, also if a run is not ok."""
+    """Runs the experiment, or reuses a finished one if the request allows that.
+
+    Raises LabError, also if a run is not ok.
+    """
     with report.progress(request) as progress:
         return run_checked_with(request, progress)
 
 
 def run_checked_with(request: Request, progress: Progress) -> Experiment:
-    """The same, with the caller's own progress."""
+    """Does the same as `run_checked`, with the caller's progress callbacks."""
     experiment = load_experiment(run_experiment(request, progress))
     for run in experiment.runs:
         if run.status != "ok":

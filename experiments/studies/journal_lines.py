@@ -1,4 +1,4 @@
-"""The journals of a guest's run, for comparison to the nanosecond."""
+"""Reads the journals of a run in the guest, for comparison to the nanosecond."""
 
 import json
 from collections.abc import Iterator
@@ -16,18 +16,21 @@ JOURNALS = (
 )
 
 _BEGIN_NS = 1024 * 10**9
-"""A run begins at a multiple of this (experiments/run/guest_init.py)."""
+"""Every run in a guest begins at a multiple of this time (experiments/run/guest_init.py)."""
 
 
 def _since_its_beginning(value: Any, begin_ns: int) -> Any:
-    """The same value, with times of the guest's clock counted from the beginning of the run."""
+    """Returns the value with all times counted from the beginning of the run."""
     if isinstance(value, dict):
         return {name: _since_its_beginning(each, begin_ns) for name, each in value.items()}
     return value - begin_ns if isinstance(value, int) and value >= begin_ns else value
 
 
 def lines(journal: Path) -> Iterator[Any]:
-    """The lines of a journal, times counted from the run's beginning: a guest may have carried out others before."""
+    """Yields the lines of a journal, with times counted from the run's beginning.
+
+    On the guest's clock runs begin at different times, because a guest carries out several.
+    """
     texts = journal.read_text().splitlines()
     if journal.suffix != ".jsonl":
         yield from texts

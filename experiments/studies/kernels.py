@@ -23,9 +23,9 @@ _REPEATS = 10
 
 
 def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bool]:
-    """Markdown of the comparison, and True if all figures agree and all repeats are identical. Raises LabError.
+    """Returns the comparison as Markdown, and True if all figures agree and all repeats are identical.
 
-    arms: each is run with the same seed ten times on each kernel. Missing kernels are built.
+    Runs each arm ten times on each kernel, with the same seed. Builds missing kernels. Raises LabError.
     """
     summaries: dict[str, Mapping[str, Any]] = {}
     identical: dict[str, bool] = {}
@@ -48,8 +48,8 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
         TITLE,
         "",
         "The same arms in guests of several kernels, with netem and SEED=1. Figures agree within the time of one TLS",
-        "record. Below stand the changes of each kernel's source that are in force; a version that lacks one of them",
-        "does the like by itself.",
+        "record. The list below has the changes that were made to each kernel's source. A kernel version that lacks",
+        "one of these changes behaves like that by itself.",
         "",
         markdown(rows),
         f"{_REPEATS} repeats in fresh guests with the same seed are identical byte for byte, with times counted",
@@ -61,14 +61,17 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
 
 
 def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
-    """A repeat, in fresh guests: repetitions of an arm would have seeds of their own."""
+    """Returns the request of one repeat, which runs in fresh guests.
+
+    A repeat is an experiment of its own, because repetitions within an experiment have different seeds.
+    """
     return Request(
         name=name,
         arms=tuple(arms),
         repeat=1,
         manner=Manner(
             fabric=FABRICS["virtual"],
-            fabric_reason="it is about guests",
+            fabric_reason="the study compares guests",
             shaper=Shaper.NETEM,
             sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
         ),
@@ -77,6 +80,6 @@ def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
 
 
 def _journals(folder: Path, arm: str) -> str:
-    """All journals of that arm, as text."""
+    """Returns all journals of that arm's run, as text."""
     (run,) = load_experiment(folder).arms()[arm]
     return "\n".join(json.dumps(line) for journal in JOURNALS for line in lines(run.path / journal))

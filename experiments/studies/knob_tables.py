@@ -9,14 +9,15 @@ from experiments.scenario.knobs import KNOBS, Knob
 
 _HEAD = """# Knobs
 
-Words after `make experiment`, or after `.venv/bin/priolab run`. `make knobs` writes this page from the code.
+Knobs are settings, given as `NAME=VALUE` after `make experiment` or `.venv/bin/priolab run`. `make knobs` writes this
+page from the code.
 
 ## What is measured
 
 {scenario}
 
-`SERVER`, `LOWAT` and `CLIENT` take several values, with commas between: each combination is an arm. `make sweep` takes
-lists of all of these ([sweeps.md](sweeps.md)).
+`SERVER`, `LOWAT` and `CLIENT` take several values, separated by commas. Each combination of their values is an arm.
+`make sweep` takes several values of every knob in this table ([sweeps.md](sweeps.md)).
 
 ## How it is run
 

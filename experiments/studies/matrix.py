@@ -1,8 +1,8 @@
 """Measures which servers keep the order: `make matrix` writes docs/matrix.md, .html and .json.
 
-Every installed server, with every dialect: probes with nothing in the way, and where they find an order, loads over the
-slow link, without LOWAT and with it, and with the server's own mechanism where it has one. Existing results of the same
-code and programs are reused.
+Probes every installed server in every dialect. Where the probes find that the server orders by the dialect, also loads
+the page over the slow link: without LOWAT, with LOWAT, and with the server's own mechanism if the server has one.
+Existing results of the same code and programs are reused.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from experiments.studies.checked_run import run_checked_with
 from proxy.server import Server, catalogue
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
-"""The rest is what is measured. SERVER and DIALECT may have several values."""
+"""The knobs that a user may set. SERVER and DIALECT may have several values. The study itself sets all other knobs."""
 
 _STEP = "matrix"
 _BESIDE = (".html", ".json")
@@ -41,20 +41,20 @@ _SIZE = PROBE_LEAST_BYTES * 3 // 2
 _PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
 _LINK = {"RELOADS": "0", "LOWAT": "16384"}
 _WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
-"""The front's means to keep its order from the socket: none, LOWAT, its own mechanism."""
+"""Ways to keep few bytes unsent in the kernel, with their knobs: none, LOWAT, and the server's own mechanism."""
 _UNASKED = "none"
-"""Stands for the dialect in the names of arms in which nothing is asked."""
+"""Stands for the dialect in the names of arms whose client asks for no order."""
 
 
 def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:
-    """Runs what is missing, and writes options.file (.md) and its like beside it. Raises LabError.
+    """Runs what is missing, and writes options.file (.md), and .html and .json beside it. Raises LabError.
 
-    words: those of MAY_BE_CHOSEN.
+    words: the knobs that the user set, all of them in MAY_BE_CHOSEN.
     """
     check_only(words, MAY_BE_CHOSEN, f"with matrix only {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
     if path.suffix in _BESIDE:
-        raise ScenarioError("FILE", str(path), f"the document's name; {' and '.join(_BESIDE)} go beside it")
+        raise ScenarioError("FILE", str(path), f"another suffix; {' and '.join(_BESIDE)} are written beside it")
     check_document(path, _STEP)
     servers, absent = _servers(words)
     asked = list(dict.fromkeys(_dialect(word) for word in _several(words, "DIALECT") or dialects.TRIED))
@@ -76,7 +76,7 @@ def _several(words: Mapping[str, str], name: str) -> list[str]:
 
 
 def _dialect(text: str) -> str:
-    """The dialect's own name, in whatever order its parts were given. Raises ScenarioError."""
+    """Returns the dialect's name, with its parts in the lab's order. Raises ScenarioError."""
     try:
         return str(dialects.parse(text))
     except ValueError:
@@ -84,7 +84,7 @@ def _dialect(text: str) -> str:
 
 
 def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
-    """The installed ones of the servers asked for, and the reasons for the others. Raises LabError."""
+    """Returns the requested servers that are installed, and why each other one is absent. Raises LabError."""
     speaking = [server.name for server in catalogue().values() if server.protocol == Protocol.HTTP2]
     names = _several(words, "SERVER") or speaking
     for name in names:
@@ -98,7 +98,7 @@ def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
 
 
 def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
-    """The arms with nothing in the way."""
+    """Yields the arms that probe: two in each dialect, and two without priorities, for each server."""
     for server in servers:
         for dialect in named:
             for priority in ("spdy", "swap"):
@@ -108,7 +108,7 @@ def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
 
 
 def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
-    """The arms over the slow link: where there is an order to lose, and where nothing is asked."""
+    """Yields the arms over the slow link: in dialects that the server orders by, and without priorities."""
     of_cells = _cells(probes.runs)
     for server in servers:
         ways = [way for way in _WAYS if way != "native" or _has_native(server)]
@@ -122,7 +122,7 @@ def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment
 
 
 def _has_native(server: Server) -> bool:
-    """True if the installed version has a mechanism of its own."""
+    """True if the installed version of the server has the server's own mechanism (NATIVE=on)."""
     said = server_version(server) or ""
     return "on" in server.native.levels and server.native.lacked_until("on", said) is None
 
@@ -154,7 +154,7 @@ def _runs(request: Request, noun: str, report: Report) -> Experiment:
 
 
 _Cells = dict[tuple[str, str], dict[str, Run]]
-"""Runs of each server and dialect, by role."""
+"""The runs by server and dialect, and then by role."""
 
 
 def _cells(runs: Iterable[Run]) -> _Cells:
@@ -167,7 +167,7 @@ def _cells(runs: Iterable[Run]) -> _Cells:
 
 
 def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> Matrix:
-    """The matrix of these experiments' results. Raises FolderError."""
+    """Returns the matrix of the results of these experiments. Raises FolderError."""
     runs = _cells(run for experiment in experiments for run in experiment.runs)
     cells: dict[tuple[str, str], Cell] = {}
     unasked: dict[str, Unasked] = {}
@@ -201,7 +201,7 @@ def _pair(runs: Mapping[str, Run], way: str) -> Pair | None:
 
 
 def _asked_and_swapped(runs: Mapping[str, Run]) -> tuple[float, float]:
-    """The script's shares."""
+    """Returns the script's shares in the probes with PRIORITY=spdy and with PRIORITY=swap."""
     return _probe(runs["probe-spdy"]).important_share, _probe(runs["probe-swap"]).important_share
 
 

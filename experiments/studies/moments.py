@@ -1,12 +1,14 @@
-"""The script at other moments: tells whether the soonest value is so for a reason, or by luck. Pure.
+"""Varies the moment at which the script becomes available, to tell if a LOWAT is better in general or by luck. Pure.
 
-1. A server hands over buffers as a whole, and a packet buffer takes 64 KiB. A script that comes just before the next
-   one is written is soon; a script that comes just after waits for all of it. So the first byte at one moment is partly
-   luck, and the best of several values is the luckiest of them.
-2. Every value of every network is tried with the script at several moments, evenly over the time that two packet
-   buffers take at the link's rate, and the means are compared. The best fixed value is the one with the smallest mean,
-   of those that cost no goodput (`steered`).
-3. Near means the same as at one moment: at most 15 % later, or one TLS record's time.
+1. A server writes whole buffers, and a packet buffer has 64 KiB. A script that becomes available just before the server
+   writes the next buffer is sent soon. A script that becomes available just after waits for that whole buffer. So the
+   first byte with one delay of the script is partly luck, and the best of several values of LOWAT is partly the
+   luckiest.
+2. Every value of LOWAT is tried in every network with several delays of the script (JS_DELAY). The delays are spread
+   evenly over the time that two packet buffers take at the link's rate. The means over the delays are compared. The
+   best fixed value has the smallest mean of those that cost no goodput (analysis/sweeps/steered.py).
+3. A mean is near the best under the same rule as a first byte with one delay: at most 15 %, or one TLS record's time,
+   later.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +27,7 @@ _BUFFERS = 2
 
 
 def moments_ms(knobs: Mapping[str, str]) -> tuple[int, ...]:
-    """The script's moments in a network with these words, in milliseconds after its request."""
+    """Returns the delays of the script to try in a network with these knobs, in milliseconds after the request."""
     first_ms = int(KNOBS[_MOMENT].parse(knobs[_MOMENT]) / 10**6)
     rate_bit_s: int | None = KNOBS["RATE"].parse(knobs["RATE"])
     if rate_bit_s is None:
@@ -35,7 +37,10 @@ def moments_ms(knobs: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def grids(summary: Mapping[str, Any]) -> list[list[str]]:
-    """Words of the sweeps to make, one for each rate of a summary's networks: all its values at all moments."""
+    """Returns the words NAME=VALUE,... of the sweeps to make, one for each rate of the summary's networks.
+
+    Each sweep has all of the summary's values of LOWAT except unset, with all delays of the script.
+    """
     by_rate: dict[str, list[Mapping[str, str]]] = {}
     for network in summary["networks"]:
         by_rate.setdefault(network["knobs"]["RATE"], []).append(network["knobs"])
@@ -54,9 +59,10 @@ def _words(networks: Sequence[Mapping[str, str]], values: Sequence[str]) -> list
 
 
 def gather(summary: Mapping[str, Any], found: Iterable[Network]) -> dict[str, MomentMeans]:
-    """The means of each network of the summary, by name. found: the networks of all sweeps of `grids`.
+    """Returns the mean first bytes of each network of the summary, by the network's name.
 
-    A value with a missing run at some moment is left out; so is a network without auto or without any other value.
+    found: the networks of all sweeps of `grids`. A value of LOWAT with a missing run is left out. A network is left out
+    if LOWAT=auto, or every fixed value that may be best, is missing.
     """
     by_cell: dict[tuple[tuple[str, str], ...], list[Network]] = {}
     for network in found:

@@ -18,12 +18,12 @@ _PICTURES: Mapping[str, tuple[Mapping[str, str], str, tuple[str, ...]]] = {
     "http3": ({"SERVER": "caddy,caddy-h3", "LOWAT": "16384"}, "timeline", (".svg",)),
     "chromium": ({"CLIENT": "h2,chromium", "LOWAT": "16384"}, "clients", (".svg",)),
 }
-"""The pictures by file name: the words of the experiment, its figure, and the kinds of file kept. Four arms as .png are
-a megabyte, and so is any .html, most of it Vega."""
+"""The pictures by file name: the experiment's knobs, the figure, and the suffixes of the files to keep. A .png of four
+arms has a megabyte. So has every .html, most of which is Vega."""
 
 
 def main() -> None:
-    """Runs each experiment and keeps a figure of it in docs/."""
+    """Runs each experiment, and copies a figure of its results to docs/."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     for name, (words, figure, kept) in _PICTURES.items():
         with tempfile.TemporaryDirectory(prefix="priolab-picture-") as results:

@@ -55,7 +55,7 @@ _CASES = (
     "LOWAT=131072 PRIORITY=none",
     "LOWAT=131072 SIZE=204800",
 )
-"""Chosen to move each term of the model. Looking at such runs led to its terms; no number in it was fitted to them."""
+"""The cases vary each term of the model. Runs like these suggested the terms, but no number was fitted to the runs."""
 
 
 def write(path: Path, report: Report) -> None:
@@ -77,7 +77,7 @@ def _arm(words: str) -> Arm:
 
 
 def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, Any]:
-    """The summary of an experiment of these arms, which have one server."""
+    """Runs an experiment of these arms, which share a server. Returns its summary."""
     fabric, why = choose(_FABRIC, [arm.scenario for arm in arms], None)
     request = Request(
         name="model",

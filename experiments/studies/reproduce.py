@@ -17,12 +17,12 @@ from experiments.studies.checked_run import run_checked
 from netem import units
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
-"""Knobs that may be chosen; the rest is what is reproduced."""
+"""The knobs that a user may set. The reproduction itself sets all others."""
 
 _VALUES = (4096, 16_384, 65_536, LOWAT_BYTES, 262_144, 524_288)
 FAST = {"LOWAT": "none", "RATE": "unlimited", "DELAY": "0ms"}
 SLOW = {"LOWAT": ",".join(map(str, _VALUES))}
-# A stock send buffer follows the congestion window; with a shorter queue that stops growing at once.
+# A stock send buffer grows with the congestion window. With a shorter queue the window would stop growing at once.
 GROWING = {"LOWAT": str(LOWAT_BYTES), "SNDBUF": "stock", "QUEUE": "100", "RELOADS": "7"}
 
 

@@ -21,9 +21,9 @@ from experiments.scenario.scenario import Scenario
 from experiments.studies.checked_run import run_checked
 
 _STEP = "the sabotage catalogue"
-_SAMPLE = "50ms"  # fewer samples than in an experiment, which halves a run's cost; the client's record is as fine
+_SAMPLE = "50ms"  # coarser than in an experiment, which halves a run's cost; the client's events stay as precise
 PLAIN = "maps"
-"""The scenario that is spoiled."""
+"""The scenario whose effect the others spoil."""
 
 
 class Role(StrEnum):
@@ -36,11 +36,11 @@ class Role(StrEnum):
 
 
 Case = tuple[str, Role]
-"""The entry's name, and the role."""
+"""The name of the catalogue's entry, and the role of the arm."""
 
 
 def arms() -> dict[Case, Arm]:
-    """The arms of every entry with a card, and of the plain scenario; cases with the same scenario share an arm."""
+    """Returns the arms of every entry with a card, and of the unspoiled scenario. Equal scenarios share an arm."""
     cases: dict[Case, Arm] = {}
     seen: dict[Scenario, Arm] = {}
     for name, entry in {PLAIN: catalogue()[PLAIN], **sabotage()}.items():
@@ -62,7 +62,7 @@ def _knobs(entry: Entry) -> dict[Role, Mapping[str, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class SabotageResults:
-    """The results of all cases. arms: of the summary, by name."""
+    """The results of all cases. arms: the arms of the summary, by name."""
 
     arms: Mapping[str, Mapping[str, Any]]
 
@@ -71,7 +71,7 @@ class SabotageResults:
         return {case: arm.name for case, arm in arms().items()}
 
     def of(self, name: str, role: Role) -> Mapping[str, Any]:
-        """The entry's arm of that role, from the summary. Raises KeyError."""
+        """Returns the summary's arm of that entry and role. Raises KeyError."""
         return self.arms[self._names[name, role]]
 
 
@@ -104,7 +104,7 @@ def document(found: SabotageResults) -> str:
 
 
 def spoiler(entry: Entry, card: Card) -> Spoiler:
-    """The entry and its card, as the document takes them."""
+    """Returns the entry and its card in the form that the document needs."""
     return Spoiler(
         name=entry.name,
         title=entry.title,

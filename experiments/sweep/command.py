@@ -35,12 +35,12 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "words",
         nargs="*",
         metavar="SWEEP or KNOB=VALUE,...",
-        help="a name as `priolab list` shows, a .toml file, knobs",
+        help="a named sweep (`priolab list` shows them), a .toml file, or knobs",
     )
-    parser.add_argument("--yes", action="store_true", help="run it, however many runs it has")
-    parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="on the workers of this Dask scheduler")
+    parser.add_argument("--yes", action="store_true", help="run the sweep, however many runs it has")
+    parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="run on the workers of this Dask scheduler")
     parser.add_argument(
-        "--print-folder", action="store_true", help="print the folder's path and nothing else; progress on stderr"
+        "--print-folder", action="store_true", help="print only the folder's path; progress goes to stderr"
     )
     parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(do=sweep)
@@ -67,15 +67,15 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
 
 
 def _is_absent(name: str, *, in_images: bool) -> bool:
-    """True if nothing could be run with that server: here, or in images."""
+    """True if the server is not installed here; with in_images, if no container image has the server."""
     server = catalogue()[name]
     return not server.in_images if in_images else lack_of(server) is not None
 
 
 def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:
-    """Runs or resumes the sweep, or takes a finished one; returns its folder. Raises LabError.
+    """Runs or resumes the sweep, or reuses a finished one. Returns the sweep's folder. Raises LabError.
 
-    Once a folder exists, options.kept becomes a function that describes it.
+    Once the folder exists, options.kept is a function that describes the folder.
     """
     tally = tally_of(wanted, executor.side_by_side)
     _announce(request, report)
@@ -112,18 +112,18 @@ def present(folder: Path, report: Report) -> int:
     """Shows the results of a finished sweep; returns the exit code. Raises FolderError."""
     results, record = table.arm_results(folder), record_of(folder)
     if record is None:
-        raise FolderError(f"{folder / 'sweep.json'}: not that of a sweep")
+        raise FolderError(f"{folder / 'sweep.json'}: not the file of a sweep")
     try:
         report.made_table(table.results(record, results))
     except (LookupError, TypeError, AttributeError) as error:
-        raise FolderError(f"{folder / 'sweep.json'}: not of the runs in it: {error!r}") from error
+        raise FolderError(f"{folder / 'sweep.json'}: does not fit the runs in this folder: {error!r}") from error
     bad = [result for result in results if result.status != "ok"]
     for result in bad:
         report.say(f"{result.name}: {result.status} - {result.reason}", "red")
     if bad:
         report.say(f"{len(bad)} of {len(results)} arms are not ok", "bold red")
     report.figures([], folder)
-    report.say(f"which LOWAT it recommends, and why: priolab knee {shlex.quote(str(folder))}")
+    report.say(f"the recommended LOWAT, and the reasons: priolab knee {shlex.quote(str(folder))}")
     return 1 if bad else 0
 
 
@@ -161,7 +161,7 @@ def _size(request: SweepRequest) -> str:
     times = f", {repeat} times each" if repeat > 1 else ""
     arms = f"{counted(grid.combinations, 'arm')} in {counted(grid.networks, 'network')}"
     told = f"{arms}, and {counted(grid.networks, 'twin')}{times}: {request.runs:,} runs"
-    return f"{told}; TARGET_DELAY with LOWAT=auto alone" if grid.aims_at_several else told
+    return f"{told}; TARGET_DELAY applies to LOWAT=auto alone" if grid.aims_at_several else told
 
 
 def _lists(request: SweepRequest) -> str:
@@ -174,7 +174,7 @@ def _times(about: estimate.TimeEstimate) -> str:
 
 
 def tally_of(wanted: Sweep, side_by_side: int) -> Tally:
-    """A tally of the sweep with no run done yet."""
+    """Returns the tally of the sweep before its first run."""
     virtual = wanted.manner.fabric.virtual_clock
     seconds = {point.arm.name: estimate.wall_s(point.arm.scenario, virtual_clock=virtual) for point in wanted.points}
     runs = wanted.runs()
@@ -187,7 +187,7 @@ def tally_of(wanted: Sweep, side_by_side: int) -> Tally:
 
 
 def _opened(options: argparse.Namespace, report: Report, tally: Tally, folder: SweepFolder) -> None:
-    """Reports the opened folder: from now on an interruption loses only the runs in flight."""
+    """Reports what the sweep's folder already has. From now on an interruption loses only unfinished runs."""
     done = folder.done()
     if done:
         report.say(f"resuming {folder.path}: {len(done)} of {len(folder.order)} runs are complete")
@@ -205,10 +205,10 @@ def _kept(folder: SweepFolder) -> str:
 
 
 def wreck_in_words(wreck: Path) -> str:
-    """Describes a partial folder without an owner."""
+    """Describes a partial folder that no process owns."""
     if there := unfinished(wreck):
         return f"{there}: an interrupted sweep; the same command resumes it if programs and code are unchanged"
-    return f"ignoring {wreck}: an experiment that was killed; it can be removed"
+    return f"ignoring {wreck}: the folder of a killed experiment, which can be removed"
 
 
 def _ended(report: Report, tally: Tally, tick: Callable[[], None], run: Run, ending: Ending, record: RunRecord) -> None:

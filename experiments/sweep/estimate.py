@@ -1,13 +1,14 @@
 """Estimates the time of runs: link time by arithmetic, wall time from measured runs. Pure.
 
-Good to a factor of two, enough to ask before a night's work begins; while a sweep runs, finished runs correct the
-estimate of the rest (`tally.py`).
+An estimate is good to a factor of two. That is enough to warn before a sweep that takes a night. While a sweep runs,
+finished runs correct the estimate of the others (`tally.py`).
 
-Runs in the guest were measured with the named sweeps `maps` (three loads of 1.4 MB) and `modem` (four), with `maps` at
-10 Mbit/s and with pages of 10 MB there, two guests side by side on two processors. A run took half a second and another
-for each 15 MB, whatever the link; the first of a guest two seconds more. (Two other guests were at work, so these are
-half of the measured times.) A browser has timers of its own that the clock stops for: its run took ten seconds, and a
-quarter to a third of its link time more (`fast-link`, `maps` and `modem` with CLIENT=chromium).
+Runs in the guest were measured with the named sweeps `maps` (three loads of 1.4 MB) and `modem` (four loads), with
+`maps` at 10 Mbit/s, and with pages of 10 MB at that rate, in two guests at once on two processors. A run took half a
+second plus one second per 15 MB, whatever the link. The first run of a guest took two seconds more. (Two other guests
+were running, so these figures are half of the measured times.) A browser's timers keep the guest's clock from jumping:
+a browser's run took ten seconds plus a quarter to a third of the link time (`fast-link`, `maps` and `modem` with
+CLIENT=chromium).
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,8 @@ _FRAMING = 1.055
 
 _FIRST_WINDOW_BYTES = 10 * PACKET_BYTES
 _LOSS_FACTOR = sqrt(1.5)
-"""A sender's window under losses, in packets, is this over the root of the loss rate (Mathis and others, 1997)."""
+"""Under random loss, a sender's window in packets is this factor divided by the square root of the loss rate (Mathis
+and others, 1997)."""
 
 _GUEST_S = 2.0
 _START_S = 0.5
@@ -35,7 +37,7 @@ _BROWSER_PER_LINK_S = 0.35
 
 @dataclass(frozen=True, kw_only=True)
 class TimeEstimate:
-    """Seconds of link time, and of wall time with that many runs side by side."""
+    """link_s: seconds of link time. wall_s: seconds of wall time with side_by_side runs at once."""
 
     link_s: float
     wall_s: float
@@ -45,7 +47,7 @@ class TimeEstimate:
 def of_all(
     scenarios: Sequence[Scenario], runs: int, *, virtual_clock: bool, side_by_side: int, runs_per_command: int
 ) -> TimeEstimate:
-    """The estimate for that many runs, spread over these scenarios."""
+    """Returns the estimate for that many runs, the same number of each scenario."""
     each = runs / len(scenarios)
     walls = sum(wall_s(scenario, virtual_clock=virtual_clock) for scenario in scenarios)
     guests_s = _GUEST_S * _commands(runs, side_by_side, runs_per_command) if virtual_clock else 0.0
@@ -57,7 +59,7 @@ def of_all(
 
 
 def _commands(runs: int, side_by_side: int, most: int) -> int:
-    """The number of commands that share the runs."""
+    """Returns the number of commands that together carry out the runs. most: the most runs of one command."""
     count = 0
     while runs:
         runs -= fair_share(runs, side_by_side, most, count)
@@ -66,7 +68,7 @@ def _commands(runs: int, side_by_side: int, most: int) -> int:
 
 
 def link_s(scenario: Scenario) -> float:
-    """Link time of all page loads of a run."""
+    """Estimates the link time of all page loads of a run, in seconds."""
     link, loads = scenario.link, scenario.reloads + 1
     page_bytes = scenario.page.total_bytes * _FRAMING
     round_trip_s = link.round_trip_ns / 10**9
@@ -79,20 +81,21 @@ def link_s(scenario: Scenario) -> float:
 
 
 def _pipe_bytes(scenario: Scenario, page_bytes: float) -> float:
-    """The bytes that the window has to grow to."""
+    """Returns the bytes to which the congestion window has to grow."""
     rate_bit_s = scenario.link.rate_bit_s
     return page_bytes if rate_bit_s is None else min(page_bytes, rate_bit_s / 8 * scenario.link.round_trip_ns / 10**9)
 
 
 def _held_back_s(scenario: Scenario, moved_s: float) -> float:
-    """Seconds the link is idle because the origin has nothing to give yet."""
+    """Estimates the seconds of a load in which the link is idle because the origin holds responses back."""
     return max(0.0, scenario.page.longest_ns / 10**9 - moved_s / 2)
 
 
 def wall_s(scenario: Scenario, *, virtual_clock: bool) -> float:
-    """Wall time of a run without the start of its guest: there it depends on the bytes moved, hardly on link time.
+    """Estimates the wall time of a run in seconds, without the start of its guest.
 
-    A browser's run depends on both.
+    With the virtual clock the wall time depends on the bytes that are transferred, and hardly on link time. With a
+    browser it depends on both.
     """
     if not virtual_clock:
         return _REAL_START_S + link_s(scenario)

@@ -1,13 +1,15 @@
 """A sweep's folder: its content, its lock, and its resumption.
 
 Rules:
-1. `sweep.json` is there before the first run, and never changes; it has the order in which runs are handed out.
-2. A run under its own name is complete. A folder that ends in `.partial` was left by a killed owner, and is removed.
-3. The owner of a sweep in progress holds its lock. A request for the same sweep (arms, manner, programs, kernel, code)
-   resumes the newest such folder without an owner.
-4. Runs that failed, or could not be made, are made again when it is resumed: the reason may have gone. An invalid run
-   stays: it was measured, and to repeat it until it pleases would be choosing results.
-5. It has a partial name until every run is there; then experiment.json is written, and it is an experiment like others.
+1. `sweep.json` is written before the first run, and never changes. It has the order in which runs are given out.
+2. A run's folder under its final name is complete. A run's folder that ends in `.partial` was left by a process that
+   was killed, and is removed when the sweep is resumed.
+3. The process that runs a sweep, its owner, holds the lock of the sweep's folder. A request for the same sweep (arms,
+   manner, programs, kernel, code) resumes the newest folder of this sweep that has no owner.
+4. A resumed sweep repeats runs that failed or were unsupported, because the reason may have gone. It keeps invalid
+   runs: they were measured, and repeating them until they are ok would be selecting results.
+5. The sweep's folder has a name that ends in `.partial` until every run is complete. Then experiment.json is written,
+   and the folder is an experiment like others.
 """
 
 import os
@@ -38,7 +40,10 @@ _AGAIN = ("failed", "unsupported")
 
 
 class SweepFolder:
-    """An unfinished sweep's folder, locked. A context: left by an exception, it stays unless no run is in it."""
+    """The locked folder of an unfinished sweep. A context manager, which after an exception removes it if it is empty.
+
+    A folder is empty if it holds no complete run.
+    """
 
     def __init__(self, path: Path, record: SweepRecord, lock: int) -> None:
         self.path = path
@@ -48,7 +53,7 @@ class SweepFolder:
 
     @classmethod
     def begin(cls, final: Path, record: SweepRecord) -> Self:
-        """Begins a new folder."""
+        """Makes and locks a new folder, and writes sweep.json."""
         path = final.with_name(final.name + PARTIAL)
         path.mkdir()
         lock = lock_new(path)
@@ -57,9 +62,10 @@ class SweepFolder:
 
     @classmethod
     def resume(cls, results: Path, fingerprint: Mapping[str, Any]) -> Self | None:
-        """Returns the newest folder with that fingerprint and without an owner, cleared; None if there is none.
+        """Returns the newest folder with that fingerprint and without an owner; None if no folder is like that.
 
-        It may be a complete one whose owner was killed while renaming it.
+        Removes the runs to be repeated. The folder may have all of its runs, if its owner was killed before it could
+        rename the folder.
         """
         found = []
         for path in locked(results):
@@ -84,7 +90,7 @@ class SweepFolder:
 
     @property
     def order(self) -> Sequence[str]:
-        """Names of all runs."""
+        """The names of all runs, in the order in which they are given out."""
         return self.record.order
 
     def building(self, name: str) -> RunFolder:
@@ -92,32 +98,32 @@ class SweepFolder:
         return RunFolder(self.path / f"{name}{PARTIAL}")
 
     def file(self, name: str) -> None:
-        """Renames a complete run's folder to its own name."""
+        """Gives a complete run's folder its final name."""
         self.building(name).path.rename(self.path / name)
 
     def run(self, name: str) -> RunRecord:
-        """Reads run.json of a filed run. Raises FolderError."""
+        """Reads run.json of a complete run. Raises FolderError."""
         return load_run(self.path / name).record
 
     def done(self) -> list[str]:
-        """Names of the runs done, in order."""
+        """Returns the names of the complete runs, in the order in which runs are given out."""
         return _done(self.path, self.order)
 
     def publish(self, experiment: ExperimentRecord) -> Path:
-        """Gives the complete folder its final name."""
+        """Writes experiment.json, and gives the complete folder its final name."""
         write_json(self.path / "experiment.json", asdict(experiment))
         publish(self.path, self.final)
         return self.final
 
     def _status(self, name: str) -> str:
-        """The status of a filed run. After a power failure the last written files may be gone: then it has failed."""
+        """Returns a complete run's status: `failed` if its run.json cannot be read, as may be after a power failure."""
         try:
             return self.run(name).status
         except FolderError:
             return "failed"
 
     def _clear(self) -> None:
-        """Removes runs to be made again, and runs only begun."""
+        """Removes runs to be repeated, unfinished runs, and unfinished files."""
         for path in list(self.path.iterdir()):
             if path.name.endswith(PARTIAL):
                 shutil.rmtree(path)
@@ -125,13 +131,13 @@ class SweepFolder:
                 path.unlink()
         for name in self.done():
             if self._status(name) in _AGAIN:
-                # Renamed first: half of a folder must not pass for a run.
+                # Renamed first, so that a half-removed folder does not count as a complete run.
                 (self.path / name).rename(self.building(name).path)
                 shutil.rmtree(self.building(name).path)
 
 
 def unfinished(path: Path) -> str | None:
-    """Describes an interrupted sweep; None if the folder is not one."""
+    """Describes an interrupted sweep; None if the folder is not that of a sweep."""
     record = record_of(path)
     if record is None:
         return None
@@ -144,7 +150,7 @@ def _done(path: Path, order: Sequence[str]) -> list[str]:
 
 
 def record_of(path: Path) -> SweepRecord | None:
-    """Reads sweep.json of a folder, finished or not; None if there is none that can be read."""
+    """Reads sweep.json of a folder, finished or not; None if the file is missing or cannot be read."""
     try:
         return read_document(path / _DOCUMENT, SweepRecord, format_number=SWEEP_FORMAT, most_bytes=MOST_SWEEP_BYTES)
     except FolderError:

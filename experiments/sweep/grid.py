@@ -1,15 +1,14 @@
-"""The grid of a sweep: lists of values, and every combination of them an arm. Pure.
+"""The grid of a sweep: lists of values, of which every combination is an arm. Pure.
 
 Rules:
-1. A combination is an arm; they come in the order in which knobs and values were given. One value alone is fixed.
-   TARGET_DELAY applies to LOWAT=auto alone: with any other LOWAT its values make one arm, not several equal ones.
-2. A network is everything but the front's use of LOWAT: arms that agree in all the rest share one
-   (`analysis.sweeps.networks.network_of`).
-3. In every network one arm has a twin: the control (LOWAT unset) if it is there, else the first. The A/A pair is the
-   same scenario with other seeds. The difference between the two is the network's noise band.
-4. Everything is checked before anything is made: each value, duplicates, and each combination.
-5. LOWAT is in bytes, `none` or `auto`, however it was given, because readers of results compare values. The other knobs
-   keep their words.
+1. Arms are in the order in which knobs and values were given. A knob with one value is fixed. TARGET_DELAY applies to
+   LOWAT=auto alone: with any other LOWAT its values make one arm, and not several equal arms.
+2. Arms that differ only in LOWAT and TARGET_DELAY belong to the same network (`analysis.sweeps.networks.network_of`).
+3. In every network one arm has a twin: the control (LOWAT unset) if the network has one, otherwise the first arm. The
+   twin is the same scenario with other seeds. The difference between arm and twin gives the network's noise band.
+4. Values, duplicates and combinations are checked before the first run.
+5. LOWAT is stored in bytes, or as `none` or `auto`, however it was given, because readers of results compare values.
+   The values of other knobs are stored as given.
 """
 
 import random
@@ -27,19 +26,19 @@ from experiments.scenario.scenario import LOWAT_AUTO
 
 _TWIN = "twin"
 _LONGEST_NAME = 180
-"""Letters; a folder's name may have 255 bytes, the repetition and an ending included."""
+"""The most characters of an arm's name. A folder's name may have 255 bytes, with the repetition and a suffix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """levels: the values, in words, of each knob that has several. fixed: those of knobs that were given one."""
+    """levels: the values, as text, of each knob that was given several. fixed: the value of each knob given one."""
 
     levels: Mapping[str, tuple[str, ...]]
     fixed: Mapping[str, str]
 
     @property
     def combinations(self) -> int:
-        """The number of arms without twins."""
+        """The number of arms, not counting twins."""
         if TARGET_DELAY not in self.levels:
             return prod(map(len, self.levels.values()))
         lowats = self.levels.get(LOWAT, (LOWAT_AUTO,))
@@ -48,20 +47,20 @@ class Grid:
 
     @property
     def aims_at_several(self) -> bool:
-        """True if some values of TARGET_DELAY do not make an arm with every LOWAT."""
+        """True if TARGET_DELAY and LOWAT both vary, so that not each of their combinations is an arm."""
         return TARGET_DELAY in self.levels and LOWAT in self.levels
 
     @property
     def networks(self) -> int:
-        """The number of networks, which is that of twins."""
+        """The number of networks, which is also the number of twins."""
         return prod(len(self.levels[name]) for name, _ in network_of(dict.fromkeys(self.levels, "")))
 
     def knobs(self, levels: Mapping[str, str]) -> dict[str, str]:
-        """All words of a combination, defaults included."""
+        """Returns the values of all knobs of a combination, defaults included."""
         return with_defaults({**self.fixed, **levels})
 
     def some(self, most: int) -> Iterator[dict[str, str]]:
-        """Draws combinations evenly and always the same, without making the whole grid; yields their words."""
+        """Yields the knobs of randomly drawn combinations, without making the whole grid. Draws the same every time."""
         draw = random.Random(0)
         for _ in range(most):
             yield self.knobs({name: draw.choice(values) for name, values in self.levels.items()})
@@ -69,9 +68,10 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """An arm and its position in the grid. twin_of: the name of an arm.
+    """An arm and its position in the grid.
 
-    levels: its values of the knobs that vary, except those that do not apply to it.
+    levels: the arm's values of the knobs that vary, except knobs that do not apply to the arm. twin_of: the name of the
+    arm whose twin this is; None if this is no twin.
     """
 
     arm: Arm
@@ -80,19 +80,19 @@ class Point:
 
     @property
     def network(self) -> tuple[tuple[str, str], ...]:
-        """The key shared by all arms that differ from it in LOWAT alone."""
+        """A key that is the same for all arms of a network."""
         return network_of(self.levels)
 
 
 def grid_from(values: Mapping[str, Sequence[str]]) -> Grid:
-    """Builds the grid of these values by knob. Raises ScenarioError for an empty list, a duplicate, a bad value."""
+    """Builds a grid. values: the values by knob. Raises ScenarioError for an empty list, a duplicate or a bad value."""
     for name, given in values.items():
         _check_values(name, given)
     values = {name: tuple(map(_in_bytes, given)) if name == LOWAT else given for name, given in values.items()}
     targets, lowats = values.get(TARGET_DELAY, ()), values.get(LOWAT, (KNOBS[LOWAT].default,))
     if len(targets) > 1 and LOWAT_AUTO not in lowats:
         given = f"{TARGET_DELAY}={','.join(targets)}"
-        raise GridError(f"{given}: only LOWAT={LOWAT_AUTO} aims at it, which is not among the values of LOWAT")
+        raise GridError(f"{given}: applies to LOWAT={LOWAT_AUTO} alone, which is not among the values of LOWAT")
     levels = {name: tuple(given) for name, given in values.items() if len(given) > 1}
     if not levels:
         raise GridError("nothing varies: at least one knob needs several values, as in LOWAT=none,4096,16384")
@@ -110,19 +110,19 @@ def _check_values(name: str, given: Sequence[str]) -> None:
         except ValueError:
             raise ScenarioError(name, text, knob.allowed) from None
         if value in seen:
-            same = "is there twice" if seen[value] == text else f"and {seen[value]} are the same value"
-            raise GridError(f"{name}={','.join(given)}: {text} {same}; each may be there once")
+            same = "is given twice" if seen[value] == text else f"and {seen[value]} are the same value"
+            raise GridError(f"{name}={','.join(given)}: {text} {same}; give each value once")
         seen[value] = text
 
 
 def _in_bytes(text: str) -> str:
-    """Turns a valid value of LOWAT into the form that results keep."""
+    """Turns a valid value of LOWAT into the form that results have: bytes, `none` or `auto`."""
     value = KNOBS[LOWAT].parse(text)
     return NONE if value is None else str(value)
 
 
 def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
-    """The varying values of every arm."""
+    """Yields the values of the varying knobs of every arm."""
     for values in product(*grid.levels.values()):
         levels = dict(zip(grid.levels, values, strict=True))
         if TARGET_DELAY in levels and grid.knobs(levels)[LOWAT] != LOWAT_AUTO:
@@ -133,7 +133,7 @@ def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
 
 
 def expand(grid: Grid) -> tuple[Point, ...]:
-    """Every arm, twins last. Raises GridError if some combinations are not allowed."""
+    """Returns every arm, twins last. Raises GridError if a combination is not allowed."""
     points, refused = [], []
     for levels in _combinations(grid):
         arm = Arm(name=_name(levels), knobs=grid.knobs(levels))
@@ -144,14 +144,14 @@ def expand(grid: Grid) -> tuple[Point, ...]:
         points.append(Point(arm=arm, levels=levels))
     if refused:
         name, why = refused[0]
-        raise GridError(f"{len(refused)} of the grid's {len(points)} arms cannot be; the first is {name}: {why}")
+        raise GridError(f"{len(refused)} of the grid's {len(points)} arms are not allowed; the first is {name}: {why}")
     if max(len(point.arm.name) for point in points) > _LONGEST_NAME:
         points = [_numbered(number, point) for number, point in enumerate(points, start=1)]
     return (*points, *_twins(points))
 
 
 def _name(levels: Mapping[str, str]) -> str:
-    """The arm's name, readable and fit for a folder: lowat-4096_cc-bbr."""
+    """Returns the arm's name, such as lowat-4096_cc-bbr, which can be a folder's name."""
     return "_".join(_letters(f"{name}-{value}") for name, value in levels.items())
 
 

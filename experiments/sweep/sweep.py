@@ -35,12 +35,16 @@ from experiments.testbed.fabric import Fabric
 _ASK_FROM = 10_000
 _MOST = 1_000_000
 _ENOUGH = 1000
-"""Arms that the estimate for a large grid is based on."""
+"""The number of randomly drawn arms from which the time of a large grid is estimated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A sweep to run. order_seed: for the order in which runs are handed out; reuse: True if a finished one will do."""
+    """A sweep to run.
+
+    order_seed: the seed of the order in which runs are given out. reuse: True if a finished sweep with the same
+    fingerprint may be used instead.
+    """
 
     name: str
     title: str
@@ -59,7 +63,10 @@ class Sweep:
         return [point.arm.scenario for point in self.points]
 
     def runs(self) -> dict[str, Run]:
-        """Every run by name, arm by arm. Arms share the seed of a repetition; twins have seeds of their own."""
+        """Returns every run by name, arm by arm.
+
+        A repetition has the same seed in all arms except twins, which have other seeds.
+        """
         runs = {}
         for point in self.points:
             first = self.seed + (self.repeat if point.twin_of else 0)
@@ -69,7 +76,7 @@ class Sweep:
         return runs
 
     def order(self) -> list[str]:
-        """Names of the runs, shuffled, so that no arm has a time of day of its own."""
+        """Returns the names of the runs, shuffled, so that a change of the machine over time affects all arms alike."""
         names = list(self.runs())
         random.Random(self.order_seed).shuffle(names)
         return names
@@ -79,8 +86,8 @@ class Sweep:
 class SweepProgress:
     """Progress callbacks.
 
-    `step(text)`: a step before the runs. `opened(folder)`: the folder, with the runs already in it. `ended(run, ending,
-    record)`: a run ended. `reused(folder)`: this folder is used instead of running.
+    `step(text)`: a step before the runs begins. `opened(folder)`: the sweep's folder exists, perhaps with runs of an
+    earlier process. `ended(run, ending, record)`: a run ended. `reused(folder)`: a finished sweep is used instead.
     """
 
     step: Callable[[str], None]
@@ -90,7 +97,7 @@ class SweepProgress:
 
 
 def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
-    """Builds the checked sweep. Raises ScenarioError, Unavailable, and GridError for a large grid without `yes`."""
+    """Builds the sweep and checks it. Raises ScenarioError, Unavailable, and GridError as `expanded` does."""
     points = expanded(request, yes=yes)
     fabric, why = _fabric([point.arm.scenario for point in points], request)
     return Sweep(
@@ -115,16 +122,19 @@ def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
 
 
 def expanded(request: SweepRequest, *, yes: bool) -> tuple[Point, ...]:
-    """Every arm. Raises GridError as `expand` does; before expanding, for a grid too large without `yes`."""
+    """Returns every arm. Raises GridError as `expand` does, and for a grid that is too large.
+
+    The size is checked before expanding. `yes` allows large grids, up to a limit.
+    """
     if request.runs > _MOST or (request.runs >= _ASK_FROM and not yes):
         raise GridError(_too_many(request))
     return expand(request.grid)
 
 
 def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path:
-    """Runs what is missing, or finds a sweep to reuse; returns the finished folder.
+    """Runs what is missing, or finds a sweep to reuse. Returns the finished folder.
 
-    Raises LabError, and keeps the runs done by then.
+    Raises LabError. Runs that are complete by then are kept.
     """
     tools = executor.prepare(sweep.scenarios, progress.step)
     fingerprint = fingerprint_of(sweep, tools)
@@ -135,14 +145,14 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
     with SweepFolder.resume(results, fingerprint) or begin(sweep, results, fingerprint) as folder:
         runs = sweep.runs()
         if sorted(folder.order) != sorted(runs):
-            raise StepFailed("the sweep", f"{folder.path / 'sweep.json'}: its order is not of the runs of this sweep")
+            raise StepFailed("the sweep", f"{folder.path / 'sweep.json'}: its order has other runs than this sweep")
         progress.opened(folder)
         done = set(folder.done())
         waiting = [runs[name] for name in folder.order if name not in done]
         executor.carry_out(waiting, folder, lambda run, ending: progress.ended(run, ending, folder.run(run.name)))
         if missing := set(folder.order).difference(folder.done()):
             lost = counted(len(missing), "run")
-            raise StepFailed("the sweep", f"{lost} did not come back, {min(missing)} among them")
+            raise StepFailed("the sweep", f"{lost} had no result, {min(missing)} among them")
         return folder.publish(
             ExperimentRecord(
                 experiment=folder.final.name,
@@ -159,9 +169,9 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
 def estimate_here(
     request: SweepRequest, scenarios: Sequence[Scenario], side_by_side: int | None = None
 ) -> estimate.TimeEstimate:
-    """Estimates the time on this machine, or on a similar one with the fabric.
+    """Estimates the time on this machine; if the fabric cannot be used here, on a similar machine where it can.
 
-    side_by_side: None for as many as it bears.
+    side_by_side: the number of runs at once; None for as many as this machine can run.
     """
     try:
         fabric, _ = _fabric(scenarios, request)
@@ -204,7 +214,7 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
 
 
 def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
-    """The fingerprint, as an experiment's, but with the arms as a digest: there may be thousands."""
+    """Returns the sweep's fingerprint. It is that of an experiment with a digest in place of the many arms."""
     request = Request(
         name=sweep.name,
         arms=(),
@@ -221,7 +231,10 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
 
 
 def _fabric(scenarios: Sequence[Scenario], request: SweepRequest) -> tuple[Fabric, str]:
-    """The fabric that can run all scenarios. Probing takes a moment, so it sees one scenario of each kind."""
+    """Returns the fabric for all scenarios, and the reason for the choice.
+
+    Checks only one scenario of each kind, because a check takes time.
+    """
     largest = max(scenario.page.total_bytes for scenario in scenarios)
     kinds = {(each.congestion_control, each.link.shaped, each.page.total_bytes == largest): each for each in scenarios}
     return choose(request.run["FABRIC"], list(kinds.values()), request.run["SHAPER"])
@@ -238,5 +251,5 @@ def _too_many(request: SweepRequest) -> str:
     about += f", {request.run['REPEAT']} times each"
     if possible:
         about += f"; about {estimate.duration(estimate_here(request, possible).wall_s)} on this machine"
-    remedy = "divide it" if request.runs > _MOST else "`priolab sweep` with --yes runs it all the same"
+    remedy = "divide the grid" if request.runs > _MOST else "`priolab sweep` with --yes runs it all the same"
     return f"the grid has {about}; {remedy}"

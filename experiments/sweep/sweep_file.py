@@ -1,6 +1,6 @@
 """A sweep as a file: `title`, a table `grid` of lists, and the tables `knobs` and `run` of single values.
 
-The named sweeps are such files, in this package's catalogue.
+The named sweeps are such files, in the folder `catalogue` of this package.
 """
 
 import tomllib
@@ -23,7 +23,7 @@ _TABLES: Mapping[str, tuple[str, ...]] = {"grid": tuple(KNOBS), "knobs": tuple(K
 
 @dataclass(frozen=True, kw_only=True)
 class SweepFile:
-    """The content of a file, every value as text. values: of the scenario's knobs; run: of the execution options."""
+    """The content of a sweep's file. values: the values of each knob. run: the value of each execution option."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ def named(text: str) -> SweepFile:
 
 
 def read(path: Path) -> SweepFile:
-    """Reads the file; checks keys and types, values not yet. Raises ScenarioError."""
+    """Reads the file. Checks keys and types, but not yet values. Raises ScenarioError."""
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError) as error:
@@ -67,7 +67,7 @@ def read(path: Path) -> SweepFile:
 
 
 def _table(path: Path, document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
-    """The entries of one of the document's tables, their names checked."""
+    """Yields the entries of a table of the document. Raises ScenarioError for a name that does not belong there."""
     table = document.get(key, {})
     if not isinstance(table, dict):
         raise ScenarioError(f"{path}: {key}", repr(table), f"a table, [{key}]")

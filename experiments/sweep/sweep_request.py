@@ -1,7 +1,7 @@
-"""Turns the command line of `sweep` into a request: words, a named sweep, a file. Pure.
+"""Turns the arguments of `priolab sweep` into a request: words NAME=VALUE,..., a named sweep, or a file. Pure.
 
-Without a word of the scenario's, and without a name, it is the default sweep, with those of its servers that are
-installed. Words alone make up the grid; with a name or a file they replace its values.
+Without a knob, a scenario or a sweep, the request is the default sweep, with those of its servers that are installed.
+Knobs alone make up the grid. Beside a named sweep, a file or a scenario, knobs replace its values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +20,9 @@ from experiments.sweep.sweep_file import SweepFile
 _SWEEP, _SCENARIO, _SERVER = "SWEEP", "SCENARIO", "SERVER"
 _WORDS = (_SWEEP, _SCENARIO, *KNOBS, *RUN_WORDS)
 _SAMPLE = "100ms"
-"""Ten times coarser than an experiment's. First bytes are the client's and stay as fine, the ledger's explanation
-changes by two thousandths, and a run takes a quarter of the space and a third of the time to conclude."""
+"""The sampling interval, ten times that of an experiment. The client records first bytes, which stay as precise. The
+part of the wait that the ledger explains changes by two thousandths. A run takes a quarter of the space, and a third of
+the time to conclude."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +43,10 @@ class SweepRequest:
 def sweep_request_from(
     words: Sequence[str], over: Sequence[str] = (), is_absent: Callable[[str], bool] = lambda _: False
 ) -> SweepRequest:
-    """Builds the request from words: NAME=VALUE,VALUE, or the name of a sweep. Raises ScenarioError.
+    """Builds the request from words: NAME=VALUE,VALUE, or the name of a sweep.
 
-    A word given twice is an error, too. over: words that come before the others, as make's do. is_absent: True for a
-    server that the default sweep must leave out; only the default sweep calls it.
+    over: words that override the others, such as those of make. is_absent: returns True for a server that the default
+    sweep must leave out; called for the default sweep alone. Raises ScenarioError, also for a name given twice.
     """
     given = _once(words) | dict(map(_split, over))
     scenario = {name: tuple(map(str.strip, given[name].split(","))) for name in given if name in KNOBS}
@@ -65,7 +66,10 @@ def sweep_request_from(
 
 
 def _without(is_absent: Callable[[str], bool], sweep: SweepFile) -> SweepFile:
-    """The sweep and its title without absent servers; unchanged if that would leave none."""
+    """Returns the sweep without absent servers, and with a title that names them.
+
+    Returns the sweep unchanged if all servers are absent.
+    """
     here = tuple(name for name in sweep.values[_SERVER] if not is_absent(name))
     if not here or here == sweep.values[_SERVER]:
         return sweep
@@ -79,7 +83,7 @@ def _once(words: Sequence[str]) -> dict[str, str]:
     given: dict[str, str] = {}
     for name, value in map(_split, words):
         if name in given:
-            raise GridError(f"{name} is there twice, {given[name]} and {value}; several values are one word, A,B")
+            raise GridError(f"{name} is given twice, {given[name]} and {value}; several values are one word, A,B")
         given[name] = value
     return given
 

@@ -1,6 +1,6 @@
 """The tables of a sweep: its arms, and their results.
 
-There may be a million runs, each with a run.json of twenty kilobytes: they are read one arm at a time.
+A sweep may have a million runs, each with a run.json of twenty kilobytes, so results are read arm by arm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def _table(*headings: str, numbers: Sequence[str] = ()) -> Table:
 
 
 def expansion(points: Sequence[Point]) -> Table:
-    """The table of arms, a line each."""
+    """Returns the table of arms, with a line for each."""
     table = _table("arm", "twin of", numbers=["link time"])
     for point in points:
         link_s = estimate.link_s(point.arm.scenario)
@@ -41,7 +41,11 @@ def expansion(points: Sequence[Point]) -> Table:
 
 @dataclass(frozen=True, kw_only=True)
 class ArmResult:
-    """The result of an arm. reason: of its first run that is not ok; times_ms: of _FIGURES, medians; good, of: runs."""
+    """The result of an arm.
+
+    reason: the reason of its first run that is not ok. times_ms: medians of the figures in _FIGURES. good: number of
+    runs that are ok. of: number of all its runs.
+    """
 
     name: str
     status: str
@@ -53,7 +57,7 @@ class ArmResult:
 
     @classmethod
     def from_summary(cls, arm: Mapping[str, Any]) -> Self:
-        """The result of an arm of an experiment's summary."""
+        """Builds the result from an arm's entry in a summary."""
         statuses = [each["status"] for each in arm.get("repetitions", [arm])]
         return cls(
             name=arm["name"],
@@ -67,12 +71,12 @@ class ArmResult:
 
 
 def arm_results(folder: Path) -> list[ArmResult]:
-    """The result of every arm of a finished sweep. Raises FolderError."""
+    """Returns the result of every arm of a finished sweep. Raises FolderError."""
     return [ArmResult.from_summary(arm) for arm in arms(folder)]
 
 
 def results(sweep: SweepRecord, of_arms: Sequence[ArmResult]) -> Table:
-    """The table of results, a line per arm, network by network; times are medians."""
+    """Returns the table of results, with a line for each arm, network by network. Times are medians."""
     found = {result.name: result for result in of_arms}
     of_network = [name for name, _ in network_of(dict.fromkeys(sweep.grid, ""))]
     knobs = [*of_network, *(name for name in sweep.grid if name not in of_network)]

@@ -1,7 +1,7 @@
-"""The progress of a sweep: runs and arms done, link time simulated and against real time, time left. Pure.
+"""The progress of a sweep: runs and arms done, link time, its ratio to real time, and the time left. Pure.
 
-The time left is estimated beforehand (`estimate.py`) and corrected by finished runs. At first the estimate counts for
-more, so that the very first run does not overturn it.
+The time left is estimated beforehand (`estimate.py`), and corrected by finished runs. At first the estimate has more
+weight, so that the first run cannot change it too much.
 """
 
 from collections import Counter
@@ -11,18 +11,18 @@ from common.formats.run import RunRecord
 from experiments.sweep.estimate import duration
 
 _TRUST_S = 10.0
-"""Seconds of wall time for which the estimate counts as having been right."""
+"""The weight of the estimate: it counts as much as this many seconds of finished runs that took the time estimated."""
 
 
 def link_s(run: RunRecord) -> float:
-    """Link time of a run's page loads."""
+    """Returns the link time of a run's page loads, in seconds."""
     return sum(max(load.important_last_byte_ms, load.others_last_byte_ms) for load in run.loads) / 1000
 
 
 class Tally:
-    """Counts runs and arms; its answers take no longer with many runs than with few.
+    """Counts runs and arms. The time of each method does not depend on the number of runs.
 
-    arms: the arm of each run. estimates_s: the estimated wall time of each run.
+    arms: the arm of each run, by the run's name. estimates_s: the estimated wall time of each run, by its name.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Tally:
         self.statuses: Counter[str] = Counter()
 
     def begin(self, now_s: float, done: Iterable[str]) -> None:
-        """Starts the clock with the first run; `done` are the runs done before."""
+        """Starts the clock, when the first run starts. done: the runs that an earlier process completed."""
         self._began_s = now_s
         for name in done:
             self._over(name)
@@ -52,7 +52,7 @@ class Tally:
         self.statuses[run.status] += 1
 
     def _over(self, name: str) -> float:
-        """Removes a run from those left; returns its estimate."""
+        """Removes a run from the runs left. Returns its estimated wall time."""
         should_s = self._left.pop(name)
         self._left_s -= should_s
         arm = self._arms[name]
@@ -63,17 +63,17 @@ class Tally:
 
     @property
     def runs_left(self) -> int:
-        """The number of runs left, those at work included."""
+        """The number of runs that have not ended."""
         return len(self._left)
 
     @property
     def runs_done(self) -> int:
-        """The number of runs done, those done before included."""
+        """The number of runs that have ended, including those that an earlier process completed."""
         return len(self._arms) - len(self._left)
 
     @property
     def arms_done(self) -> int:
-        """The number of arms with every repetition done."""
+        """The number of arms whose repetitions have all ended."""
         return self._all_arms - len(self._runs_of)
 
     def left_s(self, now_s: float) -> float:
@@ -85,7 +85,7 @@ class Tally:
     def line(self, now_s: float) -> str:
         """The whole tally in one line."""
         words = f"{self.arms_done} of {self._all_arms} arms, {self.runs_done} of {len(self._arms)} runs"
-        for status, count in list(self.statuses.items()):  # a thread of its own asks for the line
+        for status, count in list(self.statuses.items()):  # a copy, because another thread calls this
             words += f", {count} {status}" if status != "ok" else ""
         elapsed_s = now_s - self._began_s
         if self._link_s and elapsed_s > 0:

@@ -16,24 +16,24 @@ from netem.shaper import Shaper
 
 
 class HostKernel:
-    """The part of a fabric whose places run on the kernel of this machine."""
+    """A base of fabrics whose places run on the kernel of this machine."""
 
     def kernel(self) -> str:
-        """The kernel of this machine."""
+        """Returns the release of this machine's kernel."""
         return platform.release()
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """The release alone; no more is known of this machine's kernel."""
+        """Returns run.json's entry for this machine's kernel, which has only the release."""
         return {"release": platform.release()}
 
 
 class Fabric(Protocol):
     """A way to make places.
 
-    merit: the reason to choose it, in words. virtual_clock: True if the places' time jumps over idleness, so that link
-    time costs next to nothing. runs_per_command: the number of runs one command should carry out, one after the other.
-    own_programs: True if the places bring their own programs, so that this machine needs none. tolerance: the allowed
-    deviation of its link from what was asked.
+    merit: the reason to choose the fabric, in words. virtual_clock: True if the clock of the places jumps over idle
+    time, so that link time costs next to nothing. runs_per_command: the number of runs that one command should carry
+    out, one after the other. own_programs: True if the places have their own programs, so that none have to be
+    installed on this machine. tolerance: the allowed deviation of the link from what was asked for.
     """
 
     name: str
@@ -47,7 +47,10 @@ class Fabric(Protocol):
         """Raises Unavailable, with the remedy, if this machine cannot run the scenario in this fabric."""
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """The shapers it knows, the preferred one first, each with the reason if it is unavailable here."""
+        """Returns the fabric's shapers, the preferred one first.
+
+        Each has the reason why it is unavailable on this machine, None if it is available.
+        """
 
     def kernel(self) -> str:
         """Names the kernel that the places run on."""
@@ -56,16 +59,17 @@ class Fabric(Protocol):
         """run.json's entry for that kernel: `release`, and a guest's build record (guest/kernel.py, BuildRecord)."""
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
-        """The programs of the places; to capture, tcpdump as well. Raises Unavailable."""
+        """Returns the programs of the places, with capture also tcpdump. Raises Unavailable."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Makes what all runs share, once. Raises StepFailed or Unavailable."""
+        """Makes what all runs share, once before the runs. Raises StepFailed or Unavailable."""
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """The argument list that carries out the orders in the run folders; scratch is removed afterwards.
+        """Returns the argument list of the command that carries out the orders in the run folders.
 
-        A program named `afterwards` that it leaves in scratch is run when the command has ended, however it ended.
+        scratch: a folder for the command's files, which is removed after the command. If this method leaves a program
+        named `afterwards` there, the program is run when the command has ended, however it ended.
         """
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """The places, for the process that runs as that command."""
+        """Makes the places of a run. Called in the process that `command` starts."""

@@ -1,4 +1,4 @@
-"""The interface of a run's places, whatever they are made of."""
+"""The interface of a run's places, the same for every fabric."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,13 +21,13 @@ from proxy.tuner.tuner import TunerKind
 
 FRONT_PORT = 443
 CLIENT_PORT = 40_000
-"""A fixed port: the kernel's choice would depend on earlier connections, also of other runs in one guest."""
+"""The client's fixed port. A port that the kernel chose would depend on earlier connections, also of earlier runs."""
 ORIGIN_PORT = 8080
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """IPv4 addresses of the places that accept connections; nothing can bypass the link between client and front."""
+    """The IPv4 addresses of client, front and origin. Client and front reach each other only through the link."""
 
     client: str
     front: str
@@ -36,7 +36,7 @@ class Addresses:
 
 @dataclass(frozen=True, kw_only=True)
 class OriginSettings:
-    """The file of the page that the origin serves, the Node that runs it, and the folder for its logs."""
+    """Settings of the origin. program: the Node that runs it. page: the file of the page. folder: for its logs."""
 
     program: str
     page: Path
@@ -44,7 +44,7 @@ class OriginSettings:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The argument list that starts it."""
+        """The argument list that starts the origin."""
         return (self.program, *ONE_THREAD, str(PROGRAM))
 
     @property
@@ -57,20 +57,24 @@ class OriginSettings:
 
 
 Look = Callable[[int], int | None]
-"""Samples, and does other work that is due, at the given time; returns when to be called next, or None for never."""
+"""A function that samples and does other work that is due. It gets the time, and returns when to be called next.
+
+Times are CLOCK_MONOTONIC in ns. None means that the function need not be called again.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveLink:
-    """The link at work. shaper: its kind. commands: the commands that made it.
+    """The running link.
 
-    pid: of the ferry; None if the kernel shapes, or the process cannot be seen from here. instead_of_netem: the reason
-    why SHAPER=auto did not take netem; None if it did, or if a shaper was asked for.
+    shaper: its shaper. commands: the commands that made the link. pid: the process id of the ferry; None if the kernel
+    shapes, or if the process is not visible from here. instead_of_netem: the reason why SHAPER=auto did not use netem;
+    None if it did, or if the order names a shaper.
 
-    check_alive raises StepFailed if it has ended. counters returns what it carried, by direction. look samples the
-    queue and applies due rate steps, unless the link does so itself; it returns when to be called next. begin tells it
-    when the measured load began; rate steps count from then, and changes.jsonl lists them when the link has ended. look
-    and begin raise StepFailed on failure. carried returns what has come from the front so far, shaped or not.
+    check_alive: raises StepFailed if the link has ended. counters: returns the counters of each direction. look:
+    samples the queue and applies due rate steps, unless the link does so itself. begin: called with the time at which
+    the measured load began, from which rate steps count; changes.jsonl is complete when the link has ended. look and
+    begin raise StepFailed. carried: returns the counts of the frames that the link has received from the front so far.
     """
 
     shaper: Shaper
@@ -86,7 +90,7 @@ class ActiveLink:
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveTuner:
-    """The tuner at work: its kind, the reason for that kind, and the callback that samples."""
+    """The running tuner: its kind, the reason for that kind, and the function that samples."""
 
     kind: TunerKind
     reason: str | None
@@ -94,26 +98,26 @@ class ActiveTuner:
 
 
 def no_look(now_ns: int) -> None:
-    """The `Look` of a link that keeps its journal itself."""
+    """Does nothing: the `Look` of a part that does its work itself, or has none."""
     del now_ns
 
 
 def gso_segments_in(details: str) -> int:
-    """The gso_max_segs in the output of `ip -details link show` for one device."""
+    """Returns gso_max_segs from the output of `ip -details link show` for one device."""
     words = details.split()
     return int(words[words.index("gso_max_segs") + 1])
 
 
 def run_label(folder: RunFolder) -> str:
-    """A name for what is made outside the run folder and may outlive its maker: a cgroup, a compose project."""
+    """Returns the run's name for a cgroup or a compose project, which may outlive the process that makes it."""
     return f"priolab-{folder.path.parent.name.removesuffix(PARTIAL)}-{folder.path.name}"
 
 
 class Places(Protocol):
-    """The places of one run, wired and up. Every method may raise StepFailed or Unavailable.
+    """The places of one run, with the wires between them. Every method may raise StepFailed or Unavailable.
 
-    python: the interpreter in the client's place. front_state: a folder in the front's place for the server's own
-    files. as_root: True if the front runs as the superuser of its place.
+    python: the Python interpreter in the client's place. front_state: a folder in the front's place for the server's
+    own files. as_root: True if the front runs as root of its place.
     """
 
     addresses: Addresses
@@ -122,19 +126,19 @@ class Places(Protocol):
     as_root: bool
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """The run folder as programs in the places find it."""
+        """Returns the run folder at the path at which programs in the places see it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """The places' own part of env.json."""
+        """Returns what these places add to env.json."""
 
     def python_clock(self) -> Mapping[str, Any]:
-        """The client's clock for env.json (common/clock_quality.py)."""
+        """Returns the quality of the client's clock, for env.json (common/clock_quality.py)."""
 
     def node_route(self, tools: Tools) -> ClockRoute:
-        """The way the origin's Node reads the clock."""
+        """Returns the way in which the origin's Node reads the clock."""
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Sets send buffer, congestion control, LOWAT and GSO of the front, where that is possible before it runs."""
+        """Sets those of send buffer, congestion control, LOWAT and GSO that can be set before the front runs."""
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the place of a running front: lowat, tcp_wmem, gso_segments."""
@@ -143,7 +147,7 @@ class Places(Protocol):
         """Starts the origin and waits until it answers."""
 
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> AbstractContextManager[Process]:
-        """Starts the front, waits until it answers, sets what needs a running one.
+        """Starts the front, waits until it answers, and makes the settings that need a running front.
 
         Stops waiting if the origin has ended.
         """
@@ -151,28 +155,34 @@ class Places(Protocol):
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Starts the link, shaped there; with no shaper named, by the kernel's netem where it exists.
+        """Starts the link.
 
-        Samples its queue into the folder at that interval, with None not at all.
+        shaper: None for the kernel's netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
+        folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
         """
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Measures the link until it is within tolerance, a few times at most; returns the result and the attempts.
+        """Measures the link until the result is within tolerance, a few times at most.
 
-        pid: of the ferry; once it has ended, no more is awaited.
+        Returns the result and the number of attempts. pid: the process id of the ferry, if any. Stops waiting if the
+        ferry has ended.
         """
 
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Look]:
-        """Samples the front's side of the client's connection at that interval, into the folder; with None, once."""
+        """Samples the front's socket of the client's connection at that interval; with None, once.
+
+        Writes the samples into the folder.
+        """
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
         """Runs the tuner of LOWAT=auto on the front's connections, with its journal in the folder."""
 
     def capturing(self, program: str, folder: Path) -> AbstractContextManager[Sequence[Process]]:
-        """Runs tcpdump at the client and at the front's side toward it; the folder has their files at the end.
+        """Captures packets at the client, and at the front toward the link. The files are in the folder at the end.
 
-        program: tcpdump, where it is one of this machine. Also raises InvalidRun if packets were missed.
+        program: this machine's tcpdump, for places that use this machine's programs. Also raises InvalidRun if a packet
+        was missed.
         """
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> AbstractContextManager[Process]:
-        """Starts a program in the client's place; its standard output goes to that descriptor."""
+        """Starts a program in the client's place. stdout: the descriptor for its standard output."""

@@ -1,10 +1,10 @@
-"""A tap: tcpdump beside one end of the connection, recording the packets of the front's port as they pass.
+"""A tap: a tcpdump at one end of the connection, which records the packets of the front's port.
 
 Rules:
-1. It listens before the client starts, and has everything at its end: a missed packet makes the run invalid.
-2. Packets are kept from first to last byte, and stamped by the kernel in nanoseconds of CLOCK_REALTIME.
-3. The kernel hands packets over in blocks, the last one up to `LAST_BLOCK_S` late: a tap stays that long.
-4. Its output is kept only if something went wrong.
+1. A tap listens before the client starts, and records every packet: a missed packet makes the run invalid.
+2. Packets are recorded in full. Their timestamps are the kernel's, in nanoseconds of CLOCK_REALTIME.
+3. The kernel hands packets to tcpdump in blocks, the last one up to `LAST_BLOCK_S` late. So a tap runs on that long.
+4. The messages of tcpdump are kept only if the tap failed.
 """
 
 import re
@@ -29,10 +29,10 @@ _WHOLE_LOG = 100
 
 
 def command(program: str, device: str, file: Path) -> list[str]:
-    """The argument list that writes the packets of the device into a pcap file.
+    """Returns the argument list of the tcpdump that writes the device's packets into a pcap file.
 
-    tcpdump as root becomes another user, who could not write there, unless it is told to stay. Under AppArmor, the
-    file's name must end like that of a capture.
+    `-Z root` keeps a tcpdump of root from becoming another user, who could not write there. AppArmor requires that the
+    file's name ends in .pcap or the like.
     """
     how = ["-p", "-U", "-B", str(_BUFFER_KIB), "--time-stamp-precision=nano", "-Z", "root"]
     return [program, *how, "-i", device, "-w", str(file), f"tcp port {FRONT_PORT}"]
@@ -40,7 +40,10 @@ def command(program: str, device: str, file: Path) -> list[str]:
 
 @contextmanager
 def listening(tap: Process, end: Callable[[], object]) -> Iterator[Process]:
-    """Waits until the tap listens; ends it by `end`. Raises StepFailed, and InvalidRun if it has missed packets."""
+    """Waits until the tap listens, and yields it. When the context closes, calls `end`, and waits for the tap to end.
+
+    Raises StepFailed, and InvalidRun if the tap missed packets.
+    """
     with tap:
         wait_until(lambda: _LISTENS in tail(tap.log, _WHOLE_LOG), _READY_S, tap.check_alive, tap.name)
         yield tap
@@ -49,7 +52,7 @@ def listening(tap: Process, end: Callable[[], object]) -> Iterator[Process]:
         tap.wait(_END_S)
     said = _MISSED.search(tail(tap.log, _WHOLE_LOG))
     if said is None:
-        raise StepFailed(tap.name, "it ended without a word about what it missed", tap.log)
+        raise StepFailed(tap.name, "it ended without the number of packets that it missed", tap.log)
     if missed := int(said[1]):
         raise InvalidRun(f"packets missed by {tap.name}", 0, missed)
     tap.log.unlink()

@@ -58,7 +58,7 @@ def test_what_was_done_is_recorded(run: Runs, shaper: str) -> None:
     for step in (made, back):
         assert step.late_ns is not None
         assert 0 <= step.late_ns < 10**5
-    assert (never.late_ns, never.reason) == (None, "the load had ended before")
+    assert (never.late_ns, never.reason) == (None, "the load had ended before this step")
     load = measured_load(stepped.evidence())
     lines = [json.loads(line) for line in (stepped.path / "link" / "changes.jsonl").read_text().splitlines()]
     assert [line["asked_ns"] - load.started_ns for line in lines] == [1_500_000_000, 2_000_000_000]

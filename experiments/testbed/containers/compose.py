@@ -1,4 +1,4 @@
-"""Containers: real time, the services of compose.yaml."""
+"""The fabric `compose`: places are containers, the services of compose.yaml, on real clocks."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -26,7 +26,7 @@ _LOADING = "modprobe tcp_{0}, and allow it: sysctl net.ipv4.tcp_allowed_congesti
 
 
 class Compose(HostKernel):
-    """A compose project per arm. A separate step removes the containers, the engine's children and not the lab's."""
+    """Makes a compose project for each run. A separate program removes the containers: they are the engine's children."""
 
     name = "compose"
     merit = "real clocks, in containers"
@@ -36,7 +36,7 @@ class Compose(HostKernel):
     tolerance = calibration.REAL
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Requires an engine on this machine, compose, and in its kernel the congestion control and the shaper."""
+        """Requires an engine on this machine, compose, and a kernel with the congestion control and the shaper."""
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"
             raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
@@ -46,16 +46,16 @@ class Compose(HostKernel):
         docker_engine.check()
         server = catalogue()[scenario.server]
         if not server.in_images:
-            lack = "the images have no packages of npm" if server.npm else "the client's image has no QUIC"
+            lack = "the images have no npm packages" if server.npm else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         if shaper is Shaper.NETEM and (reason := no_netem()):
             raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
         wanted = scenario.congestion_control
         if _AVAILABLE_CC.exists() and wanted not in _AVAILABLE_CC.read_text().split():
-            raise Unavailable(f"CC={wanted}", "this kernel has not loaded it", _LOADING.format(wanted))
+            raise Unavailable(f"CC={wanted}", "this kernel has not loaded the module", _LOADING.format(wanted))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """Containers have this machine's kernel; the link's container finds out by itself."""
+        """The kernel's shaper, then the ferry. Containers have this machine's kernel."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
@@ -84,7 +84,10 @@ class Compose(HostKernel):
                     _build(service, server)
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """The arm's process runs on the host and drives the engine."""
+        """Returns the command of the arm's process, which runs on the host and drives the engine.
+
+        Also writes the program that removes the containers afterwards.
+        """
         ((_, folder),) = runs
         afterwards = scratch / "afterwards"
         afterwards.write_text(docker_engine.removal(project_name(folder)))
@@ -93,7 +96,7 @@ class Compose(HostKernel):
         return ["env", *told, *module("experiments.run.process"), str(folder.path)]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """Containers of a project of their own."""
+        """Returns the containers of a new compose project."""
         return Containers(order, folder)
 
 
@@ -104,13 +107,13 @@ def _build(service: str, server: str) -> None:
         if docker_engine.has_image(docker_engine.base()):
             raise
         remedy = "make one with `make base-image`, or name one with BASE=IMAGE"
-        raise Unavailable("FABRIC=compose", f"the base image {docker_engine.base()} cannot be had", remedy) from error
+        raise Unavailable("FABRIC=compose", f"the base image {docker_engine.base()} is unavailable", remedy) from error
 
 
 def _package(image: str, package: str) -> str:
-    """The version in the image, or the reason why it is unknown."""
+    """Returns the package's version in the image, or the reason why the version is unknown."""
     command = ["run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", image]
     try:
         return docker_engine.docker(*command, "--show", "--showformat", "${Package} ${Version}", package)
     except TimedOut as error:
-        return unknown(error.limit_s)  # the run does not depend on it
+        return unknown(error.limit_s)  # no run depends on the version

@@ -1,4 +1,4 @@
-"""The part of a run that is laid over compose.yaml: the variables it takes from the environment, and a second file."""
+"""What a run adds to compose.yaml: the environment variables that compose.yaml reads, and a second compose file."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ _ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
 class ComposeOverride:
-    """The variables and the second file of a run. user: the user the services run as."""
+    """The variables and the second compose file of a run. user: the uid and gid of the services."""
 
     def __init__(self, order: Order, user: tuple[int, int], mounts: Mounts) -> None:
         self._order = order
@@ -25,7 +25,10 @@ class ComposeOverride:
         self._mounts = mounts
 
     def words(self, near: str, far: str) -> dict[str, str]:
-        """The variables of compose.yaml. near, far: the first three bytes of the networks' addresses."""
+        """Returns the variables of compose.yaml.
+
+        near, far: the first three bytes of the addresses of the client's network and of the front's network.
+        """
         scenario, order = self._scenario, self._order
         _, sndbuf, most = map(int, _WMEM.read_text().split())
         if scenario.sndbuf_bytes is not None:
@@ -54,9 +57,9 @@ class ComposeOverride:
 
     @property
     def cc_by_sysctl(self) -> bool:
-        """True if the sysctl can set the congestion control.
+        """True if the sysctl of a new network namespace can set the congestion control.
 
-        A new network namespace may choose reno, or what the first one allows.
+        A new namespace can use reno, and what tcp_allowed_congestion_control of the first namespace lists.
         """
         try:
             allowed = _ALLOWED_CC.read_text().split()
@@ -65,7 +68,7 @@ class ComposeOverride:
         return self._scenario.congestion_control in allowed
 
     def document(self) -> dict[str, Any]:
-        """The second file."""
+        """Returns the content of the second compose file."""
         gauge_needs = ["NET_ADMIN"] if self._scenario.gso_segments or not self.cc_by_sysctl else []
         own: dict[str, dict[str, Any]] = {
             "origin": {"environment": {"ACCESS_LOG": str(INSIDE.origin / "access.jsonl")}},
@@ -76,7 +79,7 @@ class ComposeOverride:
             "gauge": {"cap_add": gauge_needs},
             **{service: self._tap(place) for place, service in TAPS.items()},
         }
-        # The lab asks each once, when it starts; later checks would disturb the measurement.
+        # The lab itself checks once that each service is ready. Later health checks would disturb the measurement.
         common = {"healthcheck": {"interval": "24h"}}
         services = {
             service: common | {"volumes": self._mounts.volumes(service)} | own.get(service, {}) for service in SERVICES
@@ -85,13 +88,13 @@ class ComposeOverride:
 
     def _tap(self, place: str) -> dict[str, Any]:
         file = INSIDE.wire / f"{tap.ENDS[place]}.pcap"
-        # In a rootless engine it is root, and takes on root's groups.
+        # In a rootless engine tcpdump is root, and sets root's groups.
         cap_add = ["SETGID"] if self._user == (0, 0) else []
         return {"command": tap.command("tcpdump", "eth0", file), "cap_add": cap_add}
 
 
 def _literal(value: Any) -> Any:
-    """The same document with every dollar doubled: compose reads a single one as a variable."""
+    """Returns the document with every dollar sign doubled, because compose reads a single one as a variable."""
     if isinstance(value, dict):
         return {name: _literal(each) for name, each in value.items()}
     if isinstance(value, list):

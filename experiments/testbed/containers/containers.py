@@ -1,7 +1,7 @@
-"""The places as the containers of compose.yaml: the same services, under a project and networks of their own.
+"""Places as containers: the services of compose.yaml, in a compose project and networks of the run's own.
 
-Services know the run folder by a path of its own (mounts.py). The networks' addresses are random, because two projects
-must not ask for the same.
+Services see the run folder at another path (mounts.py). The addresses of the networks are chosen at random, because two
+projects must not use the same.
 """
 
 import json
@@ -58,12 +58,15 @@ _GAUGE_CHECK_NS = 10**8
 
 
 def project_name(folder: RunFolder) -> str:
-    """The run's label, in the letters compose allows."""
+    """Returns the run's label, in the characters that compose allows."""
     return "".join(letter if letter.isalnum() else "-" for letter in run_label(folder).lower())
 
 
 class Containers:
-    """Places as containers; see Places. A context; `docker_engine.removal` removes them, even if this process dies."""
+    """Places as containers; see `Places`. A context manager.
+
+    `docker_engine.removal` removes the containers from outside, even if this process is killed.
+    """
 
     python = "python3"
     front_state = Path("/run/front")
@@ -79,7 +82,7 @@ class Containers:
 
     def __enter__(self) -> Self:
         for _ in range(_ADDRESSES_TRIED):
-            number = random.randrange(2, 256)  # 198.18.0 and 198.18.1 are for `docker compose up`
+            number = random.randrange(2, 256)  # `docker compose up` uses 198.18.0 and 198.18.1
             near, far = f"198.18.{number}", f"198.19.{number}"
             self.addresses = Addresses(client=f"{near}.3", front=f"{far}.3", origin=f"{far}.5")
             try:
@@ -95,12 +98,12 @@ class Containers:
         raise StepFailed("making containers", "no free pair of networks in 198.18.0.0/15")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Collects the services' files; removal comes from outside. Raises StepFailed if the engine is gone."""
+        """Collects the services' files. Does not remove containers. Raises StepFailed if the engine does not answer."""
         self._stack.close()
         for service in SERVICES:
             self._mounts.collect(service)
         if isinstance(error, StepFailed) and not docker_engine.answers():
-            raise StepFailed("the Docker engine", "it has gone away") from error
+            raise StepFailed("the Docker engine", "it no longer answers") from error
 
     def _create(self, near: str, far: str) -> None:
         override = self._folder.asked / "compose.json"
@@ -114,12 +117,12 @@ class Containers:
             project.attach(self._services.ids["link"], network, f"{addresses}.4")
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """The run folder at the mount points."""
+        """Returns the run folder at the path where the services see it."""
         del folder
         return INSIDE
 
     def describe(self) -> Mapping[str, Any]:
-        """The engine, and the images by their content."""
+        """Returns the engine's version, the compose command, and each service's image by its digest."""
         return {
             "engine": docker_engine.version_told(),
             "compose": list(docker_engine.compose_command()),
@@ -130,21 +133,21 @@ class Containers:
         }
 
     def python_clock(self) -> Mapping[str, Any]:
-        """The clock of the Python in the client's place."""
+        """Returns the quality of the clock of Python in the client's container."""
         clock: dict[str, Any] = json.loads(
             self._services.until(self._place, "client", [self.python, "-m", "common.clock_quality"])
         )
         return clock
 
     def node_route(self, tools: Tools) -> ClockRoute:
-        """The route found in the origin's image before the run."""
-        return tools.node_route or ClockRoute(route=None, reason="it was not tried")
+        """Returns the way in which Node reads the clock, as found in the origin's image before the run."""
+        return tools.node_route or ClockRoute(route=None, reason="Node was not tried")
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Does nothing: the sysctls came with the containers, and the rest needs a running front, see `start_front`."""
+        """Does nothing. compose.yaml sets the sysctls, and `start_front` the settings that need a running front."""
 
     def settings(self) -> dict[str, Any]:
-        """Reads the settings in the running front."""
+        """Reads the settings in the container of the running front."""
         read = "cat /proc/sys/net/ipv4/tcp_notsent_lowat /proc/sys/net/ipv4/tcp_wmem; ip -details link show dev eth0"
         lowat, wmem, *details = self._services.run("front", ["sh", "-c", read]).splitlines()
         return {
@@ -155,7 +158,7 @@ class Containers:
 
     @contextmanager
     def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
-        """Starts the origin; ready when it answers its own place."""
+        """Starts the origin, and waits until the origin answers a request from its own container."""
         log = origin.folder / "output.log"
         self._mounts.hand_in()
         with self._services.start("origin", "the origin", log) as process:
@@ -164,7 +167,7 @@ class Containers:
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
-        """Starts the front; ready when it answers a request. Then the gauge sets what sysctls cannot."""
+        """Starts the front, and waits until it answers a request. Then the gauge sets what sysctls cannot set."""
         del origin  # its container is watched with the others
         (self._folder.asked / front.settings.config.name).write_text(front.configuration)
         self._mounts.hand_in()
@@ -182,7 +185,7 @@ class Containers:
 
     @contextmanager
     def _start_gauge(self, front: Process) -> Iterator[None]:
-        # It lives in the front's namespaces: docker-compose can create it only when these exist.
+        # The gauge joins the front's namespaces: docker-compose can create the gauge only when they exist.
         self._services.wait("front", front.check_alive, "starting the front")
         self._project.create("gauge")
         self._services.ids["gauge"] = self._project.container("gauge")
@@ -194,8 +197,8 @@ class Containers:
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
-        """Starts the link; ready when it reports its counters."""
-        del link, shaper, at, seed, interval_ns  # they were set when the container was made
+        """Starts the link, and waits until it reports its counters."""
+        del link, shaper, at, seed, interval_ns  # variables of compose.yaml
         with self._services.start("link", "the link", folder / "output.log") as process:
             ask = ["python3", "-m", "netem.counters"]
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
@@ -213,7 +216,7 @@ class Containers:
         self._mounts.collect("link")
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Calibrates the link; each end is a program in its place."""
+        """Calibrates the link between two programs, in the client's and in the front's container."""
         del pid
         name = "calibration.json"
         write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
@@ -232,8 +235,8 @@ class Containers:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
-        """Lets the gauge sample by itself; each look checks that it runs, and that the front still does."""
-        del folder  # its files are collected into it
+        """Starts the sampling in the gauge. Each call of the Look checks that gauge and front still run."""
+        del folder  # the gauge's files are collected into the folder
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
         log = self._folder.front / "gauge.log"
@@ -242,7 +245,7 @@ class Containers:
 
                 def look(now_ns: int) -> int:
                     if not (self._gauge.running and gauge.running):
-                        # It lives in the front's namespaces and ends with it: see whether the front ended first.
+                        # The gauge is in the front's namespaces and ends with the front: see if the front ended first.
                         front.wait(RETRY_S)
                         front.check_alive()
                     self._gauge.check_alive()
@@ -257,13 +260,13 @@ class Containers:
 
     @contextmanager
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
-        """Runs the tuner in the gauge. Raises Unavailable if it must be in the kernel, which a container may not do."""
+        """Runs the tuner in the gauge. Raises Unavailable for TUNER=bpf, which a container may not load."""
         reason = "as asked"
         if self._tuner.kind != TunerKind.USERLAND:
             reason = "a container may not load programs into the kernel"
             if self._tuner.must_be_bpf:
                 raise Unavailable(f"TUNER={TunerKind.BPF}", reason, "use TUNER=userland, or another FABRIC")
-        del folder  # its files are collected into it
+        del folder  # the gauge's files are collected into the folder
         words = [str(FRONT_PORT), str(INSIDE.front), str(scenario.target_delay_ns // 1000)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
         log = self._folder.front / "tuner.log"
@@ -281,11 +284,14 @@ class Containers:
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
-        """Captures from containers in the network namespaces of the two; their files are collected with all others."""
+        """Captures in two containers that share the network namespaces of client and front.
+
+        Their files are collected like those of other services.
+        """
         del program  # the image has its own
         with ExitStack() as stack:
             taps = []
-            # Like the gauge, they can be created only once the container they join runs.
+            # The taps, like the gauge, can be created only when the containers that they join run.
             self._project.create(*TAPS.values())
             for place, service in TAPS.items():
                 container = self._services.ids[service] = self._project.container(service)
@@ -298,7 +304,7 @@ class Containers:
 
     @contextmanager
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Iterator[Process]:
-        """Runs the client in its container; at its end, collects its files into the run folder."""
+        """Runs the client in its container. When the client has ended, collects its files into the run folder."""
         self._mounts.hand_to("client", "plan.json")
         try:
             with self._services.process("the client", "client", command, log, stdout=stdout) as client:
@@ -308,9 +314,9 @@ class Containers:
 
 
 def _user() -> tuple[int, int]:
-    """The user the containers run as: this process's, but not root.
+    """Returns uid and gid of the containers' programs: those of this process, or of `nobody` instead of root.
 
-    In a rootless engine it is root, which is this process's user outside.
+    In a rootless engine it is root, which outside the container is this process's user.
     """
     if "rootless" in docker_engine.docker("info", "--format", "{{.SecurityOptions}}"):
         return 0, 0
@@ -318,5 +324,5 @@ def _user() -> tuple[int, int]:
 
 
 def _calibration_s(link: Link) -> float:
-    """The limit on a calibration's time: longer than any that still makes progress."""
+    """Returns the time limit of a calibration in seconds. No calibration that makes progress takes as long."""
     return STEP_S + _CALIBRATION_ROUNDS * (_CALIBRATION_TRAIN_S + 2 * (link.round_trip_ns + link.jitter_ns) / 10**9)

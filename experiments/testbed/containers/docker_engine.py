@@ -1,4 +1,4 @@
-"""Talks to the Docker engine through its command line, and to compose on top of it in either of its two forms."""
+"""Uses the Docker engine and compose through their command lines."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ _START_S = 120.0
 
 
 def version(timeout_s: float = _ANSWER_S) -> str:
-    """The engine's version. Raises StepFailed if none answers."""
+    """Returns the engine's version. Raises StepFailed if no engine answers."""
     return docker("version", "--format", "{{.Server.Version}}", timeout_s=timeout_s)
 
 
 def version_told() -> str:
-    """The engine's version, or the reason why it is unknown. Raises StepFailed if no engine answers."""
+    """Returns the engine's version, or why it is unknown after a time-out. Raises StepFailed if no engine answers."""
     try:
         return version()
     except TimedOut as error:
@@ -59,7 +59,7 @@ def check() -> None:
         if "permission denied" in error.reason:
             raise Unavailable(what, "you may not use the Docker engine", "join the group docker, or be root") from error
         at = f" at {host}" if host else ""
-        raise Unavailable(what, f"no Docker engine answers{at}", "start one; `docker version` tells more") from error
+        raise Unavailable(what, f"no Docker engine answers{at}", "start one; `docker version` shows more") from error
     compose_command()
 
 
@@ -71,7 +71,7 @@ def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
 
 @cache
 def compose_command() -> tuple[str, ...]:
-    """The compose plugin, or the older program of its own. Raises Unavailable."""
+    """Returns the command of compose: the plugin of docker, or the older docker-compose. Raises Unavailable."""
     reason, remedy = "neither `docker compose` nor docker-compose is installed", "install one"
     for command in (("docker", "compose"), ("docker-compose",)):
         try:
@@ -87,19 +87,19 @@ def compose_command() -> tuple[str, ...]:
 
 @cache
 def tag() -> str:
-    """Names the images of exactly these sources on exactly this base; an arm uses the tag its experiment computed."""
+    """Returns the tag of the images, a digest of their sources and their base. An arm uses its experiment's tag."""
     if told := os.environ.get(ARM_TAG):
         return told
     return digest.digest(home.ROOT, home.IMAGE_SOURCES, seed=base())[:12]
 
 
 def base() -> str:
-    """The image that the others are built on; the variable BASE names another."""
+    """Returns the name of the base image: that in the variable BASE, or the default."""
     return os.environ.get("BASE") or BASE
 
 
 def images(server: str) -> dict[str, str]:
-    """The image of each service with that front."""
+    """Returns the name of the image of each service. server: the front's."""
     return {
         "origin": f"priolab-origin:{tag()}",
         "front": f"priolab-front-{server}:{tag()}",
@@ -120,7 +120,7 @@ def has_image(name: str) -> bool:
 
 
 def gateway_mode() -> str:
-    """The mode in which the link may pass packets on: Docker 27 knows fewer modes, and needs none."""
+    """Returns the gateway mode with which the link's container can route. Docker 27 has no `nat-unprotected`."""
     return "nat" if version().startswith("27.") else "nat-unprotected"
 
 
@@ -128,12 +128,12 @@ class Project:
     """A compose project: services, containers and networks that carry its name."""
 
     def __init__(self, name: str, words: Mapping[str, str], override: Path | None = None) -> None:
-        """words: the variables of compose.yaml; override: a second file laid over it."""
+        """words: the variables of compose.yaml. override: a second compose file, which adds to compose.yaml."""
         self.name = name
         try:
             self._folder = home.image_folder(tag())
         except OSError as error:
-            raise StepFailed("gathering what images are made of", str(error)) from error
+            raise StepFailed("copying the sources of the images", str(error)) from error
         self._files = ["-f", str(self._folder / "compose.yaml"), *(["-f", str(override)] if override else [])]
         self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
 
@@ -142,7 +142,7 @@ class Project:
         self._compose("build", "--force-rm", service, step=f"building the image of the {service}", timeout_s=_BUILD_S)
 
     def create(self, *services: str) -> None:
-        """Makes containers and networks; nothing runs yet. Raises StepFailed."""
+        """Makes containers and networks, without starting a container. Raises StepFailed."""
         self._compose(
             "up", "--no-start", "--no-build", "--no-deps", *services, step="making containers", timeout_s=_START_S
         )
@@ -152,17 +152,17 @@ class Project:
         processes.run(["sh", "-c", removal(self.name)], step="removing containers", timeout_s=_START_S)
 
     def container(self, service: str) -> str:
-        """The id of the service's container. Raises StepFailed."""
+        """Returns the id of the service's container. Raises StepFailed."""
         own = f"label={_LABEL}.project={self.name}"
         found = docker("ps", "--all", "--quiet", "--filter", own, "--filter", f"label={_LABEL}.service={service}")
         if not found:
-            raise StepFailed("making containers", f"there is none for the {service}")
+            raise StepFailed("making containers", f"the service {service} has no container")
         return found
 
     def attach(self, container: str, network: str, address: str) -> None:
-        """Attaches a container to a network, if need be.
+        """Attaches a container to a network, unless it is attached already.
 
-        docker-compose attaches the second network only when it starts the container.
+        docker-compose attaches a second network only when it starts the container.
         """
         name = f"{self.name}_{network}"
         attached = docker(
@@ -181,7 +181,7 @@ class Project:
                 timeout_s=timeout_s,
                 environment=environment,
                 if_too_slow=_IF_TOO_SLOW,
-                folder=self._folder,  # compose takes variables from a file .env in the folder it is started in
+                folder=self._folder,  # compose reads variables from a file .env in its working directory
             )
         except StepFailed as error:
             # Compose prints all its steps before the reason, and the argument list is long.
@@ -190,10 +190,10 @@ class Project:
 
 
 def removal(project: str) -> str:
-    """A shell script that removes all of a project, however far it got.
+    """Returns a shell script that removes all containers and networks of a project.
 
     The engine may still carry out an earlier request, so the script repeats until two checks in a row find nothing. It
-    waits for an engine that does not answer; if that does not come back, a line of progress says what may be left.
+    waits for an engine that does not answer. If the engine stays away, a line of progress says what may be left.
     """
     own = f"--filter label={_LABEL}.project={project}"
     return f"""#!/bin/sh
@@ -222,5 +222,5 @@ fi
 
 
 def exec_in(container: str, command: Sequence[str]) -> list[str]:
-    """The argument list that runs a command in a container."""
+    """Returns the argument list that runs a command in a container."""
     return ["docker", "exec", container, *command]

@@ -1,13 +1,13 @@
 """The mounts of containers: their view of the run folder.
 
 Rules:
-1. A container never sees the run folder itself: a lab that runs as root writes there, and another user's link must not
-   lead it elsewhere.
-2. Each service has an empty folder of its own to write into, mounted as the folder of that name of `INSIDE`. Its files
-   are collected once, as plain files.
-3. Configurations and plans are handed in as copies that the services can read and not change.
-4. The run folder's path on this machine plays no part: services run as nobody, and may not enter every folder on that
-   path, such as /root.
+1. A container never sees the run folder itself. The lab may write into the run folder as root, and a symbolic link of a
+   service must not lead these writes elsewhere.
+2. Each service has an empty folder of its own to write into. The folder is mounted at the service's place in `INSIDE`.
+   The service's files are copied to the run folder once, regular files only.
+3. Services get configurations and plans as copies, which they can read but not change.
+4. Mounts do not use the run folder's path on this machine. Services may run as `nobody`, who may not enter every folder
+   on that path, such as /root.
 """
 
 import os
@@ -21,7 +21,7 @@ from typing import Any
 from experiments.results.run_folder import RunFolder
 
 TAPS: Mapping[str, str] = {"client": "client-tap", "front": "front-tap"}
-"""The service that captures at each end of the connection."""
+"""The service that captures packets at each end of the connection."""
 SERVICES = ("origin", "front", "link", "client", "gauge", *TAPS.values())
 """The services that have a folder of their own."""
 
@@ -29,14 +29,14 @@ INSIDE = RunFolder(Path("/priolab-run"))
 """The run folder as the services see it."""
 
 _MOST_BYTES = 2**30
-"""A larger file is not collected."""
+"""Larger files are not collected."""
 
 
 class Mounts:
-    """The mounts of a run. They are in the arm's temporary folder and go with it."""
+    """The mounts of a run. Their folders are in the arm's temporary folder, and are removed with it."""
 
     def __init__(self, folder: RunFolder, user: tuple[int, int]) -> None:
-        """user: the user the services run as."""
+        """user: the uid and gid of the services."""
         self._home = Path(tempfile.mkdtemp(prefix="mounts-"))
         self._user = user
         self._asked = folder.asked
@@ -46,23 +46,23 @@ class Mounts:
             self._give(self._home / name, 0o755)
 
     def volumes(self, service: str) -> list[dict[str, Any]]:
-        """The service's volumes, in compose's long syntax."""
+        """Returns the service's volumes, in compose's long syntax."""
         return [
             {"type": "bind", "source": str(self._home / "asked"), "target": str(INSIDE.asked), "read_only": True},
             {"type": "bind", "source": str(self._home / service), "target": str(_at(INSIDE)[service])},
         ]
 
     def hand_in(self) -> None:
-        """Copies what has been asked so far into the services' view."""
+        """Copies the files that are in `asked/` so far to where the services see them."""
         for path in self._asked.iterdir():
             self._copy_in(path, self._home / "asked" / path.name)
 
     def hand_to(self, service: str, name: str) -> None:
-        """Copies a file of the service's part of the run folder into the service's own folder."""
+        """Copies a file from the service's part of the run folder to the folder that the service sees."""
         self._copy_in(self._at[service] / name, self._home / service / name)
 
     def collect(self, service: str) -> None:
-        """Copies the service's files to the run folder; keeps the files the lab has there itself."""
+        """Copies the service's files to the run folder, without replacing files there."""
         for path in sorted((self._home / service).iterdir()):
             target = self._at[service] / path.name
             if not target.exists():
@@ -80,7 +80,7 @@ class Mounts:
 
 
 def _at(folder: RunFolder) -> Mapping[str, Path]:
-    """The folder for each service's files."""
+    """Returns the part of the run folder for each service's files."""
     return {
         "origin": folder.origin,
         "front": folder.front,
@@ -94,7 +94,7 @@ def _at(folder: RunFolder) -> Mapping[str, Path]:
 def _copy_out(source: Path, target: Path) -> None:
     if not stat.S_ISREG(source.lstat().st_mode):
         return
-    # Checked again once open: until its container ends, its owner may put something else in its place.
+    # The open file is checked again: while its container runs, the service may replace the file by something else.
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb", closefd=True) as file:
         state = os.fstat(file.fileno())

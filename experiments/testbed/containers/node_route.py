@@ -1,8 +1,9 @@
-"""Finds out, once before an experiment, which way Node reads the clock in the origin's image.
+"""Finds out, once before an experiment, in which way Node reads the clock in the origin's image.
 
-The image has no Python to install the filter of common/clock_route.py; the engine installs one. It answers with an
-error and does not kill, because for a moment the engine's own parts run under it. So Node failing under it means
-something only if Node succeeds without it. Perl, which Debian's images contain, makes the system call itself.
+The image has no Python that could install the seccomp filter of common/clock_route.py, so the engine installs a filter.
+That filter does not kill a process, but makes the system call fail, because parts of the engine run under the filter
+first. So a failure of Node under the filter counts only if Node succeeds without the filter. Perl, which is in Debian's
+images, makes the system call to test the filter itself.
 """
 
 import platform
@@ -20,7 +21,7 @@ _FILTER = Path(__file__).with_name("refuse-clock.json")  # CLOCK_REALTIME and CL
 
 
 def node_route(image: str) -> ClockRoute:
-    """Runs a container of the image, or two. Without a result, the finding says why."""
+    """Runs one or two containers of the image. A result without a route has the reason."""
     calls = CALLS.get(platform.machine())
     if calls is None:
         return ClockRoute(route=None, reason=f"the lab does not know the system calls of {platform.machine()}")
@@ -36,7 +37,11 @@ def node_route(image: str) -> ClockRoute:
 
 
 def judge(*, node: str, asked: str, alone: str) -> ClockRoute:
-    """Judges exit codes: of Node under the filter, of the system call under it (1: refused), of Node without it."""
+    """Judges three exit codes.
+
+    node: of Node under the filter. asked: of the system call under the filter; 1 if it was refused. alone: of Node
+    without the filter.
+    """
     if asked != "1":
         return ClockRoute(route=None, reason="the engine's filter lets the system call pass, or there is no perl")
     if node == "0":

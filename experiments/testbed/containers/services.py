@@ -1,4 +1,4 @@
-"""Runs programs in the containers of a project: starts them, asks them, waits for them."""
+"""Starts the containers of a project, runs commands in them, and waits for them."""
 
 import contextlib
 import time
@@ -12,29 +12,33 @@ from experiments.host.processes import Process
 from experiments.testbed.containers import docker_engine
 
 READY_S = 30
-"""Seconds a service may take until it is ready."""
+"""The seconds that a service may take until it is ready."""
 
 STEP_S = 60.0
-"""Seconds a command in a container may take."""
+"""The seconds that a command in a container may take."""
 
 RETRY_S = 1.0
-_BLAME_S = 0.5  # the first container to end may be seen last
+_BLAME_S = 0.5  # the container that ended first may be noticed last
 
 
 @dataclass(frozen=True)
 class Services:
-    """The services. ids: of the containers, by service. at_work: the processes that must run, in starting order."""
+    """The services of a project.
+
+    ids: the ids of the containers, by service. at_work: the containers that must run, as attached processes, in the
+    order of their start.
+    """
 
     ids: dict[str, str]
     at_work: list[Process] = field(default_factory=list)
 
     def attached(self, service: str, name: str, log: Path) -> Process:
-        """Starts a container attached: the process has its output, and ends when it does."""
+        """Starts a container attached. The process has the container's output, and ends when the container ends."""
         return Process(name, ["docker", "start", "--attach", self.ids[service]], log)
 
     @contextlib.contextmanager
     def start(self, service: str, name: str, log: Path) -> Iterator[Process]:
-        """Starts a container without which nothing else is to go on."""
+        """Starts a container that must run while the context is open. If it ends, other commands fail."""
         with self.attached(service, name, log) as process:
             self.at_work.append(process)
             try:
@@ -43,14 +47,17 @@ class Services:
                 self.at_work.remove(process)
 
     def check_alive(self) -> None:
-        """Raises StepFailed if a container that must run has ended: of several, for the one started first."""
+        """Raises StepFailed if a container that must run has ended. Of several, names the one that started first."""
         if not all(process.running for process in self.at_work):
             time.sleep(_BLAME_S)
             for process in self.at_work:
                 process.check_alive()
 
     def run(self, service: str, command: Sequence[str], timeout_s: float = STEP_S) -> str:
-        """Runs a command; returns its output. Raises StepFailed, also when a container ends meanwhile."""
+        """Runs a command in the service's container, and returns its output.
+
+        Raises StepFailed, also if a container that must run ends meanwhile.
+        """
         return processes.run(
             docker_engine.exec_in(self.ids[service], command),
             step=f"the {service} place",
@@ -59,16 +66,16 @@ class Services:
         )
 
     def until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
-        """Runs a command that waits for the service until it succeeds; returns its output. Raises StepFailed.
+        """Repeats a command, which waits for the service, until it succeeds. Returns its output. Raises StepFailed.
 
-        A container reported as running may still be too young to run a command.
+        The first attempts may fail: the engine reports a container as running before it can run a command.
         """
         end = time.monotonic() + READY_S
         while True:
             try:
                 return self.run(service, command)
             except StepFailed as error:
-                process.wait(RETRY_S)  # a container that has ended gives its reason a moment later
+                process.wait(RETRY_S)  # a container that has ended reports the reason a little later
                 self.check_alive()
                 if time.monotonic() > end:
                     raise StepFailed(process.name, error.reason, log or process.log) from error
@@ -78,7 +85,7 @@ class Services:
         return Process(name, docker_engine.exec_in(self.ids[service], command), log, stdout=stdout)
 
     def wait(self, service: str, check_alive: Callable[[], None], what: str) -> None:
-        """Waits until the container runs. Raises StepFailed; check_alive raises the reason if it never will."""
+        """Waits until the container runs. Raises StepFailed. check_alive: raises StepFailed if waiting is in vain."""
         processes.wait_until(lambda: self._runs(service), STEP_S, check_alive, what)
 
     def _runs(self, service: str) -> bool:
@@ -88,6 +95,6 @@ class Services:
 
 
 def granted(capabilities: Sequence[str], command: Sequence[str]) -> list[str]:
-    """The command, with capabilities that the container was granted."""
+    """Returns the command that runs `command` with these capabilities, which the container must have."""
     names = ",".join(f"+{name}" for name in capabilities)
     return ["setpriv", "--inh-caps", names, "--ambient-caps", names, "--", *command]

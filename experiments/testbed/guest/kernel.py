@@ -1,10 +1,10 @@
-"""The guest kernel: User-Mode Linux, built once from a kernel source, kept outside the tree with its record.
+"""The guest kernel: User-Mode Linux, built once from a kernel source, and kept in the user's cache with its record.
 
 Rules:
-1. A kernel is named for its version and its recipe: configuration, changes and compilation. Another recipe gives
-   another file.
-2. The record (NAME.json) is written before the kernel gets its name. A kernel without its record does not count.
-3. An interrupted build leaves its tree, and the next one continues there. A failed build leaves nothing.
+1. A kernel's file name has its version and a digest of its recipe: configuration, changes of the source, and
+   compilation. Another recipe gives another file.
+2. The record (NAME.json) is written before the kernel gets its name. A kernel without a record does not count as built.
+3. An interrupted build leaves its tree, and the next build continues there. A failed build leaves nothing.
 """
 
 import ctypes
@@ -38,8 +38,9 @@ _PR_SET_SECCOMP, _MODE_FILTER = 22, 2  # <linux/prctl.h>
 class BuildRecord:
     """The record of a built kernel.
 
-    version: the source's, in full. changes: names of the changes applied. lacking: names of needed changes that do not
-    fit the source; it costs time. stands_in: True if the pinned version could not be had at the build.
+    version: the full version of the source. changes: names of the changes that were applied. lacking: names of needed
+    changes that do not fit the source; without them runs take longer. stands_in: True if the source of the pinned
+    version was not available, so that another version was built.
     """
 
     version: str
@@ -51,9 +52,9 @@ class BuildRecord:
 
 
 def path() -> Path:
-    """The path of the wanted kernel, built or not.
+    """Returns the path of the wanted kernel, built or not.
 
-    If the pinned version is not built, a kernel that was built to stand in for it serves. Raises ScenarioError.
+    If the pinned version is not built, this is the kernel that was built in its place, if any. Raises ScenarioError.
     """
     choice = chosen()
     file = _file(choice)
@@ -64,22 +65,22 @@ def path() -> Path:
 
 
 def is_built() -> bool:
-    """True if the wanted kernel is there."""
+    """True if the wanted kernel is built."""
     return _is_built(path())
 
 
 def record() -> BuildRecord | None:
-    """The record of the wanted kernel, None if it is not built."""
+    """Returns the record of the wanted kernel; None if the kernel is not built."""
     return _record(path())
 
 
 def name() -> str:
-    """The kernel's name, which tells its version and recipe, and the way programs enter it."""
+    """Returns the kernel's file name, which has its version and recipe, and the way in which programs enter it."""
     return f"{path().name} by {entry()}"
 
 
 def version() -> Version | None:
-    """The version of the wanted kernel, None if it is not built."""
+    """Returns the version of the wanted kernel; None if the kernel is not built."""
     found = record()
     if found is None:
         return None
@@ -88,28 +89,28 @@ def version() -> Version | None:
 
 
 def offers(option: str) -> bool:
-    """True if the built kernel has an option such as NET_SCH_NETEM; it carries its own configuration.
+    """True if the built kernel has an option such as NET_SCH_NETEM.
 
-    Raises subprocess.TimeoutExpired.
+    Runs the kernel, which prints its configuration. Raises subprocess.TimeoutExpired.
     """
     return f"CONFIG_{option}=y" in _configuration(path())
 
 
 def entry() -> str:
-    """The way programs enter the guest kernel on this machine: `seccomp`, or the slower `ptrace`."""
+    """Returns the way in which programs enter the guest kernel on this machine: `seccomp`, or the slower `ptrace`."""
     return "ptrace" if why_ptrace() else "seccomp"
 
 
 def why_ptrace() -> str | None:
-    """The reason why programs cannot enter the kernel by seccomp(2); None if they can."""
+    """Returns the reason why programs cannot enter the guest kernel by seccomp(2); None if they can."""
     here = version()
     if here is not None and here < _SECCOMP_SINCE:
-        return "kernels before 6.16 know no other way"
+        return "kernels before 6.16 have no other way"
     return _seccomp_refusal()
 
 
 def words() -> list[str]:
-    """The words of the kernel's command line that choose the way into it."""
+    """Returns the words of the kernel's command line that choose the way in which programs enter the kernel."""
     here = version()
     if here is None or here < _SECCOMP_SINCE:
         return []
@@ -117,9 +118,9 @@ def words() -> list[str]:
 
 
 def build(tell: Callable[[str, float, float | None], None]) -> Path:
-    """Builds the kernel unless it exists; calls tell(step, fraction done, seconds left). Raises LabError.
+    """Builds the wanted kernel, unless it is built. Returns its path. Raises LabError.
 
-    seconds left: None if unknown.
+    tell: called with the step, the fraction done, and the seconds left, None if unknown.
     """
     choice = chosen()
     if _is_built(target := _file(choice)):
@@ -167,7 +168,7 @@ def _build(choice: SourceChoice, tell: Callable[[str, float, float | None], None
 
 
 def needed(version: Version) -> tuple[Change, ...]:
-    """The changes that a source of that version needs."""
+    """Returns the changes that a source of that version needs."""
     return tuple(change for change in CHANGES if change.is_needed(version))
 
 
@@ -179,7 +180,7 @@ def _file(choice: SourceChoice) -> Path:
 
 
 def _serves(document: Path) -> bool:
-    """True for the record of a kernel that stands in, made by today's recipe."""
+    """True if the record's kernel was built in place of the pinned version, by the present recipe."""
     file = document.with_name(document.name.removesuffix(".json"))
     found = _record(file)
     if found is None or not found.stands_in or not _is_built(file):
@@ -220,13 +221,13 @@ def _configuration(file: Path) -> frozenset[str]:
 
 @cache
 def _seccomp_refusal() -> str | None:
-    """The reason why the host offers no system call filters, found without setting one; None if it does."""
+    """Returns the reason why the host accepts no system call filters; None if it does. Sets no filter."""
     libc = ctypes.CDLL(None, use_errno=True)
     trap = ctypes.c_uint32(_RET_TRAP)
     if libc.syscall(_NR_SECCOMP, _GET_ACTION_AVAIL, 0, ctypes.byref(trap)) != 0:
         return f"this system refuses seccomp(2): {errno.errorcode.get(ctypes.get_errno(), 'no reason given')}"
     libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None)
-    if ctypes.get_errno() != errno.EFAULT:  # reading the filter failed: so filters are accepted
+    if ctypes.get_errno() != errno.EFAULT:  # EFAULT: the host accepts filters, and tried to read this one
         return f"this system refuses filters of system calls: {errno.errorcode.get(ctypes.get_errno(), 'no reason')}"
     return None
 

@@ -1,9 +1,10 @@
-"""Builds a guest kernel: unpacks a tree, changes and configures it, then compiles.
+"""Builds a guest kernel: unpacks the source, changes and configures it, and compiles it.
 
 Rules:
-1. A tree gets its name once it is configured. Until then it is a wreck, which the next build removes.
-2. A named tree continues to compile where it stopped, by make(1) itself.
-3. Progress counts compiled files. make(1) says beforehand which ones are left.
+1. A source tree gets its name once it is configured. A tree without its name is left over from an interrupted build,
+   and the next build removes it.
+2. The next build continues to compile a named tree where the last build stopped. make(1) itself does so.
+3. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
 """
 
 import os
@@ -30,7 +31,10 @@ COMPILING: Mapping[str, bytes] = {
     _COMPILER: Path(__file__).with_name("gcc.sh").read_bytes(),
     _HEADERS: Path(__file__).with_name("headers.h").read_bytes(),
 }
-"""The compiler and the headers that it compiles once for all files, by their names in the tree."""
+"""The content of two files that are put into the tree, by their names there.
+
+The first is the compiler. The second has the headers that the compiler compiles once for all files.
+"""
 
 _STEP = "building the guest kernel"
 _APPLIED = ".priolab-changes"
@@ -42,16 +46,16 @@ _TO_COMPILE = re.compile(rb"echo '  (?:CC|AS) ")
 _OPTION = re.compile(r"^(CONFIG_\S+)(?:\s+# (since|until) (\d+)\.(\d+))?$", re.MULTILINE)
 _PIECE_BYTES = 2**20
 _POLL_S = 1.0
-# The fraction of the whole at which a step begins; compiling takes the rest.
+# The fraction of a build's time at which each step begins. Compiling takes the rest.
 _UNPACKING, _CONFIGURING, _COMPILING = 0.0, 0.05, 0.08
 
-# Patterns of files that no guest kernel is compiled from; of these folders only the Kconfig files are read.
+# Patterns of files that no guest kernel is compiled from, so that they are not unpacked.
 _NOT_COMPILED = Path(__file__).with_name("not-compiled.txt")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """A newly built kernel in its tree. version: the source's own, in full."""
+    """A newly built kernel in its tree. version: the full version of the source."""
 
     kernel: Path
     version: str
@@ -72,7 +76,8 @@ def make(
 ) -> Built:
     """Builds a kernel from a tarball, or continues an interrupted build of that name. Raises StepFailed.
 
-    No other build may run at the same time. tell: step, fraction done, seconds left.
+    No other build may run at the same time. tell: called with the step, the fraction done, and the seconds left, None
+    if unknown.
     """
     folder = cache_folder() / "build"
     folder.mkdir(exist_ok=True)
@@ -101,7 +106,7 @@ def make(
 
 
 def options(version: Version) -> list[str]:
-    """The configuration lines for a kernel of that version."""
+    """Returns the configuration lines for a kernel of that version."""
     found = []
     for option, bound, major, minor in _OPTION.findall(CONFIG.read_text()):
         named = (int(major or 0), int(minor or 0))
@@ -111,7 +116,7 @@ def options(version: Version) -> list[str]:
 
 
 def check_tools(log: Path) -> None:
-    """Checks for the build tools before anything is fetched. Raises StepFailed."""
+    """Checks that the build tools work. Raises StepFailed."""
     if lacking := [name for name in _TOOLS if shutil.which(name) is None]:
         raise StepFailed(_STEP, f"not installed: {' '.join(lacking)}; install: {' '.join(_PACKAGES)}")
     with log.open("wb") as output:
@@ -122,7 +127,7 @@ def check_tools(log: Path) -> None:
 
 
 def compiler() -> str:
-    """The first line in which the C compiler tells its version."""
+    """Returns the first line of the C compiler's version."""
     done = subprocess.run(["gcc", "--version"], capture_output=True, text=True, timeout=60, check=False)
     return (done.stdout.splitlines() or ["unknown"])[0]
 
@@ -144,13 +149,13 @@ class _Building:
         partial.rename(tree)
 
     def _unpack(self, tarball: Path, folder: Path) -> None:
-        """Unpacks what may be needed. tar reads from a pipe, so the bytes it has read give the progress."""
+        """Unpacks the files that may be needed. tar reads from a pipe, so the bytes written to it give the progress."""
         command = ["tar", "-x", f"--{_packed(tarball)}", "-C", str(folder), "--strip-components=1"]
         command += ["--exclude-from", str(_NOT_COMPILED)]
         size_bytes, read_bytes = tarball.stat().st_size, 0
         with self._step(command, folder, subprocess.PIPE) as process, tarball.open("rb") as packed:
             assert process.stdin is not None
-            with suppress(BrokenPipeError):  # tar has ended, and says why
+            with suppress(BrokenPipeError):  # tar has ended, and has logged the reason
                 while piece := packed.read(_PIECE_BYTES):
                     process.stdin.write(piece)
                     read_bytes += len(piece)
@@ -178,8 +183,8 @@ class _Building:
             raise StepFailed(_STEP, f"this source does not offer {', '.join(missing)}", self._log)
 
     def compile(self, tree: Path) -> None:
-        """Compiles what is left. The time left is the average time per file so far, times the files left."""
-        self._tell("looking what is to be compiled", _COMPILING, None)
+        """Compiles the files that are left. Estimates the time left from the average time per file so far."""
+        self._tell("counting the files to compile", _COMPILING, None)
         self.run([*_MAKE, "prepare"], tree)
         total = tree / ".priolab-files"
         left = len(_TO_COMPILE.findall(self._dry_run(tree)))
@@ -199,7 +204,10 @@ class _Building:
                 self._tell("compiling", _COMPILING + (1 - _COMPILING) * share, left_s)
 
     def _dry_run(self, tree: Path) -> bytes:
-        """Make's dry run. It fails at the first file that was not made; by then it has named all files to compile."""
+        """Returns the output of make's dry run, which names all files to compile.
+
+        The dry run fails at the first file that does not exist yet, but after it has named them.
+        """
         done = subprocess.run(
             [*_MAKE, "--dry-run", "linux"],
             cwd=tree,
@@ -221,7 +229,7 @@ class _Building:
     def _step(
         self, command: list[str], folder: Path, stdin: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """A context in which a step runs. At its end the step must succeed; left by an exception, it is killed."""
+        """Runs a step. At the end of the context the step must succeed. An exception within the context kills it."""
         with self._start(command, folder, stdin) as process:
             try:
                 yield process

@@ -2,9 +2,10 @@
 
 Rules:
 1. One version is pinned for all machines, so that all machines give the same figures.
-2. If it cannot be had, the distribution's own source stands in, and the kernel's record says so.
-3. Nothing here needs root or changes the machine: a source is fetched with a private apt configuration, from the
-   servers of this machine's packages, and unpacked into the cache.
+2. If the pinned version is not available, the distribution's own source is used in its place, and the kernel's record
+   says so.
+3. Nothing here needs root or changes the machine. apt fetches a source with a configuration of the lab's own, from the
+   package servers of this machine. The source is unpacked into the cache.
 """
 
 import os
@@ -23,13 +24,13 @@ from experiments.host.processes import die_with_parent, last_lines
 from experiments.testbed.guest.kernel_patches.edit import Version
 
 PINNED: Version = (7, 2)
-"""The version of all machines that can have it."""
+"""The kernel version of all machines that can fetch its source."""
 
 TRIED: tuple[Version, ...] = ((6, 1), (6, 12), PINNED)
 """Versions whose figures are compared (docs/agreement.md)."""
 
 VARIABLE = "PRIOLAB_KERNEL"
-"""Environment variable that names a version or a tarball; `make KERNEL=...` sets it."""
+"""The environment variable that names a version or a tarball. `make KERNEL=...` sets it."""
 
 _ALLOWED = "a version such as 7.2 or 6.12, or the path of a Linux source such as /tmp/linux-7.2.tar.xz"
 _SUITES: dict[Version, str] = {(7, 2): "sid", (6, 12): "trixie", (6, 1): "bookworm"}
@@ -46,13 +47,13 @@ _POLL_S = 0.5
 
 
 def words(version: Version) -> str:
-    """A version as people write it, 7.2."""
+    """Returns the version as text, such as 7.2."""
     return ".".join(map(str, version))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceChoice:
-    """The wanted source. tarball: its path, if the user named one. pinned: True if the user named nothing."""
+    """The wanted source. tarball: the path that the user named, if any. pinned: True if the user named nothing."""
 
     version: Version
     tarball: Path | None = None
@@ -60,7 +61,7 @@ class SourceChoice:
 
 
 def chosen() -> SourceChoice:
-    """The user's choice in the environment, or the pinned version. Raises ScenarioError."""
+    """Returns the user's choice in the environment, or the pinned version. Raises ScenarioError."""
     wish = os.environ.get(VARIABLE, "")
     if not wish:
         return SourceChoice(version=PINNED, pinned=True)
@@ -75,7 +76,7 @@ def chosen() -> SourceChoice:
 
 @contextmanager
 def wanted(version: Version | None) -> Iterator[None]:
-    """Names a version in the environment, as a user would, while the context lasts; None changes nothing."""
+    """Names a version in the environment, as a user would, while the context is open. None changes nothing."""
     before = os.environ.get(VARIABLE)
     if version is not None:
         os.environ[VARIABLE] = words(version)
@@ -89,26 +90,26 @@ def wanted(version: Version | None) -> Iterator[None]:
 
 
 def version_of(tarball: Path) -> Version | None:
-    """The version in a tarball's name, as Debian, Ubuntu and kernel.org write it; None if there is none."""
+    """Returns the version in the name of a tarball of Debian, Ubuntu or kernel.org; None for other names."""
     match = _TARBALL.fullmatch(tarball.name)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def present(version: Version) -> Path | None:
-    """A tarball of that version that is already on this machine: fetched before, or the distribution's."""
+    """Returns a tarball of that version on this machine: fetched before, or the distribution's. None if it has none."""
     folders = (_kept(), _DISTRIBUTION)
     return next((path for folder in folders for path in _tarballs(folder) if version_of(path) == version), None)
 
 
 def stand_in() -> Path | None:
-    """The distribution's newest source, if its package is installed."""
+    """Returns the distribution's newest source; None if no package with a source is installed."""
     return max(_tarballs(_DISTRIBUTION), key=lambda path: version_of(path) or (0, 0), default=None)
 
 
 def find(choice: SourceChoice, tell: Callable[[str, float], None]) -> Path:
-    """Finds a tarball of the wanted source; fetches it if need be. Raises StepFailed, Unavailable.
+    """Returns a tarball of the wanted source, and fetches it if it is not on this machine. Raises Unavailable.
 
-    tell: step, fraction.
+    tell: called with the step, and the fraction of the step that is done.
     """
     if choice.tarball is not None:
         return choice.tarball
@@ -133,7 +134,7 @@ def _tarballs(folder: Path) -> Iterator[Path]:
 
 
 def mirrors(folder: Path, archive: str = _ARCHIVE) -> list[str]:
-    """URIs of that archive in this machine's package sources, each once."""
+    """Returns the URIs of the archive in this machine's package sources, each once."""
     uri_of_it = re.compile(rf"\S+://\S+/{archive}/?(?=\s|$)")
     texts = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
     lines = [
@@ -147,10 +148,10 @@ def mirrors(folder: Path, archive: str = _ARCHIVE) -> list[str]:
 
 
 def _fetch(version: Version, tell: Callable[[str, float], None]) -> Path:
-    """Fetches Debian's package of that source, from the suite that has it, with a private apt configuration."""
+    """Fetches Debian's package of that source from its suite, with an apt configuration of the lab's own."""
     what, package = f"fetching Linux {words(version)}", f"linux-source-{words(version)}"
     if version not in _SUITES:
-        raise Unavailable(what, f"no suite is known that has {package}", _NAME_IT)
+        raise Unavailable(what, f"the lab knows no Debian suite that has {package}", _NAME_IT)
     archives = list(_archives(_SUITES[version]))
     if not archives or not _KEYRING.exists():
         lack = "no Debian archive among this machine's package sources" if not archives else f"no {_KEYRING}"
@@ -174,12 +175,15 @@ def _fetch(version: Version, tell: Callable[[str, float], None]) -> Path:
 
 
 def _upstream(archive: str) -> str:
-    """The upstream version: 7.2.13 of linux-source-7.2_7.2.13-1_all.deb."""
+    """Returns the upstream version in a package's file name: 7.2.13 for linux-source-7.2_7.2.13-1_all.deb."""
     return archive.split("_")[1].partition("-")[0]
 
 
 def _archives(suite: str) -> Iterator[tuple[str, str]]:
-    """URIs and suites on this machine's list that carry that suite; none without the archive itself."""
+    """Yields the URI and suite of each archive that has packages of that suite, security updates included.
+
+    Yields nothing if Debian's archive is not among this machine's package sources.
+    """
     archive = mirrors(_LISTS)[:1]
     yield from ((uri, suite) for uri in archive)
     if archive and suite != _WITHOUT_SECURITY:
@@ -187,7 +191,7 @@ def _archives(suite: str) -> Iterator[tuple[str, str]]:
 
 
 def _private_apt(root: Path, archives: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Writes apt's configuration; returns the environment to start apt with."""
+    """Writes a configuration for apt. Returns the environment with which apt uses it."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (root / folder).mkdir(parents=True)
     lists = (f"deb [signed-by={_KEYRING}] {uri} {suite} main\n" for uri, suite in archives)
@@ -254,6 +258,6 @@ def _download(package: str, folder: Path, environment: dict[str, str], what: str
 
 
 def _share(folder: Path, size_bytes: int) -> float:
-    """The fraction of the package that is here, between 0 and 1."""
+    """Returns the fraction of the package that has been downloaded, between 0 and 1."""
     here = sum(path.stat().st_size for path in folder.rglob("linux-source-*.deb") if path.is_file())
     return min(1.0, here / size_bytes) if size_bytes else 0.0

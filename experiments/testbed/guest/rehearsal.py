@@ -1,8 +1,8 @@
 """Warms the guest's caches once, so that every run starts from the same state.
 
-The kernel makes some secrets when they are first needed, and enlarges some tables when they are first full; both draw
-random numbers, in the first run only. So a rehearsal makes places, a link with everything a link may have, a connection
-and a datagram over it and to the origin.
+The kernel makes some secrets when they are first needed, and enlarges some tables when they are first full. Both draw
+random numbers, which would happen in the first run only. So the rehearsal makes places and a link with delay, jitter,
+loss and rate. Then it sends a connection and a datagram over the link to the front, and from the front to the origin.
 """
 
 import os
@@ -24,9 +24,10 @@ _LINK = Link(rate_bit_s=10**9, delay_ns=10**6, jitter_ns=10**5, delay_up_ns=10**
 
 
 def keep_open(programs: Iterable[str]) -> None:
-    """Opens programs, and the libraries they need, for as long as this process lives.
+    """Opens programs and their libraries, and keeps them open while this process lives.
 
-    A file of the host's that no process has open is forgotten, and read again for the next run: 46 MB of Node's.
+    The guest's kernel drops a file of the host from its cache when no process has the file open. It would read the file
+    again for the next run. Node alone has 46 MB.
     """
     for program in programs:
         listed = subprocess.run(
@@ -37,7 +38,7 @@ def keep_open(programs: Iterable[str]) -> None:
 
 
 def rehearse() -> None:
-    """Makes places and uses them once. Leaves nothing. Raises StepFailed and OSError."""
+    """Makes places, uses them once, and removes them. Raises StepFailed and OSError."""
     with (
         Namespaces(Shaper.NETEM, FrontTuner(NO_TUNER, "rehearsal")) as places,
         tempfile.TemporaryDirectory() as folder,

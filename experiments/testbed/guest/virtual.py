@@ -1,4 +1,4 @@
-"""The virtual-time guest: real Linux, real netem, and a clock that jumps over idle time."""
+"""The fabric `virtual`: places in a guest, with real Linux, real netem, and a clock that jumps over idle time."""
 
 import compileall
 import os
@@ -36,14 +36,15 @@ _IN_THE_GUEST = ("analysis", "client", "common", "experiments", "netem", "proxy"
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024
 _MIB = 2**20
-# Copies of a response that may be in memory at once: origin, front's buffers, both send buffers, receive buffers.
+# The copies of a response that may be in memory at once: in origin, front's buffers, send and receive buffers.
 _COPIES = 8
-# A browser's net log takes 4.6 bytes per byte of a page's payload: in a file in the guest's memory, as text, as values.
+# A browser's net log has 4.6 bytes per byte of payload. It is in the guest's memory three times: as a file, as text,
+# and as Python values.
 _LOG_COPIES = 3 * 4.6
 
 
 class Virtual:
-    """User-Mode Linux guests, many runs each. Needs no root: a guest is an ordinary process of the user's."""
+    """Makes places in User-Mode Linux guests, each for many runs. Needs no root: a guest is an ordinary process."""
 
     name = "virtual"
     merit = "a virtual clock, so a slow link costs no waiting"
@@ -70,26 +71,26 @@ class Virtual:
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def kernel(self) -> str:
-        """The guest's kernel, by version, recipe, and the way into it."""
+        """Returns the guest kernel's name: its version, its recipe, and the way in which programs enter it."""
         return kernel.name()
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """The guest kernel's build record, and the way into it."""
+        """Returns the guest kernel's build record, and the way in which programs enter the kernel."""
         record = kernel.record()
         made = {} if record is None else asdict(record)
         return {"release": made.pop("version", None), "entry": kernel.entry(), **made}
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
-        """Programs of the machine itself: the guest sees its files."""
+        """Returns the programs of this machine, whose files the guest sees."""
         return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:  # noqa: ARG002
-        """Compiles the modules: each guest would compile them again, because it cannot write."""
+        """Compiles the lab's Python modules. A guest cannot write, so each would compile them again."""
         for package in _IN_THE_GUEST:
             compileall.compile_dir(_ROOT / package, quiet=2)
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """The kernel's command line. It is split at blanks, so init is a script in the scratch folder."""
+        """Returns the kernel's command line, which is split at blanks. So init is a script in the scratch folder."""
         scenario = max((scenario for scenario, _ in runs), key=memory_mib)
         init = scratch / "init"
         environment = {
@@ -99,7 +100,7 @@ class Virtual:
             "TMPDIR": "/run",
             "PYTHONDONTWRITEBYTECODE": "1",
             "XDG_CACHE_HOME": str(cache_folder().parent),
-            "PYTHONPATH": str(_ROOT),  # the lab's own code, also where another checkout is the one installed
+            "PYTHONPATH": str(_ROOT),  # this checkout's code, also if another checkout is installed
         }
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
         folders = scratch / "runs"
@@ -126,21 +127,21 @@ class Virtual:
         ]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """Namespaces of the guest."""
+        """Returns places that are namespaces of the guest's kernel."""
         tuner = FrontTuner(order.asked_tuner, run_label(folder))
         return Namespaces(Shaper.NETEM, tuner, forks_client=True)
 
     def _memory_folder(self, scenario: Scenario) -> Path:
-        """The folder for the guest's memory file, which is mapped executable. Raises Unavailable."""
+        """Returns the folder for the guest's memory file, which is mapped executable. Raises Unavailable."""
         for folder, room_mib in _memory_rooms_mib():
             if room_mib > memory_mib(scenario):
                 return folder
         reason = f"no folder for {memory_mib(scenario)} MiB of guest memory that allows execution"
-        raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to one that is not mounted noexec")
+        raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to a folder that is not mounted noexec")
 
 
 def _memory_rooms_mib() -> Iterator[tuple[Path, int]]:
-    """Folders that can hold a guest's memory file, the preferred one first, with the free MiB in each."""
+    """Yields folders that can hold a guest's memory file, the preferred one first, with the free MiB of each."""
     for folder in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), cache_folder()):  # noqa: S108
         if folder.is_dir() and os.access(folder, os.W_OK):
             state = os.statvfs(folder)
@@ -149,12 +150,12 @@ def _memory_rooms_mib() -> Iterator[tuple[Path, int]]:
 
 
 def memory_room_mib(scenario: Scenario) -> int:
-    """Free MiB for guests' memory in the folder that would hold that scenario's; 0 if none does."""
+    """Returns the free MiB in the folder for the memory of that scenario's guest; 0 if no folder has enough."""
     return next((room_mib for _, room_mib in _memory_rooms_mib() if room_mib > memory_mib(scenario)), 0)
 
 
 def no_netem() -> str | None:
-    """The reason why the guest has no netem; None if it has."""
+    """Returns the reason why guests have no netem; None if they have it."""
     if not kernel.is_built():
         return "needs the guest kernel"
     return _lack_of("NET_SCH_NETEM", "the guest kernel has no sch_netem")
@@ -163,19 +164,19 @@ def no_netem() -> str | None:
 def _no_ferry() -> str | None:
     if find("ethtool") is None:
         return "ethtool is not installed"
-    return _lack_of("IP_MULTIPLE_TABLES", "the guest kernel, an older one, has no policy routing")
+    return _lack_of("IP_MULTIPLE_TABLES", "the guest kernel is an older one without policy routing")
 
 
 def _lack_of(option: str, lack: str) -> str | None:
-    """Returns `lack` if the guest kernel is without the option; None if it has it."""
+    """Returns `lack` if the guest kernel does not have the option; None if it has. Returns the reason if unknown."""
     try:
         return None if kernel.offers(option) else lack
     except subprocess.TimeoutExpired as error:
-        return f"the guest kernel took more than {error.timeout:g} s to say what it has; {CALMER}"
+        return f"the guest kernel took more than {error.timeout:g} s to list its options; {CALMER}"
 
 
 def memory_mib(scenario: Scenario) -> int:
-    """MiB of memory for a guest with that scenario; its processes would need no more outside."""
+    """Returns the MiB of memory for a guest with that scenario. Outside a guest its processes need no more."""
     own_mib = _MEMORY_MIB + _COPIES * scenario.page.total_bytes // 2 // _MIB
     if scenario.client is not ClientKind.CHROMIUM:
         return own_mib

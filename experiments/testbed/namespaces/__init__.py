@@ -1,1 +1,1 @@
-"""Places as network namespaces of the kernel that this runs on, the host's or a guest's."""
+"""Places as network namespaces of the kernel that runs the lab's code, the host's or a guest's."""

@@ -1,11 +1,11 @@
-"""A cgroup of the front's own, for the tuner's program in the kernel.
+"""A cgroup for the front alone, to which the tuner attaches its program in the kernel.
 
 Rules:
-1. The hierarchy is mounted in a folder made for it. On the host the arm has its own mount namespace (netns.py), so the
-   mount goes with the arm, however it ends.
-2. The cgroup outlives the arm, so it is named for the run: whatever outlives the arm can remove it by that name
-   (`removal`).
-3. If a failed arm's cgroup cannot be removed, because something still runs in it, the first failure stays the reason.
+1. The cgroup hierarchy is mounted in a new folder. On the host the arm has a mount namespace (netns.py), so the kernel
+   removes the mount when the arm ends, however it ends.
+2. The kernel does not remove the cgroup when the arm is killed. So the cgroup has the run's name, by which a program
+   outside the arm can remove it (`removal`).
+3. If the cgroup of a failed arm cannot be removed, because a process is still in it, the arm's own failure is reported.
 """
 
 import ctypes
@@ -25,7 +25,10 @@ _RETRY_S = 0.02
 
 @contextmanager
 def own_group(name: str) -> Iterator[Path]:
-    """Makes a cgroup in the unified hierarchy; removes it at the end, when nothing runs in it. Raises OSError."""
+    """Makes a cgroup in the unified hierarchy, and removes it when the context ends. Raises OSError.
+
+    By then no process may be in the cgroup.
+    """
     with ExitStack() as stack:
         root = Path(tempfile.mkdtemp(prefix="cgroup-"))
         stack.push(_undoing(root.rmdir))
@@ -39,7 +42,7 @@ def own_group(name: str) -> Iterator[Path]:
 
 
 def _undoing(undo: Callable[[], None]) -> Callable[..., None]:
-    """Returns an exit callback that raises its own error only if nothing else has failed."""
+    """Returns an exit callback that calls `undo`. It raises the error of `undo` only if the context had no error."""
 
     def leave(kind: type[BaseException] | None, *_: object) -> None:
         with suppress(OSError) if kind else nullcontext():
@@ -49,7 +52,7 @@ def _undoing(undo: Callable[[], None]) -> Callable[..., None]:
 
 
 def _remove(group: Path) -> None:
-    """Removes the cgroup; retries, because a process that has just ended may be in it for a moment more."""
+    """Removes the cgroup. Retries, because a process that has just ended may still be in it for a short time."""
     end = time.monotonic() + _BUSY_S
     while True:
         try:
@@ -65,6 +68,6 @@ def _remove(group: Path) -> None:
 
 
 def removal(name: str, scratch: Path) -> str:
-    """A shell script that removes the cgroup if it has outlived its maker."""
+    """Returns a shell script that removes the cgroup if the arm did not. scratch: a folder to mount on."""
     remove = 'mount -t cgroup2 none "$1" 2>/dev/null && cd "$1" && { [ ! -d "$2" ] || rmdir "$2"; }'
     return f"#!/bin/sh\nexec unshare --mount sh -c {shlex.quote(remove)} - {shlex.join([str(scratch), name])}\n"

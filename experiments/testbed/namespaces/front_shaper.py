@@ -1,4 +1,4 @@
-"""SHAPER_AT=front: the link's bottleneck on the front's own wire, where a link should not be (netem/egress.py)."""
+"""SHAPER_AT=front: the link's bottleneck is on the front's own wire. No real link is like that (netem/egress.py)."""
 
 import json
 import socket
@@ -23,7 +23,7 @@ from netem.shaper import Shaper
 def shaping(
     front: Namespace, middle: Namespace, link: Link, folder: Path, interval_ns: int | None
 ) -> Iterator[ActiveLink]:
-    """Shapes both places. Raises StepFailed."""
+    """Puts the bottleneck on the front's wire, and the rest of the link into the link's place. Raises StepFailed."""
     gate, rest = egress.gate(link, WIRE), egress.rest(link, TO_CLIENT, TO_FRONT)
     front.run_all(gate)
     middle.run_all(rest)
@@ -56,23 +56,23 @@ def shaping(
 
 
 def make_room(far: socket.socket, link: Link) -> None:
-    """Makes that socket of the front's large enough to fill the queue in a calibration. Raises Unavailable."""
+    """Enlarges the send buffer of the front's calibration socket, so that it can fill the queue. Raises Unavailable."""
     try:
         ends.make_room(far, link)
     except PermissionError:
-        reason = "the packets that are to fill it do not fit the send buffer that this user may have"
+        reason = "the packets that fill this queue do not fit into the largest send buffer that this user may have"
         remedy = "use a smaller QUEUE, FABRIC=virtual, or the superuser"
         raise Unavailable(f"SHAPER_AT=front with QUEUE={link.queue_packets}", reason, remedy) from None
 
 
 def observed_at(counters: Mapping[str, Any]) -> ShaperAt:
-    """The place of the bottleneck, by the link's counters: at the front if packets passed one there."""
+    """Returns the place of the bottleneck: the front if packets passed a tbf there, by the link's counters."""
     gates = [qdisc for qdisc in counters.get("front", []) if qdisc["kind"] == "tbf" and qdisc["packets"]]
     return ShaperAt.FRONT if gates else ShaperAt.LINK
 
 
 def check_at(scenario: Scenario, counters: Mapping[str, Any]) -> None:
-    """Checks that the bottleneck was in its place, with the rate asked for. Raises InvalidRun."""
+    """Checks that the bottleneck was at the place asked for, with the rate asked for. Raises InvalidRun."""
     if (found := observed_at(counters)) is not scenario.shaper_at:
         raise InvalidRun("the place of the bottleneck", str(scenario.shaper_at), str(found))
     if found is ShaperAt.FRONT:

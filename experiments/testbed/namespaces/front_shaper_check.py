@@ -10,14 +10,14 @@ _WHAT = "SHAPER_AT=front"
 
 
 def check_egress(scenario: Scenario, shaper: Shaper | None, no_netem: Callable[[], str | None]) -> None:
-    """Checks the requirements: the kernel's own qdiscs. Raises Unavailable.
+    """Checks that the kernel has the qdiscs that SHAPER_AT=front needs. Raises Unavailable.
 
-    no_netem: returns the reason why there is no netem, None if there is.
+    no_netem: returns the reason why the kernel has no netem; None if it has.
     """
     if scenario.shaper_at is not ShaperAt.FRONT:
         return
     if shaper is Shaper.FERRY:
-        reason = "the ferry is a process, of which the front's kernel knows nothing"
+        reason = "the ferry is a process of the link's place, and cannot shape the front's egress"
         raise Unavailable(f"{_WHAT} with SHAPER={shaper}", reason, "use SHAPER=netem, or SHAPER_AT=link")
     if lack := no_netem():
         raise Unavailable(_WHAT, lack, "use FABRIC=virtual, or SHAPER_AT=link")

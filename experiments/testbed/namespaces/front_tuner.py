@@ -1,6 +1,7 @@
-"""LOWAT=auto for a front that is a process of this kernel: a cgroup before it starts, a tuner once it runs.
+"""LOWAT=auto for a front that is a process of this kernel: a cgroup before the front starts, a tuner once it runs.
 
-Uses the program in the kernel if it can be had, otherwise the process that samples, and keeps the reason.
+The tuner is the BPF program in the kernel if that is available. Otherwise it samples the front's sockets in this
+process, and the run records why.
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ _BLAME_S = 0.5
 
 
 class FrontTuner:
-    """The tuner of one front. group_name: the name of the cgroup it gets."""
+    """The tuner of one front. group_name: the name of the front's cgroup."""
 
     def __init__(self, order: TunerOrder, group_name: str) -> None:
         self._order = order
@@ -34,7 +35,7 @@ class FrontTuner:
 
     @contextmanager
     def group(self, scenario: Scenario) -> Iterator[Path | None]:
-        """The cgroup to start the front in; None if it needs none. Raises Unavailable."""
+        """Yields the cgroup in which to start the front; None if the tuner needs none. Raises Unavailable."""
         with ExitStack() as stack:
             if scenario.lowat == LOWAT_AUTO and self._order.program:
                 try:
@@ -68,7 +69,7 @@ class FrontTuner:
         try:
             return Userland(front.pid, aim, note, port=FRONT_PORT)
         except CannotTune as error:
-            raise Unavailable("LOWAT=auto", str(error), "use a value of your own") from error
+            raise Unavailable("LOWAT=auto", str(error), "use a fixed value") from error
 
     def _do_without(self, reason: str) -> None:
         if self._order.must_be_bpf:
@@ -77,5 +78,5 @@ class FrontTuner:
 
 
 def _fail(what: str) -> None:
-    """Raises StepFailed: in a run the cgroup stays, and every decision is reported."""
+    """Raises StepFailed. The program in the kernel calls this if it lost its cgroup or a decision."""
     raise StepFailed("the tuner", what)

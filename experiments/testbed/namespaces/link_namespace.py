@@ -1,4 +1,4 @@
-"""The link's place as a network namespace that routes: shapes the link and keeps the queue's journal."""
+"""The link's place as a network namespace that routes. Shapes the link, and writes the journal of its queue."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -29,7 +29,10 @@ class LinkNamespace:
     """The link's place: a namespace that routes between two wires."""
 
     def __init__(self, place: Namespace, usual: Shaper | None, ask: Path) -> None:
-        """usual: the default shaper; None finds out what the kernel has. ask: ferry's socket."""
+        """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
+
+        ask: the path of the socket on which the ferry answers.
+        """
         self._place = place
         self._usual = usual
         self._ask = ask
@@ -40,7 +43,7 @@ class LinkNamespace:
     ) -> Iterator[ActiveLink]:
         """Shapes the link. Raises StepFailed.
 
-        A ferry is a process in the namespace, and keeps its queue's journal itself.
+        The ferry is a process in the namespace, and writes the journal of its queue itself.
         """
         lack = None
         if shaper is None and self._usual is None and link.shaped:
@@ -107,13 +110,13 @@ def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
         try:
             return act(given)
         except (OSError, RuntimeError) as error:
-            raise StepFailed("the steps of the link's rate", str(error)) from error
+            raise StepFailed("the rate steps of the link", str(error)) from error
 
     return acted
 
 
 def _soonest(*looks: Look) -> Look:
-    """Combines several looks into one."""
+    """Combines several Looks into one, which asks to be called again when the first of them is due."""
 
     def look(now_ns: int) -> int | None:
         times_ns = [each(now_ns) for each in looks]
@@ -123,4 +126,4 @@ def _soonest(*looks: Look) -> Look:
 
 
 def _nothing_to_check() -> None:
-    """Does nothing: the kernel's own shaper does not die."""
+    """Does nothing: a shaper in the kernel cannot end."""

@@ -1,10 +1,10 @@
 """Places as network namespaces, wires as veth pairs. The same code runs on the host and in the guest.
 
 Rules:
-1. A namespace has no name in the file system: it exists while this process holds its descriptor or a process lives in
-   it. When the lab ends, however it ends, the kernel removes namespaces, wires and qdiscs.
-2. Nothing outside the new namespaces is changed.
-3. Entering a place changes this thread only; sockets opened and processes started inside stay there.
+1. A namespace has no name in the file system. It exists while this process holds its descriptor, or while a process is
+   in it. When the lab ends, however it ends, the kernel removes namespaces, wires and qdiscs.
+2. The lab changes nothing outside the new namespaces.
+3. Entering a place affects this thread only. Sockets opened there and processes started there stay in the place.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ def _check(result: int, what: str) -> None:
 
 
 class Namespace:
-    """A network namespace. A context: at its end the namespace is let go."""
+    """A network namespace. A context manager, which closes the namespace's descriptor."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -63,7 +63,7 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """A context in which this thread is in the place."""
+        """Moves this thread into the place while the context is open."""
         home = os.open(_OWN, os.O_RDONLY)
         try:
             _check(_libc.setns(self._descriptor, _CLONE_NEWNET), f"entering the {self.name} place")
@@ -75,12 +75,12 @@ class Namespace:
             os.close(home)
 
     def run(self, command: Sequence[str], text_in: str | None = None) -> str:
-        """Runs a short command in the place; returns its output. Raises StepFailed."""
+        """Runs a short command in the place, and returns its output. Raises StepFailed."""
         with self.entered():
             return processes.run(command, step=f"the {self.name} place", text_in=text_in)
 
     def run_all(self, commands: Sequence[Sequence[str]]) -> None:
-        """Runs commands; consecutive ones of ip(8) or tc(8) share a process. Raises StepFailed."""
+        """Runs commands. Consecutive commands of ip(8) or of tc(8) share a process. Raises StepFailed."""
         for program, group in groupby(commands, key=lambda command: command[0]):
             if program in _BATCHES:
                 self.run([program, "-batch", "-"], "".join(f"{' '.join(command[1:])}\n" for command in group))
@@ -89,7 +89,7 @@ class Namespace:
                     self.run(command)
 
     def tell(self, *messages: bytes) -> list[bytes]:
-        """Sends messages to the kernel over rtnetlink; returns the first answer to each, if any. Raises StepFailed."""
+        """Sends messages to the kernel over rtnetlink(7), and returns its answers. Raises StepFailed."""
         with self.entered(), Conversation(socket.NETLINK_ROUTE) as conversation:
             try:
                 return [answer for message in messages for answer in conversation.ask(message)]
@@ -97,7 +97,7 @@ class Namespace:
                 raise StepFailed(f"the {self.name} place", f"rtnetlink: {error.strerror}") from error
 
     def device(self, name: str) -> int:
-        """The number of a device. Raises StepFailed."""
+        """Returns the index of a device of the place. Raises StepFailed."""
         with self.entered():
             try:
                 return socket.if_nametoindex(name)
@@ -114,7 +114,7 @@ class Namespace:
         stdout: int | None = None,
         cgroup: Path | None = None,
     ) -> Process:
-        """Starts a long-lived program in the place; its context stops it. See Process."""
+        """Starts a long-lived program in the place. The returned Process is a context, which stops the program."""
         with self.entered():
             return Process(name, command, log, environment=environment, stdout=stdout, cgroup=cgroup)
 
@@ -127,12 +127,12 @@ class Namespace:
                 raise StepFailed(f"setting {name}={value}", error.strerror or str(error)) from error
 
     def read_sysctl(self, name: str) -> str:
-        """The value of a sysctl of the place, words separated by single spaces."""
+        """Returns the value of a sysctl of the place, with its words separated by single spaces."""
         with self.entered():
             return " ".join(_sysctl(name).read_text().split())
 
     def received(self, device: str) -> Received:
-        """The counts of what a device of the place has received."""
+        """Returns the counters of received traffic of a device of the place."""
         with self.entered():
             return received(read_counts(), device)
 

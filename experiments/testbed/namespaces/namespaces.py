@@ -1,4 +1,4 @@
-"""The four places as network namespaces of the kernel this runs on; wiring.py has the wires between them."""
+"""The four places as network namespaces of the kernel that runs this code. wiring.py has the wires between them."""
 
 import contextlib
 import os
@@ -42,11 +42,11 @@ _LOWAT = "net.ipv4.tcp_notsent_lowat"
 _WMEM = "net.ipv4.tcp_wmem"
 _RMEM = "net.ipv4.tcp_rmem"
 _NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
-"""Disables IPv6: an interface's own IPv6 address counts only a second after it is up. A browser drops its requests on
-such a change: ERR_NETWORK_CHANGED."""
+"""The sysctl that disables IPv6. An interface's IPv6 address becomes valid only a second after the interface is up. A
+browser drops its requests on such a change: ERR_NETWORK_CHANGED."""
 _CC = "net.ipv4.tcp_congestion_control"
-# Half of the largest window the client advertised bounds the server's segments (tcp_bound_to_half_wnd), so its receive
-# buffer is fixed, and large enough to bound nothing.
+# The server's segments are at most half as large as the largest window that the client advertised
+# (tcp_bound_to_half_wnd). So the client's receive buffer is fixed, and large enough not to limit segments.
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
@@ -55,16 +55,16 @@ _FAR_END_S = 5.0
 
 
 class Namespaces:
-    """Places as namespaces; see Places. A context: at its end they are gone."""
+    """Places as namespaces; see `Places`. A context manager, which removes the places."""
 
     addresses = ADDRESSES
     python = sys.executable
     as_root = os.geteuid() == 0
 
     def __init__(self, usual: Shaper | None, tuner: FrontTuner, *, forks_client: bool = False) -> None:
-        """usual: the default shaper; None finds out what the kernel has.
+        """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
-        forks_client: True if the lab's own client is a copy of this process, which need not read its modules again.
+        forks_client: True if the lab's own client is a fork of this process, which has its modules loaded already.
         """
         self._usual = usual
         self._forks_client = forks_client
@@ -87,26 +87,26 @@ class Namespaces:
         self._stack.close()
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """The same folder: the places share the file system."""
+        """Returns the same folder, because the places share the file system of this process."""
         return folder
 
     def describe(self) -> Mapping[str, Any]:
-        """Nothing beyond the kernel that the places share with this process."""
+        """Returns nothing: the places have only the kernel of this process, which env.json has already."""
         return {}
 
     def python_clock(self) -> Mapping[str, Any]:
-        """The clock of this process: the client has the same interpreter, and all places one kernel."""
+        """Returns the quality of this process's clock. The client has the same interpreter and the same kernel."""
         return clock_quality.describe()
 
     def node_route(self, tools: Tools) -> ClockRoute:
-        """The route found with a Node of its own."""
+        """Returns the way in which Node reads the clock, found by running Node."""
         return _node_route(tools.programs["node"])
 
     def _wire_up(self) -> None:
         client, link, front, origin = self._client, self._link, self._front, self._origin
         for place in (client, link, front, origin):
             place.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
-        # The kernel gives a connection up when no answer has come after 63 s; a round trip may take two minutes.
+        # By default the kernel gives up a connection after 63 s without an answer. A round trip may take two minutes.
         client.write_sysctl("net.ipv4.tcp_syn_retries", _HANDSHAKE_RETRIES)
         front.write_sysctl("net.ipv4.tcp_synack_retries", _HANDSHAKE_RETRIES)
         link.write_sysctl("net.ipv4.ip_forward", "1")
@@ -114,7 +114,7 @@ class Namespaces:
         wire_origin(front, origin)
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Sets sysctls, and GSO by ip(8); congestion control only where the namespace may, see `start_front`."""
+        """Sets sysctls, and GSO by ip(8). If the sysctl of the congestion control fails, `start_front` sets it."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
@@ -141,7 +141,7 @@ class Namespaces:
 
     @contextmanager
     def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
-        """Starts the origin; ready when it answers the front's place."""
+        """Starts the origin, and waits until it answers a request from the front's place."""
         address, port = self.addresses.origin, ORIGIN_PORT
         command = origin.command
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
@@ -154,7 +154,10 @@ class Namespaces:
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
-        """Starts the front; ready when it answers a request. Sets the congestion control if the sysctl could not."""
+        """Starts the front, and waits until it answers a request.
+
+        Then sets the congestion control of its sockets, if the sysctl could not.
+        """
         name = f"the front ({front.settings.server.name})"
         self._front_log = front.settings.log
         with ExitStack() as stack:
@@ -178,7 +181,7 @@ class Namespaces:
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the link's place, or the link's and the front's own wire."""
+        """Shapes the link's place; with SHAPER_AT=front also the front's own wire."""
         self._bottleneck_at = at
         if at is ShaperAt.FRONT:
             return front_shaper.shaping(self._front, self._link, link, folder, interval_ns)
@@ -186,7 +189,10 @@ class Namespaces:
         return shaped.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Calibrates the link between two sockets of this process; a thread serves the far one. Raises Unavailable."""
+        """Calibrates the link between two sockets of this process, one in the client's place, one in the front's.
+
+        Raises Unavailable.
+        """
         with self._client.entered():
             near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with self._front.entered():
@@ -200,7 +206,7 @@ class Namespaces:
             far.bind((self.addresses.front, 0))
             if self._bottleneck_at is ShaperAt.FRONT:
                 front_shaper.make_room(far, link)
-            # A daemon thread: if the last datagram is lost, it must not keep the lab from ending.
+            # A daemon thread, because it waits for ever if the last datagram is lost, and the lab must be able to end.
             far_end = threading.Thread(target=respond, args=(far,), daemon=True)
             far_end.start()
             with NearEnd(near, far.getsockname(), link, over) as end:
@@ -209,7 +215,7 @@ class Namespaces:
         return result
 
     def exchange(self) -> None:
-        """Sends one connection and one datagram from the client to the front, and from there to the origin."""
+        """Makes a connection and sends a datagram from the client to the front, and from the front to the origin."""
         ways = ((self._client, self._front, self.addresses.front), (self._front, self._origin, self.addresses.origin))
         for near, far, address in ways:
             for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
@@ -226,7 +232,7 @@ class Namespaces:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
-        """Samples in this process. A look may find that a server's worker died."""
+        """Samples in this process. The Look raises StepFailed if a worker of the server has ended."""
         with self._front.entered():
             sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
 
@@ -234,7 +240,7 @@ class Namespaces:
             try:
                 return sampler.look(now_ns)
             except FrontLost as error:
-                # If the whole front is ending, that is the reason; it may be seen a moment after its worker's end.
+                # If the whole front has ended, this is the error to report. It may be seen later than its worker's end.
                 front.wait(_BLAME_S)
                 front.check_alive()
                 raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
@@ -243,12 +249,12 @@ class Namespaces:
             yield look
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
-        """Tunes in the kernel, on a cgroup of the front's, or in this process."""
+        """Tunes in the kernel, with a program on the front's cgroup, or in this process."""
         return self._tuner.running(front, scenario, folder)
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
-        """Captures on each end's wire to the link."""
+        """Captures on the client's and on the front's wire to the link."""
         with ExitStack() as stack:
             taps = []
             for place, end in ((self._client, tap.ENDS["client"]), (self._front, tap.ENDS["front"])):
@@ -273,11 +279,11 @@ def _become_client(command: Sequence[str]) -> int:
 
 @cache
 def _node_route(node: str) -> ClockRoute:
-    """The clock route of that Node. In a guest with several runs it is found before the first (`known_beforehand`)."""
+    """Returns the way in which this Node reads the clock. A guest finds it before the first run (`known_beforehand`)."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 
 
 def known_beforehand(node: str) -> None:
-    """Finds out what is equal in all places that this process, or a copy of it, will make."""
+    """Finds out and caches what is the same in all places that this process, or a fork of it, makes."""
     clock_quality.describe()
     _node_route(node)

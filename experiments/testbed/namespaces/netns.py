@@ -1,4 +1,4 @@
-"""Network namespaces of the host: real time, the host's kernel; as root or as an ordinary user."""
+"""The fabric `netns`: places are network namespaces of the host, on real clocks, for root or an ordinary user."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -27,9 +27,9 @@ _OTHER = "use another FABRIC"
 
 
 class Netns(HostKernel):
-    """Runs the arm as the first process of a PID namespace: when it ends, so does everything it started.
+    """Runs the arm as the first process of a PID namespace. When the arm ends, all processes that it started end.
 
-    An ordinary user's arm also gets a user namespace, which gives it root's rights over its networks.
+    An ordinary user's arm is also in a user namespace, in which it has root's rights over its network namespaces.
     """
 
     name = "netns"
@@ -40,7 +40,7 @@ class Netns(HostKernel):
     tolerance = calibration.REAL
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Requires namespaces, as root or in a user namespace, and the tools; the ferry does without sch_netem."""
+        """Requires namespaces, as root or in a user namespace, and tools. Requires sch_netem only for SHAPER=netem."""
         what = f"FABRIC={self.name}"
         for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
             if find(tool) is None:
@@ -61,14 +61,17 @@ class Netns(HostKernel):
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
-        """Programs of the machine itself."""
+        """Returns the programs of this machine."""
         return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Does nothing: runs share nothing."""
+        """Does nothing, because runs share nothing."""
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """The arm's command; unshare(1) makes the PID namespace and mounts its /proc."""
+        """Returns the arm's command, in which unshare(1) makes the PID namespace and mounts its /proc.
+
+        Also writes the program that removes a cgroup afterwards, if the run may make one.
+        """
         ((scenario, folder),) = runs
         if scenario.lowat == LOWAT_AUTO and os.geteuid() == 0:
             afterwards = scratch / "afterwards"
@@ -78,25 +81,26 @@ class Netns(HostKernel):
         return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """Namespaces within the arm's own."""
+        """Returns the places of the arm, whose namespaces belong to those of the arm."""
         return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)))
 
 
 def _entering() -> list[str]:
-    """The command that runs another as the arm is run.
+    """Returns the command that runs another command in new namespaces, as the arm.
 
-    The arm returns from its places to this network namespace: an ordinary user may not return to the host's.
+    These include a network namespace, to which the arm returns from its places. An ordinary user may not return to the
+    network namespace of the host.
     """
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
     return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def no_netem() -> str | None:
-    """The reason why a netem qdisc cannot be had, tried in a network namespace of its own; None if it can."""
+    """Returns the reason why this kernel offers no netem; None if it does. Tries netem in a new network namespace."""
     try:
         processes.run([*_entering(), "true"], step="trying namespaces")
     except StepFailed as error:
-        return f"it cannot be tried without namespaces: {error.reason}"
+        return f"netem cannot be tried without namespaces: {error.reason}"
     try:
         processes.run([*_entering(), *TRIAL[0]], step="looking for netem")
     except StepFailed as error:

@@ -1,6 +1,6 @@
-"""Devices, addresses, neighbours and routes: rtnetlink(7) messages to send to the kernel, as bytes.
+"""Builds rtnetlink(7) messages, as bytes, that make devices, addresses, neighbours and routes.
 
-In a guest starting ip(8) takes longer than its work. pyroute2 builds the messages.
+They replace ip(8), which in a guest takes longer to start than to work. pyroute2 encodes the messages.
 """
 
 import struct
@@ -26,7 +26,7 @@ _WORD = struct.Struct("=I")
 
 
 def veth(name: str, mac: str | None, peer: str, peer_mac: str | None, peer_namespace: int) -> bytes:
-    """Makes a pair of devices, the far one in another network namespace (a descriptor of it)."""
+    """Makes a pair of devices. peer_namespace: a descriptor of the network namespace for the device `peer`."""
     far = ifinfmsg.ifinfmsg()
     far["attrs"] = [["IFLA_IFNAME", peer], ["IFLA_NET_NS_FD", peer_namespace], *_address(peer_mac)]
     near = ifinfmsg.ifinfmsg()
@@ -37,27 +37,27 @@ def veth(name: str, mac: str | None, peer: str, peer_mac: str | None, peer_names
 
 
 def up(index: int) -> bytes:
-    """Sets a device up, by number."""
+    """Sets the device with this index up."""
     message = ifinfmsg.ifinfmsg()
     message["index"], message["flags"], message["change"] = index, _UP, _UP
     return order(RTM_NEWLINK, message, new=False)
 
 
 def device(name: str) -> bytes:
-    """Asks for a device, by name."""
+    """Asks for the attributes of the device with this name."""
     message = ifinfmsg.ifinfmsg()
     message["attrs"] = [["IFLA_IFNAME", name]]
     return question(RTM_GETLINK, message, dump=False)
 
 
 def gso_max_segs(answer: bytes) -> int:
-    """The gso_max_segs in an answer to `device`."""
+    """Returns the gso_max_segs in an answer to `device`."""
     (segments,) = _WORD.unpack(attributes(answer, _HEADER.size)[_GSO_MAX_SEGS])
     return int(segments)
 
 
 def address(index: int, own: str, prefix: int) -> bytes:
-    """Adds an address to a device, and with it a route to its network."""
+    """Adds an address to a device. The kernel then adds a route to the address's network."""
     message = ifaddrmsg()
     message["family"], message["prefixlen"], message["index"] = _INET, prefix, index
     message["attrs"] = [["IFA_LOCAL", own], ["IFA_ADDRESS", own]]

@@ -1,8 +1,8 @@
-"""The wires between places that are namespaces, as veth pairs, and the addresses and routes they need.
+"""The wires between places that are namespaces, as veth pairs, and their addresses and routes.
 
     client ==== link ==== front ---- origin
 
-Nothing can bypass the link: it is a router between two networks, and the client knows no other way.
+Nothing can bypass the link: it is a router between two networks, and the client has no other route.
 Addresses come from 198.18.0.0/15, the block reserved for benchmarking (RFC 2544, RFC 6890).
 """
 
@@ -13,10 +13,10 @@ from experiments.testbed.places import Addresses
 ADDRESSES = Addresses(client="198.18.0.2", front="198.18.1.2", origin="198.18.2.2")
 
 TO_CLIENT, TO_FRONT = "to-client", "to-front"
-"""The link's devices."""
+"""The devices of the link's place."""
 
 WIRE = "wire"
-"""The other places' device toward the link; the origin's toward the front."""
+"""The device of client and front toward the link, and of the origin toward the front."""
 
 _TO_ORIGIN = "to-origin"
 _NEAR_ROUTER, _FAR_ROUTER, _BEFORE_ORIGIN = "198.18.0.1", "198.18.1.1", "198.18.2.1"
@@ -25,14 +25,14 @@ _MAC = "02:00:c6:12:00:0{}"  # locally administered
 
 
 def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
-    """Wires client, link and front, all set up; the front's default route leads to the link. Raises StepFailed."""
+    """Wires client, link and front. The default routes of client and front lead to the link. Raises StepFailed."""
     near, near_router, far, far_router = (_MAC.format(number) for number in range(4))
     link.tell(
         rtnetlink.veth(TO_CLIENT, near_router, WIRE, near, client.descriptor),
         rtnetlink.veth(TO_FRONT, far_router, WIRE, far, front.descriptor),
     )
-    # Address resolution would travel through the shaped link, count in its queue, and give up after a few seconds of
-    # delay.
+    # Neighbours are permanent entries. ARP would travel through the shaped link, count in its queue, and give up after a
+    # few seconds of delay.
     for device, own, other, mac in (
         (TO_CLIENT, _NEAR_ROUTER, ADDRESSES.client, near),
         (TO_FRONT, _FAR_ROUTER, ADDRESSES.front, far),
@@ -47,14 +47,14 @@ def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
 
 
 def wire_origin(front: Namespace, origin: Namespace) -> None:
-    """Wires the origin, behind the front, on a network of their own. Raises StepFailed."""
+    """Wires front and origin, on a network of their own. Raises StepFailed."""
     front.tell(rtnetlink.veth(_TO_ORIGIN, None, WIRE, None, origin.descriptor))
     _attach(front, _TO_ORIGIN, _BEFORE_ORIGIN)
     _attach(origin, WIRE, ADDRESSES.origin, rtnetlink.default_route(_BEFORE_ORIGIN))
 
 
 def gso_segments(place: Namespace) -> int:
-    """gso_max_segs of the place's wire. Raises StepFailed."""
+    """Returns gso_max_segs of the place's wire. Raises StepFailed."""
     (answer,) = place.tell(rtnetlink.device(WIRE))
     return rtnetlink.gso_max_segs(answer)
 

@@ -86,7 +86,7 @@ def test_a_kernel_and_its_record(tarball: Path) -> None:
     assert built == kernel.path()
     assert (record.version, record.changes, record.lacking) == ("7.2.99", ["a change"], ["another"])
     assert record.source == tarball.name
-    assert list(dict.fromkeys(told.steps))[:3] == ["unpacking", "configuring", "looking what is to be compiled"]
+    assert list(dict.fromkeys(told.steps))[:3] == ["unpacking", "configuring", "counting the files to compile"]
     assert told.fractions == sorted(told.fractions)
     assert _files(_cache(tarball) / "build") == []
     assert _files(_cache(tarball)) == ["build", "kernel-build.log", built.name, f"{built.name}.json"]
@@ -106,7 +106,7 @@ def test_an_interrupted_build_goes_on(tarball: Path) -> None:
     told = _Told()
     kernel.build(told)
     assert kernel.is_built()
-    assert told.steps[0] == "looking what is to be compiled"
+    assert told.steps[0] == "counting the files to compile"
     log = (_cache(tarball) / "kernel-build.log").read_text()
     assert "CC      c.o" in log
     assert "CC      a.o" not in log

@@ -40,7 +40,7 @@ def test_a_tap_that_says_nothing_at_its_end(tmp_path: Path) -> None:
     """Nobody knows what it missed."""
     started = _start(tmp_path, "true")
     with (
-        pytest.raises(StepFailed, match=r"it ended without a word about what it missed \(log: "),
+        pytest.raises(StepFailed, match=r"it ended without the number of packets that it missed \(log: "),
         tap.listening(started, started.stop),
     ):
         pass

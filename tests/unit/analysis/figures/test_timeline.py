@@ -182,7 +182,7 @@ def rate_labels(document: dict[str, Any]) -> list[tuple[float, str]]:
 
 def test_steps_of_the_rate_are_lines_with_labels() -> None:
     """Where they were made, and as asked in the headline; one that was not made has no line."""
-    steps = [step(2, 10_240_000), step(4, 1_024_000), step(6, 8000, "the load had ended before")]
+    steps = [step(2, 10_240_000), step(4, 1_024_000), step(6, 8000, "the load had ended before this step")]
     changed = seen(knobs={"RATE_STEPS": "1280kbps@2s+128kbps@4s+1kbps@6s"}, rate_steps=steps)
     document = declaration(experiment(changed))
     assert rate_labels(document) == [(2.0, "1,280 kB/s"), (4.0, "128 kB/s")]

@@ -66,7 +66,7 @@ def test_a_guest_kernel_that_is_slow_to_answer(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(kernel, "offers", offers)
     _, netem = doctor._guest()
     assert not netem.present
-    assert netem.detail.startswith("the guest kernel took more than 10 s to say what it has; try again")
+    assert netem.detail.startswith("the guest kernel took more than 10 s to list its options; try again")
 
 
 def test_a_program_that_is_slow_to_tell_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,9 +98,12 @@ def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
     [
         (_document(6), None),
         (_document(0, 6, 0), None),
-        (_document(3, 3), "connections that carried requests of the browser: asked for 1, observed 2"),
-        (_document(6, first="image"), "what the browser asked to come first: asked for script, observed image"),
-        (_document(6, first=None), "what the browser asked to come first: asked for script, observed"),
+        (_document(3, 3), "the browser's connections with requests: asked for 1, observed 2"),
+        (
+            _document(6, first="image"),
+            "the resource that the browser asked to come first: asked for script, observed image",
+        ),
+        (_document(6, first=None), "the resource that the browser asked to come first: asked for script, observed"),
     ],
 )
 def test_what_a_browser_must_have_done(folder: RunFolder, document: dict[str, Any], words: str | None) -> None:

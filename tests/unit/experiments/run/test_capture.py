@@ -124,6 +124,6 @@ def test_an_end_without_packets_is_told(monkeypatch: pytest.MonkeyPatch, folder:
     """The other end's are kept."""
     _fake_editcap(monkeypatch)
     (folder.wire / "server.pcap").unlink()
-    with pytest.raises(StepFailed, match=r"the capture wire/server\.pcapng: no packets were written down"):
+    with pytest.raises(StepFailed, match=r"the capture wire/server\.pcapng: no packets were recorded"):
         capture.finish(folder)
     assert _wire(folder) == {"client.pcapng"}

@@ -44,7 +44,7 @@ def test_env_json_is_there_before_the_origin_answers(tmp_path: Path) -> None:
     found, folder = environment(tmp_path, 60)
     before = read_json(folder.environment)
     assert before["clock"]["node"]["resolution_ns"] is None
-    assert before["clock"]["node"]["reasons"]["resolution_ns"] == "the origin did not come to answer"
+    assert before["clock"]["node"]["reasons"]["resolution_ns"] == "the origin did not answer"
     found.origin_answers(SEEN)
     after = read_json(folder.environment)
     assert after["clock"]["node"] == SEEN | {"reads": "vdso"}

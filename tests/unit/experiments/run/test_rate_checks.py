@@ -44,7 +44,7 @@ def test_a_step_after_the_load_is_no_fault(tmp_path: Path) -> None:
     """It is noted as such."""
     found = observed_steps(LINK, noted(tmp_path, (102 * S, 0, 10_000_001)), Span(began_ns=100 * S, ended_ns=105 * S))
     assert (found[1]["rate_bit_s"], found[1]["late_ns"]) == (None, None)
-    assert found[1]["reason"] == "the load had ended before"
+    assert found[1]["reason"] == "the load had ended before this step"
     check_steps(found, VIRTUAL)
 
 

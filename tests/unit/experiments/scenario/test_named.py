@@ -62,7 +62,7 @@ def test_a_bad_card_is_refused(tmp_path: Path, text: str, named: str) -> None:
         ("[knobs]\nqueue = 25", "(did you mean QUEUE?)"),
         (_CARD + 'cure = "RELOAD=4"', "(did you mean RELOADS?)"),
         ("[knobs]\nREPEAT = 5", f"({', '.join(KNOBS)})"),
-        ("[knobs]\nREPEAT = 5", "those of the run belong on the command line"),
+        ("[knobs]\nREPEAT = 5", "execution options belong on the command line"),
     ],
 )
 def test_a_strange_knob_is_refused(tmp_path: Path, text: str, named: str) -> None:

@@ -157,7 +157,7 @@ def test_the_target_is_autos() -> None:
         (
             {"CLIENT": "chromium", "SIZE": "7M"},
             "SIZE=7M",
-            "at most 6M per resource with CLIENT=chromium: that is its window",
+            "at most 6M per resource with CLIENT=chromium: Chromium's window of a stream",
         ),
         (
             {"CLIENT": "chromium", "RATE_STEPS": "1mbit@2s", "RELOADS": "0"},
@@ -170,10 +170,10 @@ def test_the_target_is_autos() -> None:
         ({"PLAN": "race"}, "PLAN=race", "loads, probe"),
         ({"FIRST": "page"}, "FIRST=page", "image, script, or as-written"),
         ({"PAGE": "nobody"}, "PAGE=nobody", "maps, news, six, tokens, or a path that ends in .toml"),
-        ({"PAGE": "news", "SIZE": "1M"}, "SIZE=1M", "nothing else with PAGE=news, which does not name it"),
+        ({"PAGE": "news", "SIZE": "1M"}, "SIZE=1M", "the default with PAGE=news, which does not use SIZE"),
         ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "one that begins with HTML"),
         ({"PAGE": "news", "PLAN": "probe", "RELOADS": "0"}, "PAGE=news", "one with an important resource and another"),
-        ({"PLAN": "probe"}, "RELOADS=2", "0 with PLAN=probe; SCENARIO=probe has what goes with it"),
+        ({"PLAN": "probe"}, "RELOADS=2", "0 with PLAN=probe; SCENARIO=probe sets what a probe needs"),
         ({"PLAN": "probe", "RELOADS": "0", "SIZE": "100k"}, "SIZE=100k", "262144 bytes at least with PLAN=probe"),
         ({"PLAN": "probe", "RELOADS": "0", "RATE_STEPS": "1mbit@2s"}, "RATE_STEPS=1mbit@2s", "none with PLAN=probe"),
     ],

@@ -59,7 +59,7 @@ def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str]
     ]
     assert [row[2] == "twin" for row in rows[:6]] == [False, False, True] * 2
     assert all(row[-1] == "2/2" for row in rows[:6])
-    assert lines[-1].startswith("which LOWAT it recommends, and why: priolab knee /")
+    assert lines[-1].startswith("the recommended LOWAT, and the reasons: priolab knee /")
     assert options.kept() == f"{(tmp_path / 'latest').resolve()} is complete"
 
 
@@ -139,7 +139,7 @@ def test_what_a_target_means_is_said(capsys: pytest.CaptureFixture[str]) -> None
     """With the count."""
     command.show_expansion(["LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "FABRIC=netns"], Report())
     said = capsys.readouterr().out
-    assert "4 arms in 1 network, and 1 twin: 5 runs; TARGET_DELAY with LOWAT=auto alone" in said
+    assert "4 arms in 1 network, and 1 twin: 5 runs; TARGET_DELAY applies to LOWAT=auto alone" in said
 
 
 def test_a_grid_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,4 +163,4 @@ def test_the_named_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
     """Each with the number of its arms."""
     command.show_named(Report())
     said = capsys.readouterr().out
-    assert "networks: Which LOWAT for which network (sweep: 144 arms in 24 networks, and 24 twins" in said
+    assert "networks: Which LOWAT is best for which network (sweep: 144 arms in 24 networks, and 24 twins" in said

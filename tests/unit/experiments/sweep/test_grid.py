@@ -79,7 +79,7 @@ def test_the_default_sweep_does_without_servers_that_are_absent() -> None:
     """Nobody asked for them by name; its title says so. With none of them it stays as it is."""
     request = sweep_request_from([], is_absent=["h2o", "caddy"].__contains__)
     assert (request.grid.fixed["SERVER"], request.grid.combinations) == ("nginx", 72)
-    assert request.title == "Which LOWAT for which network, without h2o (not installed)"
+    assert request.title == "Which LOWAT is best for which network, without h2o (not installed)"
     assert sweep_request_from(["SWEEP=networks"], is_absent=["h2o"].__contains__) == sweep_request_from([])
     assert sweep_request_from([], is_absent=["h2o", "nginx"].__contains__) == sweep_request_from([])
 
@@ -111,15 +111,15 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
         (["LOWAT=4096,"], "LOWAT= is not allowed"),
         (["LOWAT="], "LOWAT= is not allowed"),
         (["LOWAT=4096,abc"], "LOWAT=abc is not allowed; allowed: 1 to 4294967295 bytes, or none"),
-        (["LOWAT=none,4096,none"], "LOWAT=none,4096,none: none is there twice"),
+        (["LOWAT=none,4096,none"], "LOWAT=none,4096,none: none is given twice"),
         (["LOWAT=128k,131072"], "LOWAT=128k,131072: 131072 and 128k are the same value"),
         (["LOWAT=none,16k,16384"], "LOWAT=none,16k,16384: 16384 and 16k are the same value"),
-        (["LOWAT=none,4096", "LOWAT=none,16384"], "LOWAT is there twice, none,4096 and none,16384; several values are"),
-        (["maps", "loss"], "SWEEP is there twice, maps and loss"),
-        (["maps", "SWEEP=loss"], "SWEEP is there twice, maps and loss"),
-        (["LOWAT=none,4096", "REPEAT=2", "REPEAT=3"], "REPEAT is there twice, 2 and 3"),
-        (["LOWAT=none,4096", "TARGET_DELAY=20ms,50ms"], "TARGET_DELAY=20ms,50ms: only LOWAT=auto aims at it"),
-        (["TARGET_DELAY=20ms,50ms"], "TARGET_DELAY=20ms,50ms: only LOWAT=auto aims at it"),
+        (["LOWAT=none,4096", "LOWAT=none,16384"], "LOWAT is given twice, none,4096 and none,16384; several values are"),
+        (["maps", "loss"], "SWEEP is given twice, maps and loss"),
+        (["maps", "SWEEP=loss"], "SWEEP is given twice, maps and loss"),
+        (["LOWAT=none,4096", "REPEAT=2", "REPEAT=3"], "REPEAT is given twice, 2 and 3"),
+        (["LOWAT=none,4096", "TARGET_DELAY=20ms,50ms"], "TARGET_DELAY=20ms,50ms: applies to LOWAT=auto alone"),
+        (["TARGET_DELAY=20ms,50ms"], "TARGET_DELAY=20ms,50ms: applies to LOWAT=auto alone"),
         (["RATE=128kbps,1024kbit"], "1024kbit and 128kbps are the same value"),
         (["LOWATT=1,2"], "LOWATT is not a knob; did you mean LOWAT?"),
         (["REPEATS=3"], "REPEATS is not a knob; did you mean REPEAT?"),
@@ -127,8 +127,11 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
         (["LOWAT=none,1", "FABRIC=virtual,netns"], "FABRIC=virtual,netns is not allowed"),
         (["LOWAT=none,1", "REPEAT=1,2"], "REPEAT=1,2 is not allowed; allowed: 1 to 1000"),
         (["moon"], "SWEEP=moon is not allowed; allowed: auto, loss, maps, modem, networks"),
-        (["LOWAT=none,1", "SERVER=nginx,h2o", "BUFFERING=off"], "2 of the grid's 4 arms cannot be; the first is low"),
-        (["JITTER=0ms,20ms,400ms", "DELAY=10ms,300ms"], "3 of the grid's 6 arms cannot be"),
+        (
+            ["LOWAT=none,1", "SERVER=nginx,h2o", "BUFFERING=off"],
+            "2 of the grid's 4 arms are not allowed; the first is low",
+        ),
+        (["JITTER=0ms,20ms,400ms", "DELAY=10ms,300ms"], "3 of the grid's 6 arms are not allowed"),
         ([f"LOWAT={','.join(map(str, range(1, 2001)))}", "REPEAT=5"], "10,005 runs: 2,000 arms and 1 twin, 5 times"),
     ],
 )
@@ -146,7 +149,7 @@ def test_a_large_grid_is_told_of_with_its_time() -> None:
         sweep_from(
             sweep_request_from([lowat, "REPEAT=5", "FABRIC=netns", "SIZE=2k", "RATE=unlimited", "DELAY=0s"]), yes=False
         )
-    with pytest.raises(GridError, match=r"2,001,000 runs.*; divide it"):
+    with pytest.raises(GridError, match=r"2,001,000 runs.*; divide the grid"):
         sweep_from(sweep_request_from([lowat, "REPEAT=1000"]), yes=True)
 
 
