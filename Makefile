@@ -1,15 +1,15 @@
-# The lab's commands. Each target installs what it needs; commands that only show something, and experiments in
-# containers, need only the Python environment.
+# The lab's commands. Each target installs the packages that it needs. Commands that only show something, and
+# experiments in containers, need only the Python environment.
 #
 #   make experiment LOWAT=131072      the demonstration: control and treatment, table, verdicts, picture
-#   make sweep LOWAT=none,16384 CC=cubic,bbr    every combination, as many side by side as the machine bears
+#   make sweep LOWAT=none,16384 CC=cubic,bbr    every combination of values; as many runs at once as the machine bears
 #   make test                         all tests
 
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
-# Passes the variables of the command line to the lab, which refuses misspelt ones. Those below are not knobs; make
-# exports them: BASE, SUITE, MIRROR and FULL are for images and suites, KERNEL for the guest kernel, UPGRADE for packages,
-# and KILLS, RUNS and MUTATIONS are numbers of trials.
+# PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
+# no_knobs are not knobs; make exports them to its commands. BASE, SUITE, MIRROR and FULL are for images and suites,
+# KERNEL for the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
 no_knobs := PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
@@ -25,27 +25,27 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Knobs follow as NAME=VALUE; docs/knobs.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
-setup: ## install what is missing: system packages, Python environment, guest kernel
+setup: ## install missing system packages, the Python environment and the guest kernel
 	@experiments/host/setup.sh
 
-# Additional packages for captures, a browser, every server, tests, checks and sweeps.
+# Each installs additional packages, for experiments, captures, a browser, every server, tests, checks or sweeps.
 .PHONY: setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep setup-compared
 setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep:
 	@experiments/host/setup.sh $(@:setup-%=%)
 
-# For targets that compare the two servers of the documents.
+# For targets that compare nginx with h2o.
 setup-compared:
 	@experiments/host/setup.sh SERVER=nginx,h2o
 
-environment: ## make the Python environment only, and list what else is missing
+environment: ## make only the Python environment, and list what else is missing
 	@experiments/host/setup.sh environment
 
-kernel: setup ## build the guest kernel once, into ~/.cache/priolab (some minutes; KERNEL=6.12 or a tarball: another version)
+kernel: setup ## build the guest kernel into ~/.cache/priolab, once (some minutes; KERNEL=6.12, or a tarball: another version)
 
-experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-experiment) ## run an experiment: LOWAT unset, then as given
+experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-experiment) ## run an experiment: an arm with LOWAT unset, and an arm with the LOWAT given
 	@$(PRIOLAB) run --from-make
 
-sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## run every combination of the values given: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
+sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## run every combination of the given values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
 	@$(PRIOLAB) sweep --from-make
 
 reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## repeat the article's measurements and compare: results/reproduction (about a minute)
@@ -59,19 +59,19 @@ notebook: ## open the notebooks in JupyterLab (installed at first use)
 setup-demo:
 	@experiments/host/setup.sh demo
 
-demo: setup-demo ## serve a page on this machine that runs experiments and plays them as films
+demo: setup-demo ## serve a web page to this machine that runs experiments and plays them as films
 	@$(PRIOLAB) demo --from-make
 
-slides: setup-demo ## write the demo's story as one HTML file and as pictures, for talks without a server: results/slides
+slides: setup-demo ## write the demo's story as one HTML file and as pictures, for talks without the demo: results/slides
 	@$(PRIOLAB) slides --from-make
 
-show: environment ## show the newest results again
+show: environment ## show the newest experiment's results again
 	@$(PRIOLAB) show
 
 list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=NAME)
 	@$(PRIOLAB) list
 
-doctor: environment ## show what this machine can do, and what is missing
+doctor: environment ## show what the lab can do on this machine, and what is missing for the rest
 	@$(PRIOLAB) doctor
 
 test: setup-test ## run all tests: unit, contract, server, link, lab; then list the ten slowest
@@ -92,16 +92,16 @@ test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root
 	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
 
 .PHONY: kills honest mutations
-kills: setup-test ## kill parts of running labs 500 times; writes its table of RELIABILITY.md (an hour; KILLS=60: fewer)
+kills: setup-test ## kill processes of running labs 500 times; writes the section Kills of RELIABILITY.md (an hour; KILLS=60: fewer)
 	@.venv/bin/python -m tests.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
 
-honest: setup-test ## make 200 undisturbed runs, of which none may be invalid; writes its table of RELIABILITY.md (half an hour; RUNS=20: fewer)
+honest: setup-test ## make 200 undisturbed runs, of which none may be invalid; writes the section Honest runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tests.honest $(or $(RUNS),200)
 
-mutations: setup-test ## give 1,000 damaged folders and files to every command; writes its table of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
+mutations: setup-test ## give 1,000 damaged folders and files to the commands; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
 	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)
 
-fuzz: setup-lint ## fuzz the clients and servers with a million frames, from fixed seeds (some minutes)
+fuzz: setup-lint ## fuzz clients and servers with a million frames, which follow from fixed seeds (some minutes)
 	@.venv/bin/python -m tests.fuzz
 
 lint: setup-lint ## check the code: ruff, mypy, the import contract, the types of the demo's page
@@ -111,16 +111,16 @@ lint: setup-lint ## check the code: ruff, mypy, the import contract, the types o
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m tests.page
 
-format: setup-lint ## rewrite the Python files in the house format
+format: setup-lint ## format the Python files with ruff
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 
-# The set-up fails if a list lacks a package, so it runs only if uv is not installed yet.
+# The set-up fails if constraints.txt lacks a package, and this target is the remedy. So it runs only if uv is missing.
 .PHONY: constraints
 compile := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-config \
     --custom-compile-command "make constraints" $(if $(filter yes,$(UPGRADE)),--upgrade)
 constraints: export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
-constraints: ## pin the packages of pyproject.toml by version and digest: constraints.txt, build-requirements.txt (UPGRADE=yes: newest)
+constraints: ## pin the packages of pyproject.toml by version and digest: constraints.txt, build-requirements.txt (UPGRADE=yes: newest versions)
 	@[ -x .venv/bin/uv ] || experiments/host/setup.sh lint
 	@$(compile) --group build --output-file build-requirements.txt
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
@@ -132,7 +132,7 @@ picture: setup-servers setup-test ## redraw the pictures of README.md, docs/http
 	@.venv/bin/python -m experiments.studies.picture
 	@.venv/bin/python -m experiments.studies.animation docs/demo.webp
 
-agreement: setup ## compare the fabrics available here; writes docs/agreement.md (about 15 minutes)
+agreement: setup ## compare the fabrics that work on this machine; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 
 auto: setup-compared ## measure LOWAT=auto on every network, and on links whose rate changes; writes docs/auto.md (about 25 minutes)
@@ -154,11 +154,11 @@ sabotage: setup ## measure the scenarios that spoil the effect, and their cures;
 scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/scaling.md (two minutes)
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
 
-base-image: ## make the base image of the containers, if none can be pulled (needs root, Docker, debootstrap)
+base-image: ## make the base image of the containers, if it cannot be pulled (needs root, Docker, debootstrap)
 	@experiments/host/base-image.sh
 
 .PHONY: sbom
-sbom: setup-lint ## write a bill of materials for each container image: sbom/IMAGE.cdx.json (Docker; SERVER=nginx,h2o: other fronts)
+sbom: setup-lint ## write a bill of materials for each container image: sbom/IMAGE.cdx.json (needs Docker; SERVER=nginx,h2o: the images of these fronts)
 	@.venv/bin/python -m experiments.studies.bill sbom $(SERVER)
 
 clean-images: ## remove the lab's container images, except those in use
@@ -168,5 +168,5 @@ clean-images: ## remove the lab's container images, except those in use
 	    [ -n "$$(docker ps --all --quiet --filter "ancestor=$$image")" ] || docker image rm "$$image"; \
 	done
 
-clean: ## remove the Python environment and caches; results and the guest kernel stay
+clean: ## remove the Python environment and the caches in this folder; results and the guest kernel stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info
