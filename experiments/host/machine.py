@@ -135,5 +135,5 @@ def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) ->
             continue
         if value == forbids:
             remedy = f"run as root, or `sudo sysctl {name}={allows}`"
-            return f"the setting {name}={value} forbids it to ordinary users; {remedy}"
+            return f"the setting {name}={value} forbids user namespaces to ordinary users; {remedy}"
     return None

@@ -59,7 +59,7 @@ def lack_of(server: Server) -> str | None:
         return server.program
     if lack := next((file for file in server.files if not Path(file).exists()), None):
         return lack
-    return "what it needs of npm" if lacks_modules(server) else None
+    return "a package of npm" if lacks_modules(server) else None
 
 
 def remedy_for(server: Server) -> str:

@@ -69,7 +69,7 @@ export class Panel {
     control.add(new Option("– knobs set by hand –", "", false, this.chosen === ""));
     for (const [label, some] of [
       ["scenarios", this.choices.scenarios.filter((each) => !each.card)],
-      ["ways to spoil it", this.choices.scenarios.filter((each) => each.card)],
+      ["ways to spoil the effect", this.choices.scenarios.filter((each) => each.card)],
     ]) {
       if (typeof label !== "string" || typeof some === "string" || !some.length) continue;
       const group = document.createElement("optgroup");

@@ -228,7 +228,9 @@ def test_ubuntu_has_chromium_as_a_snap_only() -> None:
     assert "Ubuntu 24.04.3 LTS has no package chromium; without, there is no CLIENT=chromium" in plan.notes
 
 
-_FORBIDDEN = "the setting kernel.apparmor_restrict_unprivileged_userns=1 forbids it to ordinary users; run as root"
+_FORBIDDEN = (
+    "the setting kernel.apparmor_restrict_unprivileged_userns=1 forbids user namespaces to ordinary users; run as root"
+)
 
 
 @pytest.mark.parametrize(("words", "stops"), [(("FABRIC=netns",), True), ((), False), (("FABRIC=virtual",), False)])
