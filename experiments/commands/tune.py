@@ -99,7 +99,7 @@ def tune(options: argparse.Namespace, report: Report) -> int:
             if options.restore:
                 at_work.callback(lambda: restored.append(tuner.restore()))
             where = f"cgroup {options.cgroup}" if options.cgroup else f"process {options.pid}"
-            say(f"tuning {where} ({tuner.kind}); target {units.format_time(target_ns)}; Ctrl-C ends it")
+            say(f"tuning {where} ({tuner.kind}); target {units.format_time(target_ns)}; Ctrl-C ends the command")
             _work(tuner, told, log, printer)
         printer.look(_NEVER_NS)
     say(f"stopped; {f'values restored: {restored[0]}' if restored else 'connections keep their values'}")

@@ -45,7 +45,7 @@ depends on link time, too.
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A repetition of an arm. seed: everything random that can be seeded follows from it; arms of a repetition share it."""
+    """A repetition of an arm. seed: the seed of everything random; all arms of a repetition have the same."""
 
     arm: Arm
     repetition: int

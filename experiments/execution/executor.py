@@ -47,7 +47,7 @@ class Executor(Protocol):
         """The number of runs carried out at once."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Prepares what all runs share; returns each server's programs by the server's name. Raises LabError."""
+        """Prepares what all runs share; returns the programs to use, by server. Raises LabError."""
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """Carries out all runs, and reports each to `ended`. Raises LabError if it cannot continue."""
@@ -56,9 +56,9 @@ class Executor(Protocol):
 def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
     """Returns how many of the waiting runs share the next command.
 
-    In the first round, few runs are divided evenly among the commands. Otherwise a command gets less than an even share,
-    so that at the end no processor is idle while another has several runs left. It gets some runs at least, because a
-    guest takes as long to start as two or three runs.
+    In the first round, few runs are divided evenly among the commands. Otherwise a command gets less than an even
+    share, so that at the end no processor is idle while another has several runs left. It gets some runs at least,
+    because a guest takes as long to start as two or three runs.
 
     waiting: the number of runs left. most: the most runs per command. begun: the number of commands begun before.
     """

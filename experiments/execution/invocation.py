@@ -99,8 +99,8 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default="1",
                 parse=whole(0, _LARGEST_SEED),
                 allowed=f"0 to {_LARGEST_SEED}",
-                meaning="seed of the first repetition; each further repetition adds 1. In the guest the same scenario and"
-                " seed give the same events to the nanosecond",
+                meaning="seed of the first repetition; each further repetition adds 1. In the guest the same scenario"
+                " and seed give the same events to the nanosecond",
             ),
             RunKnob(
                 name="FABRIC",
@@ -168,7 +168,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
 
 
 def split_words(words: Iterable[str]) -> dict[str, str]:
-    """Turns NAME=VALUE arguments into a mapping. An argument without `=` names a scenario. Raises ScenarioError."""
+    """Turns NAME=VALUE arguments into a mapping; one without `=` names a scenario. Raises ScenarioError."""
     knobs: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -67,7 +67,7 @@ class WorkerPool:
             )
 
     def report_lost(self) -> Mapping[str, int]:
-        """Reports lost workers; returns the threads of all connected workers by address, admitted or not."""
+        """Reports lost workers; returns the threads of all connected workers, by address."""
         there: dict[str, int] = self._client.nthreads()
         for address in self.admitted - set(there):
             del self._threads[address]
@@ -83,7 +83,7 @@ class WorkerPool:
             self._tell(f"worker {address} refuses: {why}")
 
     def failed(self, address: str, batch: str, why: str) -> None:
-        """Records that a batch failed on a worker. batch: a name that stays the same when the batch is handed out again."""
+        """Records that a batch failed on a worker. batch: its name, which stays the same in later attempts."""
         self._tell(f"worker {address}: {batch} failed: {why}")
         batches = self._failures.setdefault(address, set())
         batches.add(batch)
