@@ -1,6 +1,7 @@
-"""The hub: scenarios, testbeds, runs, experiments and sweeps, and the command line.
+"""Scenarios, testbeds, runs, experiments and sweeps, and the command line.
 
-FLOORS are its rooms, the lowest first. A room imports none above it; `lint-imports` checks that.
+FLOORS has the layers of this package, the lowest first, each with its packages and modules. None of them imports from
+a layer above its own; `lint-imports` checks that.
 """
 
 FLOORS = (
@@ -18,4 +19,4 @@ FLOORS = (
     ("__main__",),
 )
 CONCLUDING = "execution"
-"""The floor that writes run.json: the floors up to it decide results."""
+"""The layer that writes run.json. It and the layers below it decide results."""

@@ -1,7 +1,7 @@
 """The command line, `priolab`. Errors of the lab end here: one line on standard error, and an exit code.
 
-Exit codes: 0 done; 1 failed, or a run is invalid; 2 bad input; 128 and the signal's number if interrupted, or if nobody
-reads.
+Exit codes: 0 done; 1 failed, or a run is invalid; 2 bad input; 128 plus the signal's number if interrupted; 128 plus
+the number of SIGPIPE if the reader of the output closed the pipe.
 """
 
 import argparse
@@ -45,7 +45,7 @@ _BAD_INPUT = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     options = command_line().parse_args(arguments)
-    options.kept = None  # later a function that describes what was kept
+    options.kept = None  # a command may set a function that describes what an interruption leaves
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
     try:
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(options.do(options, report))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader has enough; Python's remaining output must not fail at exit
+    except BrokenPipeError:  # the reader closed the pipe; Python's remaining output must not fail at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except ScenarioError as error:
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kept(options: argparse.Namespace) -> str:
-    """Describes what was kept of an unfinished command."""
+    """Describes the results that an unfinished command leaves."""
     return str(options.kept()) if options.kept else "nothing was kept"
 
 
@@ -91,14 +91,16 @@ def command_line() -> argparse.ArgumentParser:
             option, dest=knob.name, metavar="VALUE", help=f"{knob.meaning} ({knob.default})".replace("%", "%%")
         )
     run.add_argument(
-        "--print-folder", action="store_true", help="print the folder's path and nothing else; progress on stderr"
+        "--print-folder", action="store_true", help="print only the folder's path; progress goes to standard error"
     )
     run.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     run.set_defaults(do=_run)
 
     sweeping.add_to(commands)
 
-    again = commands.add_parser("reproduce", help="measure and judge the article's pictures", allow_abbrev=False)
+    again = commands.add_parser(
+        "reproduce", help="measure the article's pictures again and judge them", allow_abbrev=False
+    )
     again.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER, RESULTS or REUSE")
     again.add_argument("--out", type=Path, help="folder of the page (default: results/reproduction)")
     again.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
@@ -130,16 +132,16 @@ def command_line() -> argparse.ArgumentParser:
     agreement_parser.add_argument("--kernels", action="store_true", help="compare the guest's kernels only")
     agreement_parser.set_defaults(do=_agreement)
     auto_parser = commands.add_parser("auto", help="measure LOWAT=auto on every network, and when the rate changes")
-    auto_parser.add_argument("file", type=Path, help="the document to write; its picture goes beside it")
+    auto_parser.add_argument("file", type=Path, help="the document to write; its picture goes into the same folder")
     auto_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     auto_parser.set_defaults(do=_auto, from_make=False)
     demo_parser = commands.add_parser(
-        "demo", help="play experiments as films, on a page of this machine", allow_abbrev=False
+        "demo", help="play experiments as films, on a web page that this machine serves", allow_abbrev=False
     )
     demo.add_to(demo_parser)
     demo_parser.set_defaults(do=_demo)
     slides_parser = commands.add_parser(
-        "slides", help="write the demo's story as a file and pictures", allow_abbrev=False
+        "slides", help="write the demo's story as one HTML file and as pictures", allow_abbrev=False
     )
     slides_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     slides_parser.add_argument("--out", type=Path, help="the folder to write (default: results/slides)")
@@ -148,7 +150,7 @@ def command_line() -> argparse.ArgumentParser:
     matrix_parser = commands.add_parser(
         "matrix", help="measure which servers keep the order, in each dialect", allow_abbrev=False
     )
-    matrix_parser.add_argument("file", type=Path, help="the document to write; .html and .json go beside it")
+    matrix_parser.add_argument("file", type=Path, help="the document to write; .html and .json go into its folder")
     matrix_parser.add_argument(
         "words", nargs="*", metavar="KNOB=VALUE", help="SERVER=a,b DIALECT=a,b FABRIC RESULTS REUSE"
     )
@@ -157,20 +159,22 @@ def command_line() -> argparse.ArgumentParser:
     model_parser = commands.add_parser("model", help="compare the predictor with measurements")
     model_parser.add_argument("file", type=Path, help="the document to write")
     model_parser.set_defaults(do=_model)
-    sabotage_parser = commands.add_parser("sabotage", help="measure every way to spoil the effect")
+    sabotage_parser = commands.add_parser("sabotage", help="measure every scenario that spoils the effect")
     sabotage_parser.add_argument("file", type=Path, help="the document to write")
     sabotage_parser.set_defaults(do=_sabotage)
     probe.add_to(commands)
     tune.add_to(commands)
     setup_parser = commands.add_parser(
-        "setup", help="install what the lab needs: packages, the guest kernel", allow_abbrev=False
+        "setup", help="install the packages and the guest kernel that the lab needs", allow_abbrev=False
     )
     setup_parser.add_argument(
         "words", nargs="*", metavar="PART or KNOB=VALUE", help=f"one of {', '.join(SetupPart)}; knobs"
     )
     setup_parser.set_defaults(do=_setup)
     kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is built")
-    kernel_parser.add_argument("--quiet-if-present", action="store_true", help="say nothing if there is nothing to do")
+    kernel_parser.add_argument(
+        "--quiet-if-present", action="store_true", help="print nothing if the kernel is built already"
+    )
     kernel_parser.set_defaults(do=_kernel)
     return parser
 
@@ -183,7 +187,7 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
 
 
 def _folder(options: argparse.Namespace) -> Path:
-    """The results folder that was named."""
+    """Returns the results folder that the command line names."""
     if not options.experiment:
         raise ScenarioError("experiment", "", "a results folder, or its name under results")
     named = Path(options.experiment)
@@ -222,13 +226,13 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     report.announce(request)
     with report.progress(request) as progress:
         folder = run_experiment(request, progress)
-    options.kept = lambda: f"{folder} is complete but for its picture"
+    options.kept = lambda: f"{folder} is complete, but its picture is not drawn"
     if options.print_folder:
         print(folder)
         return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
     code = _present(folder, report)
     if first.builds_afterwards:
-        options.kept = lambda: f"{folder} is complete, and the next build of the kernel goes on from there"
+        options.kept = lambda: f"{folder} is complete, and the next build of the kernel continues this one"
         build_afterwards(report, build)
     return code
 
@@ -238,7 +242,7 @@ def _present(folder: Path, report: Report) -> int:
     summary = summarize(experiment)
     report.summary(summary)
     drawn = [folder / f"timeline.{kind}" for kind in ("svg", "png", "html")]
-    if not all(path.exists() for path in drawn):  # they do exist if the folder is reused
+    if not all(path.exists() for path in drawn):  # a reused folder has them already
         from analysis.figures import timeline  # half a second of imports that only a figure needs
 
         drawn = timeline.save(experiment)
@@ -357,7 +361,7 @@ def _setup(options: argparse.Namespace, _: Report) -> int:
     knobs = split_words(word for word in options.words if "=" in word and not word.startswith("SWEEP="))
     if strangers := [name for name in knobs.get("SERVER", "").split(",") if name and name.strip() not in servers()]:
         raise ScenarioError("SERVER", strangers[0], ", ".join(servers()))
-    options.kept = lambda: "what was complete is kept"
+    options.kept = lambda: "what was already installed is kept"
     return setting_up.set_up(options.words, makes_environment=in_checkout())
 
 
@@ -366,7 +370,7 @@ def _kernel(options: argparse.Namespace, report: Report) -> int:
         if options.quiet_if_present:
             return 0
     else:
-        options.kept = lambda: "the next build goes on from there"
+        options.kept = lambda: "the next build continues this one"
         built_kernel(report)
     report.say(f"guest kernel: {kernel.path()}")
     return 0

@@ -1,25 +1,25 @@
-"""Errors for the person at the keyboard. Caught in the command line and the runner, nowhere else."""
+"""The lab's errors. The text of each is one line for the user."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 QUIETER = "use a quieter machine, or FABRIC=virtual"
-"""The remedy for a run that its machine did not serve in time."""
+"""The remedy for a run that a busy machine delayed too much."""
 
 
 class LabError(Exception):
-    """Base of the family; the text is one clear line."""
+    """Base class of the lab's errors."""
 
 
 class ScenarioError(LabError):
-    """Bad input: the place, the given value, the allowed ones."""
+    """Bad input. where: the name of the knob or option. given: the bad value. allowed: the values that are allowed."""
 
     def __init__(self, where: str, given: str, allowed: str) -> None:
         super().__init__(f"{where}={given} is not allowed; allowed: {allowed}")
 
 
 class UnknownKnob(ScenarioError):
-    """A name that is no knob's: suggests near names, or lists all."""
+    """A name that is not a knob. near: similar names to suggest. known: all knobs, listed if none is similar."""
 
     def __init__(self, name: str, near: Sequence[str], known: Sequence[str]) -> None:
         hint = f"did you mean {' or '.join(near)}?" if near else f"the knobs are {', '.join(known)}"
@@ -27,14 +27,14 @@ class UnknownKnob(ScenarioError):
 
 
 class GridError(ScenarioError):
-    """A sweep's grid that is not allowed, or not without a further option; the text is complete."""
+    """A sweep's grid that is not allowed, or only with a further option. text: the whole message."""
 
     def __init__(self, text: str) -> None:
         LabError.__init__(self, text)
 
 
 class Unavailable(LabError):
-    """Something cannot be used here: the reason and the remedy."""
+    """Something cannot be used on this machine. what: its name. reason: why not. remedy: what the user can do."""
 
     def __init__(self, what: str, reason: str, remedy: str) -> None:
         self.reason = reason
@@ -43,7 +43,7 @@ class Unavailable(LabError):
 
 
 class StepFailed(LabError):
-    """A step of a run went wrong: the step, the reason, and the log to read."""
+    """A step failed. step: its name. reason: why it failed. log: the file with details, if any."""
 
     def __init__(self, step: str, reason: str, log: Path | None = None) -> None:
         self.step = step
@@ -53,7 +53,7 @@ class StepFailed(LabError):
 
 
 class TimedOut(StepFailed):
-    """A command took longer than it may; the text gives a remedy."""
+    """A command took longer than limit_s seconds. step, command: their names. remedy: what the user can do."""
 
     def __init__(self, step: str, command: str, limit_s: float, remedy: str) -> None:
         self.limit_s = limit_s
@@ -61,7 +61,10 @@ class TimedOut(StepFailed):
 
 
 class InvalidRun(LabError):
-    """A run that must not be believed: what was asked, what was observed instead, and the remedy, if any."""
+    """A run whose result must not be used, because it differs from what was asked for.
+
+    check: what was checked. asked, observed: the two values. remedy: what the user can do, if anything.
+    """
 
     def __init__(self, check: str, asked: object, observed: object, remedy: str = "") -> None:
         super().__init__(f"{check}: asked for {asked}, observed {observed}" + (f"; {remedy}" if remedy else ""))

@@ -1,1 +1,1 @@
-"""Benchmarks: measure times on this machine."""
+"""Benchmarks of the lab's own speed, on this machine."""

@@ -1,6 +1,6 @@
 """Measures times on this machine: `python -m experiments.benches`, or `make bench`.
 
-Absolute times are only comparable within one run of it.
+Absolute times can only be compared within one run of this program.
 """
 
 import os
@@ -42,7 +42,7 @@ def _timed(action: Callable[[], Path]) -> tuple[float, Path]:
 
 
 def _link_s(folder: Path) -> float:
-    """Link time of all loads of all runs."""
+    """Returns the link time of all loads of all runs, in seconds."""
     total_ns = 0
     for run in load_experiment(folder).runs:
         for load in page_loads(load_run(run.path).evidence()):
@@ -51,7 +51,7 @@ def _link_s(folder: Path) -> float:
 
 
 def _reading(folder: Path) -> tuple[int, float]:
-    """Lines of the first run's journals, and the seconds it takes to read them and derive run.json's findings."""
+    """Returns the number of lines in the first run's journals, and the seconds to read and evaluate them."""
     run = load_experiment(folder).runs[0]
     lines = sum(len(journal.read_bytes().splitlines()) for journal in run.path.glob("*/*.jsonl"))
     started = time.monotonic()
@@ -62,7 +62,7 @@ def _reading(folder: Path) -> tuple[int, float]:
 
 
 def _shapers(results: str, silent: Progress) -> Table:
-    """Compares netem with the ferry in the guest, where neither costs time: the link that each makes."""
+    """Compares the links that netem and the ferry make in a guest, where the shapers' own work takes no time."""
     table = Table("in the guest", "wall s", "kbit/s measured", "round trip ms", "script first byte ms")
     for shaper in Shaper:
         words = {"RESULTS": results, "CONTROL": "no", "FABRIC": "virtual", "SHAPER": shaper.value}
@@ -81,14 +81,14 @@ def _shapers(results: str, silent: Progress) -> Table:
 
 
 def _hundred_arms(results: str) -> Path:
-    """Runs the sweep that measures the lab's speed: a hundred arms of the modem, four page loads each."""
+    """Runs a sweep of a hundred arms of the scenario modem, with four page loads each."""
     wanted = sweep_from(sweep_request_from(["modem", "FABRIC=virtual", f"RESULTS={results}"]), yes=False)
     silent = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None, reused=lambda _: None)
     return run_sweep(wanted, Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)), silent)
 
 
 def main() -> None:
-    """Prints wall seconds (median and range of three), link seconds and their ratio; then shapers and instruments."""
+    """Prints wall time (median and range of three), link time and their ratio by case; then the other benchmarks."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:
@@ -120,7 +120,7 @@ def main() -> None:
     if os.geteuid() == 0:
         ferry.main()
     else:
-        print("the ferry by itself: only as root")
+        print("the ferry by itself is measured only as root")
 
 
 if __name__ == "__main__":

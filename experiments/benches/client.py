@@ -1,9 +1,10 @@
-"""Measures the cost of the instruments themselves: an event of the client, and a read of the clock.
+"""Measures the cost of the lab's instruments: of an event of the client, and of a read of the clock.
 
     python -m experiments.benches.client
 
-The client's part is the engine with its scanner and the journal, fed with the bytes of a page load, recorded once from
-an h2 server in memory and cut into TLS records. In a run the client counts the same for itself (client/socket.json).
+For the first, the client's engine gets the bytes of a page load and writes the lines of the journal. The bytes are
+recorded once from an h2 server in memory, and cut into TLS records. In a run the client measures the same cost
+(client/socket.json).
 """
 
 import json
@@ -51,7 +52,7 @@ def _plan() -> Plan:
 
 
 def recorded() -> list[bytes]:
-    """The bytes a server sent in one page load, record by record."""
+    """Returns the bytes that a server sent in one page load, record by record."""
     engine, server = Http2Engine(_plan()), H2Connection(H2Configuration(client_side=False))
     server.initiate_connection()
     engine.begin_load(0)
@@ -79,7 +80,7 @@ def _answer(server: H2Connection, stream_id: int) -> None:
 
 
 def engine_ns_per_event(records: Sequence[bytes]) -> float:
-    """Nanoseconds that the client spends on an event: the median of several page loads."""
+    """Returns the ns that the client spends on an event: the median of several page loads."""
     spent = []
     for _ in range(_ROUNDS):
         engine = Http2Engine(_plan())

@@ -1,4 +1,4 @@
-"""Measures the wait for the demo: from `make demo`, and from a knob, to an animation in a real browser."""
+"""Measures a user's wait for the demo's film in a browser: from `make demo`, and from a change of a knob."""
 
 import os
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NEW = (3, 5, 6)
-"""Stops of the slider that the page does not begin with."""
+"""Positions of the LOWAT slider other than the page's first ones."""
 _ROUNDS = 3
 _PATIENCE_MS = 120_000
 _END_S = 60.0
@@ -29,7 +29,7 @@ _MOVE = """
 ([stop, patienceMs]) => new Promise((done, fail) => {
   const slider = document.querySelector('input[type="range"][data-arm="1"]');
   const begun = performance.now();
-  setTimeout(() => fail(new Error("nothing came of it")), patienceMs);
+  setTimeout(() => fail(new Error("no new result")), patienceMs);
   new MutationObserver((_, observer) => {
     observer.disconnect();
     requestAnimationFrame(() => done(performance.now() - begun));
@@ -41,15 +41,15 @@ _MOVE = """
 
 
 def main() -> None:
-    """Prints seconds: median, and range of three."""
+    """Prints the waiting times in seconds: median and range."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        print("the demo: only with what `make setup-test` installs")
+        print("the demo is not measured: `make setup-test` installs what is missing")
         return
     program = find("chromium")
     if program is None:
-        print("the demo: only with chromium")
+        print("the demo is not measured: chromium is not installed")
         return
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with (
@@ -65,8 +65,8 @@ def main() -> None:
         _tell("a knob to its new result", knob)
         again: list[float] = []
         whole = [_begin(browser, f"{results}/0", lambda page: again.extend(_moved(page, stop) for stop in _NEW))]
-        _tell("a knob to what has been run", again)
-        _tell("make demo to what has been run", whole)
+        _tell("a knob to a finished result", again)
+        _tell("make demo to a finished result", whole)
 
 
 def _set_up() -> None:
@@ -86,7 +86,7 @@ def _moved(page: "Page", stop: int) -> float:
 
 
 def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> float:
-    """Returns the seconds until both arms are there and play; then calls `then` with the page."""
+    """Returns the seconds until both arms play; then calls `then` with the page."""
     started = time.monotonic()
     with _made(results) as address, browser.new_page() as page:
         page.goto(address)

@@ -1,8 +1,9 @@
 """Measures the ferry's speed and punctuality on this machine: `python -m experiments.benches.ferry`, as root.
 
-Two figures: TCP's throughput with the ferry kept on one processor, and the distance from the model's departure of each
-packet to the client kernel's stamp. The second needs no trust in the ferry's own figures: a second ring at the loop
-sees the same arrivals, with the same stamps, and a second model computes their departures.
+Measures TCP's throughput with the ferry on a processor of its own. Also measures how much later than computed each
+packet departs: the time from the model's departure to the timestamp of the client's kernel. This does not rely on
+figures of the ferry: another ring sees the same arrivals with the same timestamps, and another model computes the
+departures.
 """
 
 import os
@@ -48,7 +49,7 @@ _MS = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class FerriedPlaces:
-    """Client, link and front with a ferry at work, which carries all packets between front and client."""
+    """Client, link and front with a running ferry, which carries all packets between front and client."""
 
     client: Namespace
     link: Namespace
@@ -63,7 +64,7 @@ class FerriedPlaces:
 
 @contextmanager
 def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
-    """Client, link and front, wired and routing; TCP's large packets reach the link uncut."""
+    """Yields client, link and front with wires and routes. TCP's large packets (GSO) reach the link unsegmented."""
     with ExitStack() as stack:
         client, link, front = (stack.enter_context(Namespace(name)) for name in ("client", "link", "front"))
         wire_link(client, link, front)
@@ -72,7 +73,7 @@ def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
 
 @contextmanager
 def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
-    """Three places with a ferry at work; its files go to the folder. Raises StepFailed."""
+    """Yields three places with a running ferry, whose files go to the folder. Raises StepFailed."""
     with three_places() as (client, link, front):
         for command in loops.commands(wanted, TO_CLIENT, TO_FRONT):
             link.run(command)
@@ -94,14 +95,14 @@ def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
 
 
 def open_socket(place: Namespace, kind: socket.SocketKind) -> socket.socket:
-    """Opens a socket that lives in a place."""
+    """Opens a socket in a place."""
     with place.entered():
         return socket.socket(socket.AF_INET, kind)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput:
-    """TCP's throughput. rate_bit_s counts whole frames; busy: the ferry's share of its processor."""
+    """TCP's throughput. rate_bit_s: of whole frames. busy: the ferry's use of its processor, from 0 to 1."""
 
     rate_bit_s: int
     busy: float
@@ -109,7 +110,7 @@ class Throughput:
 
 
 def measure_throughput(link: Link, duration_s: float = _STREAM_S) -> Throughput:
-    """Measures one TCP connection toward the client; the ferry on the last processor, everything else on the others."""
+    """Measures one TCP connection toward the client. The ferry has the last processor, this process the others."""
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:
         with _processors_shared(places.process.pid), ExitStack() as stack:
             server = stack.enter_context(open_socket(places.front, socket.SOCK_STREAM))
@@ -152,7 +153,7 @@ def _take(client: socket.socket, duration_s: float) -> None:
 
 @contextmanager
 def _processors_shared(ferry: int) -> Iterator[None]:
-    """A context with the ferry alone on one processor, and this process on the others, if there are any."""
+    """Keeps the ferry on one processor, and this process on the others, if this machine has others."""
     allowed = os.sched_getaffinity(0)
     alone = max(allowed)
     os.sched_setaffinity(ferry, {alone})
@@ -164,12 +165,12 @@ def _processors_shared(ferry: int) -> Iterator[None]:
 
 
 def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
-    """Nanoseconds from the model's departure to the client kernel's stamp, for each packet, sorted.
+    """Returns for each packet the ns from the model's departure to the timestamp of the client's kernel, sorted.
 
-    Nothing is subtracted. Datagrams of all sizes come in bursts that fill 90 % of the link. Raises StepFailed if the
-    packets that came are not those the model lets through.
+    No overhead is subtracted. Datagrams of all sizes are sent in bursts that use 90 % of the link. Raises StepFailed if
+    the packets that arrive are not those that the model lets through.
     """
-    assert link.rate_bit_s is not None, "without a rate there is no telling how much to send"
+    assert link.rate_bit_s is not None, "the rate decides how much to send"
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:
         with ExitStack() as stack:
             rings = {}
@@ -185,7 +186,7 @@ def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
             model.arrive(arrival_ns, frame)
         expected = list(model.due(time.monotonic_ns() + 10**12))
         if [_number(frame) for _, frame in expected] != [_number(frame) for _, frame in departures]:
-            raise StepFailed("the ferry", f"{len(expected)} packets should have come, {len(departures)} others did")
+            raise StepFailed("the ferry", f"{len(expected)} packets should have arrived, {len(departures)} others did")
         return sorted(came - due for (came, _), (due, _) in zip(departures, expected, strict=True))
 
 
@@ -234,9 +235,9 @@ _PUNCTUAL = {
 
 
 def main() -> None:
-    """Prints both tables."""
+    """Prints the table of throughput and the table of delays."""
     console = Console()
-    table = Table("TCP through the ferry", "Mbit/s", "of a processor", "lost in the kernel")
+    table = Table("TCP through the ferry", "Mbit/s", "processor use", "lost in the kernel")
     for name, link in _STREAMS.items():
         got = measure_throughput(link)
         table.add_row(name, f"{got.rate_bit_s / 10**6:.0f}", f"{got.busy:.0%}", str(got.kernel_drops))

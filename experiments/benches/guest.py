@@ -2,8 +2,8 @@
 
     python -m experiments.benches.guest
 
-The kernels are the one in use, and Linux 6.1, whose only way from a program into it is ptrace(2). Also measures the
-least cost of a stop by seccomp(2) on this host, without any guest kernel: no guest can be quicker.
+The kernels are the one in use, and Linux 6.1, which programs enter by ptrace(2) only. Also measures, without a guest,
+what entering a guest kernel by seccomp(2) and returning costs at least on this host.
 """
 
 import os
@@ -38,7 +38,7 @@ _BESIDE: Version = (6, 1)
 
 
 def main() -> None:
-    """Prints seconds and their ratio: medians of rounds in which the kernels take turns, without their start."""
+    """Prints the seconds of each kernel and their ratio: medians of rounds, without the guests' start."""
     report = Report()
     kernels = dict((_kernel(None, report), _kernel(_BESIDE, report)))
     table = Table("in the guest", *kernels, "ratio", "range of ratios")
@@ -61,32 +61,30 @@ def main() -> None:
         least_us = _stop_us(Path(folder) / "stop")
     console = Console()
     console.print(table)
-    console.print(
-        f"a system call takes {used_us:.1f} µs there; a stop and the way back takes this host {least_us:.1f} µs"
-    )
+    console.print(f"a system call in the guest takes {used_us:.1f} µs; the host's part is at least {least_us:.1f} µs")
 
 
 def _stop_us(program: Path) -> float:
-    """Microseconds of a stop: the median of rounds."""
+    """Returns the µs to enter a kernel by seccomp(2) and return: the median of rounds."""
     subprocess.run(["gcc", "-O1", "-o", program, _STOP], check=True)
     rounds = [subprocess.run([program], capture_output=True, text=True, check=True).stdout for _ in range(_ROUNDS)]
     return statistics.median(map(float, rounds))
 
 
 def _kernel(version: Version | None, report: Report) -> tuple[str, list[str]]:
-    """A kernel's name and the beginning of its command line; builds it if it is missing."""
+    """Returns a kernel's name and the beginning of its command line; builds the kernel if it is missing."""
     with kernel_source.wanted(version):
         record = built_kernel(report)
         return f"Linux {record.version}, {kernel.entry()}", [str(kernel.path()), *kernel.words()]
 
 
 def _work_s(kernel_words: list[str], program: Path, work: str) -> float:
-    """Wall seconds of that work: of a guest that does it, less those of an idle guest."""
+    """Returns the wall seconds of the work: those of a guest that does the work, less those of an idle guest."""
     return _guest_s(kernel_words, program, work) - _guest_s(kernel_words, program, _NOTHING)
 
 
 def _guest_s(kernel_words: list[str], program: Path, work: str) -> float:
-    """Wall seconds of a guest, kept on one processor as the lab's guests are."""
+    """Returns the wall seconds of a guest. Like the lab's guests, it is kept on one processor."""
     cpu = min(os.sched_getaffinity(0))
     words = ["mem=256M", "con=null", "con0=null,fd:1", "quiet", "time-travel=inf-cpu", f"WHAT={work}"]
     root = ["root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={program}", f"uml_dir={program.parent}"]

@@ -1,5 +1,5 @@
 /*
- * The first process of a guest: does one thing many times, as WHAT in its environment says, and switches the guest off.
+ * The first process of a guest: does the work that the environment variable WHAT names, and switches the guest off.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 """Measures the cost of a million arms: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
 
-Measures the cost of each part and writes both tables of the document, between its marks. Processor time is of this
-machine's kind of processor; the rest is the same anywhere.
+Measures the cost of each part, and writes both tables of the document, between its marks. Processor times depend on the
+machine's processor; the other figures do not depend on the machine.
 """
 
 import json
@@ -34,13 +34,17 @@ _FILED = 1000
 _SHOWN = 10_000
 _TASKS = 200
 _BATCH = 10
-"""Runs per task, at most (`execution/cluster.py`)."""
+"""The most runs per task (`execution/cluster.py`)."""
 _BEGIN, _END = "<!-- measured -->\n", "<!-- end of what was measured -->\n"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Case:
-    """A run: seconds of processor time in the guest and around it, and its folder in bytes, and in files."""
+    """The cost of a run of a scenario.
+
+    guest_s, beside_s: processor time in the guest, and around it. folder_bytes, disk_bytes, files: the size of the run
+    folder. parcel_bytes: the size of the packed folder.
+    """
 
     name: str
     guest_s: float
@@ -53,7 +57,7 @@ class _Case:
 
 @dataclass(frozen=True, kw_only=True)
 class _Shared:
-    """The head and the scheduler, for each run or arm: seconds of processor time, bytes of memory."""
+    """The costs of the head and the scheduler for each run or arm: processor time in seconds, memory in bytes."""
 
     filing_s: float
     planning_s: float
@@ -71,7 +75,7 @@ def _processor_s(who: int) -> float:
 
 
 def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
-    """Measures a case one run at a time; returns it with the folder of a run."""
+    """Measures a case, one run at a time; returns its costs, and the folder of a run."""
     request = sweep_request_from([f"SCENARIO={name}", *_GRID, f"RESULTS={scratch / name}"])
     sweep = sweep_from(request, yes=False)
     progress = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
@@ -96,7 +100,7 @@ def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
 
 
 def _filing_s(run: Path, scratch: Path) -> float:
-    """The head's seconds for each run: unpack, rename, read run.json."""
+    """Returns the head's seconds for each run: to unpack it, to rename it, to read run.json."""
     content = parcel.pack(run)
     sweep = sweep_from(sweep_request_from(["FABRIC=virtual", f"RESULTS={scratch}"]), yes=False)
     with begin(sweep, scratch, {}) as folder:
@@ -109,7 +113,7 @@ def _filing_s(run: Path, scratch: Path) -> float:
 
 
 def _plan(arms: int, scratch: Path) -> dict[str, float]:
-    """The cost of planning that many arms, before the first run."""
+    """Returns the cost of planning this number of arms, before the first run."""
     delays = ",".join(f"{number}ms" for number in range(1, arms // 40 + 1))
     words = ["LOWAT=none,4096,16384,65536,131072", "CC=cubic,bbr", "RATE=1mbit,2mbit,4mbit,8mbit", f"DELAY={delays}"]
     began_s, empty_bytes = time.process_time(), _bytes()
@@ -129,7 +133,7 @@ def _plan(arms: int, scratch: Path) -> dict[str, float]:
 
 
 def _show(run: Path, scratch: Path) -> dict[str, float]:
-    """The cost of showing the results: read every run.json, and keep what the table needs."""
+    """Returns the cost of showing the results: to read every run.json, and to keep what the table needs."""
     document = json.loads((run / "run.json").read_text())
     names = [f"arm-{number}.1" for number in range(_SHOWN)]
     for name in names:
@@ -148,7 +152,7 @@ def _show(run: Path, scratch: Path) -> dict[str, float]:
 
 
 def _bytes() -> int:
-    """Memory of the present process, in bytes."""
+    """Returns the memory of this process, in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
@@ -157,14 +161,14 @@ def _peak_bytes() -> int:
 
 
 def _apart(what: str, *words: object) -> dict[str, float]:
-    """Runs one of these measurements in a process of its own, for its memory."""
+    """Runs a measurement in a process of its own, so that its memory can be measured."""
     command = [sys.executable, "-m", "experiments.benches.scaling", what, *map(str, words)]
     measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return measured
 
 
 def _tasks(parcel_bytes: int, scratch: Path) -> dict[str, float]:
-    """The cost for each run of a batch: the scheduler hands it out and passes its result on, the head receives it."""
+    """Returns the costs for each run of a batch: the scheduler's, to pass on task and result; the head's, to receive it."""
     from distributed import Client
 
     told = scratch / "scheduler.json"
@@ -213,7 +217,7 @@ def _measure(scratch: Path) -> tuple[list[_Case], _Shared]:
 
 
 def _document(cases: list[_Case], shared: _Shared) -> str:
-    """Both tables."""
+    """Returns both tables, as Markdown."""
     head_s = shared.filing_s + shared.receiving_s
     measured = [
         ("processor time in the guest", [f"{case.guest_s:.2f} s" for case in cases]),
@@ -262,7 +266,7 @@ def _span(hours: float) -> str:
 
 
 def main() -> None:
-    """Writes the tables; or runs a measurement that needs a process of its own."""
+    """Writes the tables; or carries out a measurement for `_apart`."""
     what, *words = sys.argv[1:]
     if what == "plan":
         Path(words[1]).mkdir(exist_ok=True)

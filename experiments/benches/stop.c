@@ -1,8 +1,9 @@
 /*
- * What a stop of a program in a guest costs on this host at least, in microseconds: a system call that a filter turns
- * into a signal, two processes on one processor that wake each other, and the way back. No guest kernel takes part.
+ * Measures what a stop of a program in a guest, as at a system call, costs on this host at least, in microseconds. A
+ * seccomp filter turns a system call into a signal; two processes on one processor wake each other; the signal handler
+ * returns. No guest kernel takes part.
  *
- * The turn says who may go on: the other is woken only if it sleeps, so nothing is asked for in vain.
+ * `turn` says which process may continue. A process wakes the other only if the other sleeps, so no wake is needless.
  */
 #define _GNU_SOURCE
 #include <linux/filter.h>

@@ -1,1 +1,1 @@
-"""The commands of priolab beside runs, sweeps, studies and the demo, and the terminal output."""
+"""The commands of `priolab` except runs, sweeps, studies and the demo; and the output to a terminal."""

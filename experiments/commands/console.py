@@ -1,4 +1,4 @@
-"""The terminal output: progress during a run, then the table, the verdicts, and the paths of results."""
+"""The output to a terminal: progress during a run, then the table, the verdicts, and the paths of results."""
 
 import json
 import time
@@ -33,7 +33,7 @@ _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", 
 
 
 class Report:
-    """Writes for a person; without colours and movement to a file or a pipe.
+    """Writes text for people. Output to a file or a pipe has no colours and no changing lines.
 
     aside: True to write everything to standard error, because a program reads standard output.
     """
@@ -56,16 +56,19 @@ class Report:
         self._errors.print(f"[bold red]priolab:[/] {shown(line)}")
 
     def note(self, text: str) -> None:
-        """Prints a line worth knowing."""
+        """Prints one line that begins with `note:`."""
         self._console.print(f"[yellow]note:[/] {shown(text)}")
 
     def made_table(self, table: Table) -> None:
-        """Prints a table made elsewhere."""
+        """Prints a rich table."""
         self._console.print(table)
 
     @contextmanager
     def ticking(self, line: Callable[[], str]) -> Iterator[Callable[[], None]]:
-        """Shows a line that changes: live on a terminal, elsewhere now and then when the yielded function is called."""
+        """Shows a line that changes. A terminal shows it live; elsewhere calls of the yielded function print it.
+
+        Between two printed lines are at least five seconds.
+        """
         if self._console.is_terminal:
             with Live(get_renderable=lambda: Text(line()), console=self._console, transient=True, refresh_per_second=2):
                 yield lambda: None
@@ -81,7 +84,7 @@ class Report:
         yield tick
 
     def announce(self, request: Request) -> None:
-        """Announces the experiment, its rate in both units."""
+        """Prints the experiment's arms, servers, fabric and link."""
         scenario = request.arms[-1].scenario
         arms = ", ".join(arm.name for arm in request.arms)
         times = "" if request.repeat == 1 else f", {request.repeat} times each"
@@ -91,7 +94,7 @@ class Report:
         self.link(as_record(scenario))
 
     def link(self, scenario: ScenarioRecord) -> None:
-        """Prints the link, its rate in both units."""
+        """Prints the link: rate in both units, delays, queue."""
         rate = "unlimited" if scenario.rate_bit_s is None else units.format_rate(scenario.rate_bit_s)
         down, up = units.format_time(scenario.delay_ns), units.format_time(scenario.delay_up_ns)
         queue = scenario.queue_packets
@@ -106,7 +109,7 @@ class Report:
 
     @contextmanager
     def progress(self, request: Request) -> Iterator[Progress]:
-        """Shows each run's step: live on a terminal, a line per step elsewhere."""
+        """Shows each run's step. A terminal shows the steps live; elsewhere each step is a line."""
         started = time.monotonic()
         names = [f"{arm.name}.{number}" for number in range(1, request.repeat + 1) for arm in request.arms]
         steps = dict.fromkeys(names, "waiting")
@@ -137,7 +140,7 @@ class Report:
         )
 
     def reused(self, folder: Path) -> None:
-        """Tells that these results are used instead of new ones."""
+        """Prints that the results in this folder are used, so nothing is run."""
         self.say(f"taken from {_short(folder)}: the same arms, programs, kernel and code")
 
     @contextmanager
@@ -189,11 +192,11 @@ class Report:
             self.note(sentence)
 
     def _gaps(self, arms: Sequence[Mapping[str, Any]]) -> None:
-        """Prints the gaps between the pieces of resources that come in pieces."""
+        """Prints the gaps between chunks, for resources that the origin writes in chunks."""
         found = [(arm["name"], *each) for arm in arms for each in arm["resources"].items() if "gap_p50_ms" in each[1]]
         if not found:
             return
-        table = bare_table("gaps between pieces")
+        table = bare_table("gaps between chunks")
         for heading in ("median", "99th percentile", "longest"):
             table.add_column(heading, justify="right")
         for arm, name, times in found:
@@ -229,25 +232,25 @@ class Report:
         self._console.print(table, soft_wrap=False)
 
     def figures(self, paths: Sequence[Path], folder: Path) -> None:
-        """Prints the paths of the picture and the run folders."""
+        """Prints the paths of the pictures and of the results."""
         for path in paths:
             self.say(f"picture: {_short(path)}")
         self.say(f"results: {_short(folder)}")
 
     def exported(self, paths: Sequence[Path], notes: Sequence[str]) -> None:
-        """Prints the paths written, and notes on what is missing from them."""
+        """Prints the paths of the files written, and notes on what the files lack."""
         for path in paths:
             self.say(f"wrote {_short(path)}")
         for note in notes:
             self.note(note)
 
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
-        """Lists the named scenarios; then those that spoil the effect."""
+        """Lists the named scenarios, those that spoil the effect last."""
         for entry in entries.values():
             if not entry.card:
                 self._entry(entry)
         self.say("")
-        self.say("ways to spoil it", "bold underline")
+        self.say("ways to spoil the effect", "bold underline")
         for entry in entries.values():
             if entry.card:
                 self._entry(entry)
@@ -284,12 +287,12 @@ class Report:
 
 
 def bare_table(*headings: str) -> Table:
-    """A table without lines, with these columns so far."""
+    """Returns a table without lines, with these columns."""
     return Table(*headings, box=None, pad_edge=False, header_style="bold")
 
 
 def seconds(time_ms: float | None) -> str:
-    """A time in milliseconds as seconds; a dash for none."""
+    """Formats a time in milliseconds as seconds; None as a dash."""
     return "-" if time_ms is None else f"{time_ms / 1000:.2f} s"
 
 
@@ -306,7 +309,7 @@ def _short(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """A column of the table of arms. is_essential: True if it is shown even where there is little room."""
+    """A column of the table of arms. cell: formats an arm's cell. is_essential: True if narrow terminals show it."""
 
     heading: str
     cell: Callable[[Mapping[str, Any]], str]
@@ -314,7 +317,7 @@ class _Column:
 
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The headings' names of the important resources and the others: that of the resource if there is only one."""
+    """Returns words for the important resources and the others, for headings; a single resource goes by its name."""
     resources: Mapping[str, Any] = next((arm["resources"] for arm in arms if arm["resources"]), {})
     documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
     important = [name for name, each in resources.items() if each["important"]]
@@ -326,7 +329,7 @@ def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
-    """A figure of the oracle; None of a run without one."""
+    """Returns the oracle's value for this key; None if the arm has no oracle."""
     found: float | None = (arm["oracle"] or {}).get(key)
     return found
 
@@ -339,15 +342,17 @@ _COLUMNS = (
     _Column(heading="{others}\nfirst", cell=lambda arm: seconds(arm["others_first_byte_ms"]), is_essential=False),
     _Column(heading="{others}\nlast", cell=lambda arm: seconds(arm["others_last_byte_ms"])),
     _Column(heading="{others}\nbefore", cell=lambda arm: _kib(arm["other_bytes_before"])),
-    _Column(heading="of it\nneedless", cell=lambda arm: _kib(_of_oracle(arm, "inversion_bytes")), is_essential=False),
+    _Column(
+        heading="{others}\nneedless", cell=lambda arm: _kib(_of_oracle(arm, "inversion_bytes")), is_essential=False
+    ),
     _Column(heading="wall\ntime", cell=lambda arm: f"{arm['wall_s']:.1f} s", is_essential=False),
 )
-"""Possible: the oracle's bound. Late by, and of it needless: the inversion, in seconds and in bytes of the others."""
+"""`possible` is the oracle's bound. `late by` and `needless`: the inversion in seconds and in bytes of the others."""
 
 _WIDE = 120
-"""Terminal columns that all of these need."""
+"""The width of a terminal, in characters, from which all columns are shown."""
 
 
 def _about(seconds: float) -> str:
-    """A time in words, no finer than it is known."""
+    """Formats an estimated time: below 90 s in steps of 5 s, otherwise in minutes."""
     return f"{5 * ceil(seconds / 5)} s" if seconds < 90 else f"{ceil(seconds / 60)} min"

@@ -1,4 +1,4 @@
-"""Examines this machine: every part the lab needs, every fabric and shaper; reasons and remedies for the unusable."""
+"""Examines this machine: every part that the lab needs, every fabric and shaper. What cannot be used has a remedy."""
 
 import sys
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from proxy.tuner.compiler import REMEDY
 
 @dataclass(frozen=True, kw_only=True)
 class Capability:
-    """A capability. detail is its version or place; remedy is empty if it is present."""
+    """A part that the lab needs. detail: its version or path, or why it is missing. remedy: empty if it is present."""
 
     name: str
     present: bool
@@ -62,9 +62,9 @@ def _server(server: Server) -> list[Capability]:
 
 
 def examine() -> list[Capability]:
-    """Every capability, in the order in which they build on each other.
+    """Returns every capability; what others build on comes first.
 
-    Programs are asked side by side: on a slow machine a program takes seconds to print its version.
+    The programs that print versions run side by side, because each takes seconds on a slow machine.
     """
     questions: list[Callable[[], list[Capability]]] = [
         partial(_program, "node", "nodejs", "--version"),
@@ -91,19 +91,21 @@ def _browser() -> list[Capability]:
 
 
 def _tuner() -> list[Capability]:
-    """The parts of LOWAT=auto: the compiler, and this kernel, if this user may load into it.
+    """The parts of LOWAT=auto: the compiler of the tuner's program, and this kernel, which must accept the program.
 
-    The guest needs the compiler alone.
+    A guest needs only the compiler.
     """
     lack = lack_of_compiler()
     compiled = Capability(
         name="bpf compiler", present=lack is None, detail=lack or "works", remedy="" if lack is None else REMEDY
     )
     lack = lack_on_host()
-    remedy = "" if lack is None else "run as root; not needed in the guest and with TUNER=userland"
+    remedy = "" if lack is None else "run as root; guests and TUNER=userland do not need it"
     return [
         compiled,
-        Capability(name="bpf", present=lack is None, detail=lack or "this kernel accepts it", remedy=remedy),
+        Capability(
+            name="bpf", present=lack is None, detail=lack or "this kernel accepts the tuner's program", remedy=remedy
+        ),
     ]
 
 
@@ -124,7 +126,7 @@ def _guest() -> list[Capability]:
 
 
 def _built(record: kernel.BuildRecord) -> str:
-    """A kernel in words: its version, and the changes of its source that are applied."""
+    """Describes a kernel: its version, and the changes of its source that are applied."""
     words = [f"Linux {record.version}"]
     if record.stands_in:
         words.append(f"in place of {kernel_source.words(kernel_source.PINNED)}, which is not available")
@@ -135,14 +137,14 @@ def _built(record: kernel.BuildRecord) -> str:
 
 
 def _entry() -> str:
-    """The way into the kernel in words, with the cost of the slower one."""
+    """Describes how programs enter the guest kernel; the slower way with its cost."""
     reason = kernel.why_ptrace()
     return "entered by seccomp" if reason is None else f"entered by ptrace, so runs take about twice as long: {reason}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkOption:
-    """A way to make a link: a fabric and a shaper. reason and remedy are empty if it is usable."""
+    """A fabric with a shaper. reason, remedy: why the pair cannot be used, and what helps; empty if it can."""
 
     fabric: str
     shaper: str
@@ -152,7 +154,7 @@ class LinkOption:
 
 
 def link_options() -> list[LinkOption]:
-    """Every fabric with every shaper, the preferred ones first."""
+    """Returns every fabric with every shaper, the preferred ones first."""
     return [option for fabric in FABRICS.values() for option in _link_options(fabric)]
 
 

@@ -1,4 +1,4 @@
-"""`priolab export`: writes an experiment's results as the files of a format, whole or not at all."""
+"""`priolab export`: writes an experiment's results in a format. Either all files appear, each whole, or none does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ _STEP = "exporting results"
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """The files written, and sentences about what is missing from them."""
+    """An export. paths: the files written. notes: sentences about runs that were left out."""
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...]
 
 
 def export(folder: Path, to: str, out: Path | None) -> Exported:
-    """Writes a results folder in a format; into its `exports`, unless `out` is given. Raises LabError.
+    """Writes the results in a folder as files of a format. Raises LabError.
 
-    out: a folder; or a file's name, for a format of one file.
+    to: the format's name. out: a folder, or a file if the format has one file; None for the results' folder `exports`.
     """
     if to not in FORMATS:
         raise ScenarioError("--to", to, ", ".join(FORMATS))
@@ -54,7 +54,7 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
 
 
 def _places(files: Sequence[File], out: Path) -> list[Path]:
-    """The path of each file."""
+    """Returns the path of each file."""
     suffix = Path(files[0].name).suffix
     if out.suffix != suffix or out.is_dir():
         return [out / file.name for file in files]
@@ -64,7 +64,7 @@ def _places(files: Sequence[File], out: Path) -> list[Path]:
 
 
 def _write(files: Sequence[File], paths: Sequence[Path]) -> None:
-    """Writes the files: each appears whole, and none before all have been written."""
+    """Writes the files. Each appears whole, and none before all are written."""
     try:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,16 +20,16 @@ _VIRTUAL = "virtual"
 
 @dataclass(frozen=True, kw_only=True)
 class FirstRun:
-    """An experiment to run now. builds_afterwards: True if the kernel is to be built after its results are shown."""
+    """An experiment to run now. builds_afterwards: True to build the kernel once the experiment's results are shown."""
 
     request: Request
     builds_afterwards: bool
 
 
 def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None]) -> FirstRun:
-    """Builds the request of these words where the guest kernel may be missing. Raises LabError.
+    """Turns NAME=VALUE arguments into a request, even if the guest kernel is not built yet. Raises LabError.
 
-    build: builds the kernel; called here if the experiment can only be run in a guest.
+    build: builds the kernel; called here if the experiment needs a guest.
     """
     fabric = words.get("FABRIC") or AUTO
     if fabric not in (AUTO, _VIRTUAL) or not builds_guests() or kernel.is_built():
@@ -51,7 +51,7 @@ def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None
 
 
 def build_afterwards(report: Report, build: Callable[[], None]) -> None:
-    """Builds the kernel for later experiments. A failure is only reported: the experiment asked for is done."""
+    """Builds the kernel for later experiments. A failure is only reported, because this experiment is complete."""
     report.say("building the guest kernel for later experiments; the results above are complete, Ctrl-C does no harm")
     try:
         build()

@@ -1,4 +1,4 @@
-"""`priolab knee`: shows a sweep's conclusions on the terminal, and writes picture and tables into its folder."""
+"""`priolab knee`: shows a sweep's conclusions, and writes a picture and tables into the sweep's folder."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ _TABLES = {"knee.md": table.markdown, "knee.csv": table.networks_csv, "knee-valu
 
 
 def register(commands: Any, add_folder: Callable[..., None], folder: Callable[[argparse.Namespace], Path]) -> None:
-    """Adds the command. add_folder: adds the arguments that name a results folder; folder: returns the named folder."""
+    """Adds the command. add_folder: adds the arguments that name a results folder. folder: returns that folder."""
     parser = commands.add_parser("knee", help="show which LOWAT a sweep recommends, and why", allow_abbrev=False)
     add_folder(parser)
     parser.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
@@ -28,8 +28,8 @@ def register(commands: Any, add_folder: Callable[..., None], folder: Callable[[a
 def show(path: Path, report: Report, *, as_json: bool = False) -> int:
     """Shows the sweep's conclusions, and writes them as files whose names begin with knee; returns the exit code.
 
-    as_json: print the summary and nothing else, and write nothing. The exit code is 1 if a run is missing or not ok.
-    Raises StepFailed if the folder is no sweep's, or cannot be written.
+    as_json: True to print only the summary, and to write no files. The exit code is 1 if a run is missing or not ok.
+    Raises StepFailed if the folder holds no sweep, or cannot be written.
     """
     try:
         sweep = load_sweep(path)

@@ -1,4 +1,4 @@
-"""Makes foreign text safe for a terminal: results, file names and logs may come from anywhere."""
+"""Makes text of unknown origin safe for a terminal: results, file names and logs may come from anywhere."""
 
 from rich.markup import escape
 
@@ -6,13 +6,13 @@ from common.formats import files
 
 
 def printable(text: str) -> str:
-    r"""The text without anything that a terminal obeys or that turns the direction of writing; line ends stay.
+    r"""Returns the text with control characters and marks of writing direction escaped; line ends stay.
 
-    Other characters stand as Python writes them, such as \x1b or \u202e.
+    Escapes are those of Python, such as \x1b or \u202e.
     """
     return files.printable(text, kept="\n")
 
 
 def shown(text: str) -> str:
-    """The same for rich, without its markup taking effect."""
+    """Returns the printable text, escaped so that rich reads no markup in it."""
     return escape(printable(text))

@@ -1,15 +1,17 @@
-"""`priolab probe`: finds out in which order a running server sends when nothing is in its way.
+"""`priolab probe`: tests in which order a running server sends two resources. No testbed is needed.
 
 Rules:
-1. Two large resources are requested on one connection and parked on the client's window, which is then opened bit by
-   bit, as in the probes of docs/matrix.md. The server chooses whose bytes come, and only the order is read.
-2. In every dialect each of the two is asked for first in turn: only a change caused by that is an answer.
-3. Connections are made to one address, eight at a time, and no more than announced, except for one that measures the
-   round trip. Each is closed as soon as the order has been seen.
-4. A dialect in which the server breaks off is an answer, too.
-5. One deadline holds for the whole command: half a minute. Where a server is so far away that honest answers would take
-   longer, it is half as long again as those, five minutes at most. At the deadline, the answers so far are shown, the
-   missing ones are named, and the command fails.
+1. The client requests two large resources on one connection. It keeps its flow-control window closed at first, and then
+   opens the window bit by bit, as in the probes of docs/matrix.md. The server chooses which resource to send; only this
+   order is evaluated.
+2. In every dialect there are two probes: each resource is the more urgent one in one of them. The answer is the
+   difference between the two.
+3. All connections go to one address, eight at a time. Their number is announced beforehand; one more
+   measures the round trip. Each connection is closed as soon as the order has been seen.
+4. If the server breaks off in a dialect, that is an answer, too.
+5. The whole command has one deadline: 30 s. If the round trip is so long that the probes need more time, the deadline
+   is 1.5 times that time, five minutes at most. At the deadline, the command shows the answers it has, names the
+   missing ones, and fails.
 6. A client's journals are removed once they have been read, and when the command ends, even by kill -9.
 """
 
@@ -61,35 +63,37 @@ _AT_ONCE = 8
 _LOOK_S = 0.2
 _MORE_TIME = "--deadline gives more time"
 _DOUBT_STEPS = 1.5
-"""A share may be off by this many steps: on a real clock a server may have nothing ready when the window is opened."""
+"""The uncertainty of a share, in steps of the window: a server may have nothing ready when the window is opened."""
 _MS_NS = 10**6
 _HTTPS = 443
 _FORMAT = 1
 _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
-"""Characters allowed in a path or a query (RFC 3986, 2.2 and 2.4); letters, digits and a few more always are."""
+"""Characters of a path or a query that are not escaped (RFC 3986, 2.2 and 2.4), beside letters, digits and `-._~`."""
 _NAMES = ("first", "second")
-"""Names of the two in a plan, which play no other part."""
+"""The names of the two resources in the client's plan and journals."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _MEANING = (
-    "strict: the URL asked for gets 98 % of the window or more; proportional: more than if the other one is asked for;"
-    " ignored: as much; contrary: less."
+    "strict: the more urgent URL gets 98 % of the window or more; proportional: a URL gets more if it is more urgent;"
+    " ignored: it gets as much; contrary: it gets less."
 )
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command and its words; commands: the result of argparse's add_subparsers."""
+    """Adds the command and its options. commands: the result of argparse's add_subparsers."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "probe", help="test in which order a running server sends, in every dialect", allow_abbrev=False
     )
     parser.add_argument("url", help=f"https://HOST[:PORT]/PATH, at least {PROBE_LEAST_BYTES // 1024} KiB")
-    parser.add_argument("second", nargs="?", help="another URL of the same server (default: the same one)")
+    parser.add_argument("second", nargs="?", help="another URL of the same server (default: the first URL)")
     parser.add_argument(
         "--dialect", metavar="A,B", help=f"dialects, as in DIALECT (default: {','.join(dialects.TRIED)})"
     )
-    parser.add_argument("--connect", metavar="HOST[:PORT]", help="connect here, not to the URL's host")
-    parser.add_argument("--ca", type=Path, metavar="FILE", help="trust only this authority (default: the system's)")
+    parser.add_argument("--connect", metavar="HOST[:PORT]", help="address to connect to, instead of the URL's host")
+    parser.add_argument("--ca", type=Path, metavar="FILE", help="trust only these certificates (default: the system's)")
     parser.add_argument(
-        "--pause", metavar="TIME", help="quiet before the window opens further (default: by round trip)"
+        "--pause",
+        metavar="TIME",
+        help="silence of the server before the window opens further (default: from the round trip)",
     )
     parser.add_argument(
         "--deadline", metavar="TIME", default=_AUTO, help="time limit of the command (default: 30s, more if far away)"
@@ -100,7 +104,7 @@ def add_to(commands: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Target:
-    """The server to probe. paths: of the first and second resource. ca: the file with the trusted authorities."""
+    """The server to probe. paths: those of the first and the second resource. ca: the file of trusted certificates."""
 
     host: str
     authority: str
@@ -111,7 +115,7 @@ class _Target:
     steps: Steps
 
     def plan(self, question: "_Question") -> Plan:
-        """The plan of a connection; `first` may reverse the two resources."""
+        """Returns the client's plan for the connection that asks this question."""
         return page_plan(
             _pair(self.paths),
             address=self.address,
@@ -148,7 +152,7 @@ def _pair(paths: tuple[str, str]) -> Page:
 
 @dataclass(frozen=True, kw_only=True)
 class _Question:
-    """The question that one connection asks."""
+    """The question that one connection asks. first: the resource requested first; None for the page's order."""
 
     dialect: Dialect = dialects.PLAIN
     priorities: Priorities = Priorities.NONE
@@ -162,8 +166,8 @@ _UNASKED = (_Question(), _Question(first=_NAMES[1]))
 class _Answer:
     """The answer in one dialect.
 
-    shares: the second resource's part of the window, if it is asked for and if the first is; doubt: their possible
-    error. refusal: the reason for no shares. Without shares and refusal, the deadline came first.
+    shares: the second resource's share of the window, when the second is more urgent and when the first is. doubt: the
+    uncertainty of the shares. refusal: the reason why there are no shares. If both are None, the deadline came first.
     """
 
     shares: tuple[float, float] | None = None
@@ -177,19 +181,19 @@ class _Answer:
 
     @property
     def word(self) -> str:
-        """The answer in a word."""
+        """The answer as one word."""
         if self.shares:
             return str(reading(*self.shares, doubt=self.doubt))
         return "refused" if self.is_seen else "not seen"
 
     def document(self) -> dict[str, Any]:
-        """The answer for programs."""
+        """The answer as JSON."""
         if self.shares is None:
             return {"reading": None, "refusal": self.refusal}
         return {"reading": self.word, "second_share": dict(zip(("asked", "swapped"), self.shares, strict=True))}
 
     def row(self, dialect: str) -> tuple[str, ...]:
-        """The answer for people."""
+        """The answer as a row of the table."""
         if self.shares is None:
             return dialect, self.word, self.refusal or "", ""
         return dialect, self.word, f"{self.shares[0]:.0%}", f"{1 - self.shares[1]:.0%}"
@@ -213,8 +217,8 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     beside = Report(aside=True) if options.json else report
     beside.say(
         f"{len(questions)} probes of {target.host} ({target.address}), {_AT_ONCE} at a time:"
-        f" {STEPS.size_bytes // 1024} KiB more of the window after {units.format_time(target.steps.quiet_ns)} of quiet;"
-        f" time limit {limit_ns / 10**9:g} s"
+        f" {STEPS.size_bytes // 1024} KiB more of the window after {units.format_time(target.steps.quiet_ns)} of"
+        f" silence; time limit {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
     answers = {str(dialect): _Answer() for dialect in named}
@@ -241,7 +245,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
 def _seeing(
     questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
 ) -> Iterator[Callable[[_Question], Probe]]:
-    """Asks all questions; yields a function that waits for a question's probe, and raises what `_probe` raises."""
+    """Asks all questions. Yields a function that waits for a question's probe; it raises the errors of `_probe`."""
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
@@ -271,7 +275,7 @@ def _seeing(
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """A folder. Its keeper removes it when the pipe to this process closes, however this process ends."""
+    """Yields a folder. A keeper process removes it when this process ends, however that happens."""
     with tempfile.TemporaryDirectory(prefix="priolab-probe-") as scratch:
         command = [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "sleep", "infinity"]
         with subprocess.Popen(
@@ -281,13 +285,13 @@ def _scratch_folder() -> Iterator[Path]:
 
 
 def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:
-    """Shows the answers to people."""
-    head = ("dialect", "answer", "second URL's part if asked for", "first URL's part if asked for")
+    """Shows the answers as a table and sentences."""
+    head = ("dialect", "answer", "second URL's share when more urgent", "first URL's share when more urgent")
     report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
     if unasked:
         report.say(
             f"Without priorities: {_own_order(*unasked)}; the URL requested second gets {unasked[0]:.0%} of the window,"
-            f" and {1 - unasked[1]:.0%} if the two are requested the other way round."
+            f" and {1 - unasked[1]:.0%} if the two URLs change places."
         )
     else:
         report.say("Without priorities: not seen.")
@@ -295,7 +299,7 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
 
 
 def _asked(dialect: Dialect) -> list[_Question]:
-    """Two questions: the second resource first, then the first."""
+    """Returns a dialect's two questions: the second resource is more urgent, then the first."""
     return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
 
 
@@ -309,7 +313,10 @@ def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
 
 
 def _own_order(unasked: float, turned: float) -> str:
-    """The order in words that call nothing a script."""
+    """Describes the server's own order, with URLs for the Maps case's image and script.
+
+    unasked, turned: the second URL's shares when it is requested second, and when it is requested first.
+    """
     if own_order(1 - unasked, 1 - turned) is OwnOrder.SCRIPT_FIRST:
         return "the first URL before the second, whichever is requested first"
     if (found := own_order(unasked, turned)) is OwnOrder.SCRIPT_FIRST:
@@ -335,17 +342,17 @@ def _document(target: _Target, unasked: tuple[float, float] | None, answers: Map
 
 
 def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
-    """Runs one connection. Raises StepFailed, and TransportFailed at the deadline or when it is `over`."""
+    """Runs one connection. Raises StepFailed; and TransportFailed at the deadline, or when `over` is set."""
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
     command = (*module("client"), str(plan), str(target.ca), str(folder))
     with Process(_STEP, command, folder / "output.log") as client:
         while not client.wait(min(_LOOK_S, deadline.remaining_s())):
             if over.is_set():
-                raise TransportFailed("nobody waits for it any more")
+                raise TransportFailed("the command has ended")
         try:
             client.check_success()
-        except StepFailed as error:  # its log goes with the folder
+        except StepFailed as error:  # the log is removed with the folder
             raise StepFailed(_STEP, _in_its_words(error.reason, target)) from None
     events = read_journal(folder / "events.jsonl", Event)
     for resource, path in zip(_NAMES, target.paths, strict=True):
@@ -360,14 +367,14 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
 
 
 def _in_its_words(reason: str, target: _Target) -> str:
-    """Replaces a plan's names by the user's paths."""
+    """Replaces the plan's names of resources by the user's paths."""
     paths = dict(zip(_NAMES, target.paths, strict=True))
     reason = reason.removeprefix("load 1 of 1: ").partition("; unfinished: ")[0]
     return re.sub(rf"(answered|stream of) ({'|'.join(_NAMES)})\b", lambda said: f"{said[1]} {paths[said[2]]}", reason)
 
 
 def _dialects(text: str | None) -> list[Dialect]:
-    """The dialects, each once, in the order asked for. Raises ScenarioError."""
+    """Returns the dialects of the text, each once, in the given order. Raises ScenarioError."""
     words = dialects.TRIED if text is None else text.split(",")
     try:
         return list(dict.fromkeys(dialects.parse(word.strip()) for word in words))
@@ -378,7 +385,7 @@ def _dialects(text: str | None) -> list[Dialect]:
 
 
 def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, int]:
-    """The target that the words name, and the round trip in ns, measured by a connection.
+    """Returns the target that the options describe, and the round trip in ns, measured by a connection.
 
     Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
     """
@@ -405,7 +412,7 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, i
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
-    """The result of getaddrinfo, which cannot be interrupted: a thread waits for it, and is left behind.
+    """Returns the result of getaddrinfo. It cannot be interrupted, so a thread runs it, and may outlive the deadline.
 
     Raises OSError, UnicodeError, and TransportFailed at the deadline.
     """
@@ -424,7 +431,7 @@ def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
 
 
 def _reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
-    """The first address that answers, and the time of the handshake in ns.
+    """Connects; returns the first address that answers, and the time of the TCP handshake in ns.
 
     Raises StepFailed, and TransportFailed at the deadline.
     """
@@ -448,7 +455,7 @@ def _reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
 
 
 def _url(where: str, text: str) -> tuple[str, int, str]:
-    """Host, port, and the path with its query. Raises ScenarioError."""
+    """Splits a URL into host, port, and path with query. Raises ScenarioError."""
     wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH")
     try:
         parts = urlsplit(text)
@@ -462,7 +469,7 @@ def _url(where: str, text: str) -> tuple[str, int, str]:
 
 
 def _address(text: str) -> tuple[str, int | None]:
-    """Host and port, None without one. Raises ScenarioError."""
+    """Splits HOST[:PORT]; the port is None if it is not given. Raises ScenarioError."""
     try:
         parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port
@@ -474,7 +481,7 @@ def _address(text: str) -> tuple[str, int | None]:
 
 
 def _time_ns(where: str, text: str, least: str, most: str) -> int:
-    """A time between these. Raises ScenarioError."""
+    """Returns the time in ns, from least to most. Raises ScenarioError."""
     try:
         time_ns = units.parse_time_ns(text)
         if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):
@@ -485,7 +492,7 @@ def _time_ns(where: str, text: str, least: str, most: str) -> int:
 
 
 def _authorities(given: Path | None) -> Path:
-    """A file of certificates. Raises ScenarioError."""
+    """Returns the file of trusted certificates: the given one, or the system's. Raises ScenarioError."""
     if given is not None:
         try:
             ssl.create_default_context(cafile=str(given))

@@ -1,9 +1,10 @@
-"""Carries out the set-up: reports each step, and skips what is already done.
+"""Carries out the set-up: reports each step, and skips steps that are done already.
 
     experiments/host/setup.sh [PART]         in a checkout, before there is a Python environment; knobs come from make
     priolab setup [PART] [KNOB=VALUE]   anywhere
 
-Exit codes: 0 done; 1 impossible, with one line for each cause; 2 bad input; 128 and the signal's number if interrupted.
+Exit codes: 0 done; 1 impossible, with one line for each cause; 2 bad input; 128 plus the signal's number
+if interrupted.
 """
 
 import os
@@ -36,7 +37,7 @@ _BAD_INPUT = 2
 
 
 class _Refused(Exception):
-    """The set-up ends here; the lines give the reasons."""
+    """The set-up cannot continue. lines: the reasons."""
 
     def __init__(self, *lines: str) -> None:
         self.lines = lines
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words += words_in(os.environ.get(MAKE_VARIABLE, ""))
     except ValueError as error:
-        complain(f"make: {error}; words are NAME=VALUE")
+        complain(f"make: {error}; knobs are given as NAME=VALUE")
         return _BAD_INPUT
     try:
         return set_up(words, makes_environment=True)
@@ -60,9 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
-    """Sets the machine up for these words, a part's name and knobs NAME=VALUE; returns the exit code.
+    """Sets this machine up; returns the exit code.
 
-    makes_environment: True if the Python environment of this checkout is a part of it.
+    words: the name of a part, and knobs as NAME=VALUE. makes_environment: True to make this checkout's Python
+    environment, too.
     """
     names = [word for word in words if "=" not in word]
     if len(names) > 1 or any(name not in list(SetupPart) for name in names):
@@ -86,9 +88,9 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
 
 
 def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> None:
-    """Installs packages, Python's environment, packages of npm, the guest kernel: each builds on those before it."""
+    """Installs Debian packages, the Python environment, npm packages, the guest kernel, in the order of their needs."""
     needs_kernel = request.in_guests and _lacks_kernel()
-    builds_kernel = needs_kernel and request.part is not SetupPart.EXPERIMENT  # `priolab run` builds it when it is due
+    builds_kernel = needs_kernel and request.part is not SetupPart.EXPERIMENT  # `priolab run` builds the kernel itself
     _install(request, environment, builds_kernel=needs_kernel)
     if environment is not None:
         install_all(environment, extras(request), say)
@@ -100,7 +102,7 @@ def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> 
 
 
 def _look_for_extras(request: SetupRequest) -> None:
-    """Refuses if an extra is missing: another's environment is theirs, so the lines tell how to install it there."""
+    """Raises _Refused if an extra is missing. This Python environment is the user's, so the user has to install it."""
     for extra, what in extras(request):
         if lack := lacks_extra(extra):
             how = f"install {what} with the lab, for example by `pipx install --force '.[{extra}]'` in a clone"
@@ -127,13 +129,13 @@ def _install(request: SetupRequest, environment: PythonEnvironment | None, *, bu
             raise _Refused(f"apt-get installed {' '.join(still[0].packages)}, but {what} is still missing")
     if running := [program for program in dict.fromkeys(plan.services) if find(program)]:
         names = " ".join(running)
-        say(f"installed but not running; Debian would start at the next boot: {names} (systemctl disable {names})")
+        say(f"installed but not started; to keep Debian from starting them at the next boot: systemctl disable {names}")
 
 
 def _plan(
     request: SetupRequest, facts: Machine, lacking: Sequence[Want], installer: apt.Installer, *, builds_kernel: bool
 ) -> SetupPlan:
-    """Decides; if the distribution seems to lack a needed package, once more with updated package lists."""
+    """Makes the plan. Updates the package lists if a needed package is not in them."""
     concerned = [want for want in lacking if want.makes_environment or request.part is not SetupPart.ENVIRONMENT]
     packages = list(dict.fromkeys(package for want in concerned for package in want.packages))
     may_install = facts.has_apt and facts.rights is not Rights.NONE
@@ -159,7 +161,7 @@ def _have_installed(plan: SetupPlan, installer: apt.Installer) -> None:
                 try:
                     installer.install(each.packages)
                 except apt.CannotInstall as error:
-                    complain(f"note: apt-get failed: {error}; without, {each.without}")
+                    complain(f"note: apt-get failed: {error}; without them, {each.without}")
     except apt.CannotInstall as error:
         raise _Refused(f"apt-get failed: {error}") from error
 
@@ -172,7 +174,7 @@ def _install_from_npm(request: SetupRequest) -> None:
         npm.install(server)
     absent: set[Path | None] = set()
     for server in npm_servers(request, servers, needed=False):
-        if server.npm in absent:  # two servers may be made of the same
+        if server.npm in absent:  # two servers may need the same packages
             continue
         try:
             npm.install(server)
@@ -184,7 +186,7 @@ def _install_from_npm(request: SetupRequest) -> None:
     page = ROOT / "tests" / "page"
     if request.part in (SetupPart.TEST, SetupPart.LINT) and page.is_dir():
         try:
-            npm.install_for(page, f"{page} asks for")
+            npm.install_for(page, f"{page} needs")
         except StepFailed as error:
             complain(f"npm: {error}")
             complain("note: without it, the demo's page is not checked")
@@ -196,7 +198,7 @@ def _hint_at_npm() -> None:
 
 
 def _build_kernel(python: Path) -> None:
-    """Builds the kernel at the end, in a process of its own, because it draws with the environment's packages."""
+    """Builds the kernel in a process of the Python environment, whose packages show the progress."""
     command = [str(python), "-P", "-m", "experiments", "kernel", "--quiet-if-present"]
     with subprocess.Popen(command, cwd=ROOT) as building:
         try:

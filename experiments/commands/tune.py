@@ -1,4 +1,4 @@
-"""`priolab tune`: runs the tuner outside the lab, beside a server that knows nothing of it, until it is stopped."""
+"""`priolab tune`: runs the tuner outside the lab, beside a running server, until the command is stopped."""
 
 import argparse
 import select
@@ -39,37 +39,41 @@ _Make = Callable[[Note, Say], Tuner]
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command and its words; commands: the result of argparse's add_subparsers."""
+    """Adds the command and its options. commands: the result of argparse's add_subparsers."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "tune", help="set TCP_NOTSENT_LOWAT on a running server's connections", allow_abbrev=False
     )
     whose = parser.add_mutually_exclusive_group(required=True)
-    whose.add_argument("--cgroup", type=Path, help="in the kernel: what a cgroup's servers accept (root)")
-    whose.add_argument("--pid", help="from outside: connections of a process and its descendants")
+    whose.add_argument(
+        "--cgroup", type=Path, help="tune in the kernel: connections that servers of this cgroup accept (needs root)"
+    )
+    whose.add_argument("--pid", help="tune from outside: connections of this process and its descendants")
     parser.add_argument(
         "--target-delay",
         default=f"{TARGET_NS // 10**6}ms",
         metavar="TIME",
-        help="longest wait in the send queue (50ms)",
+        help="longest wait of a byte in the send queue (50ms)",
     )
-    parser.add_argument("--floor", default=str(FLOOR_BYTES), metavar="BYTES", help=f"lowest value ({FLOOR_BYTES})")
+    parser.add_argument("--floor", default=str(FLOOR_BYTES), metavar="BYTES", help=f"lowest LOWAT ({FLOOR_BYTES})")
     parser.add_argument(
         "--ceiling",
         metavar="BYTES",
-        help=f"highest value; default {CEILING_BYTES}, and the sysctl tcp_notsent_lowat of the connection's namespace",
+        help=f"highest LOWAT (default: {CEILING_BYTES}, or less if the sysctl tcp_notsent_lowat is less)",
     )
     parser.add_argument("--port", help="tune only connections to this port of the server")
-    parser.add_argument("--dry-run", action="store_true", help="decide, and set nothing")
-    parser.add_argument("--restore", action="store_true", help="at the end, give open connections what they had before")
+    parser.add_argument("--dry-run", action="store_true", help="decide, but set nothing")
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="append decisions as JSON lines; SIGHUP opens it again"
+        "--restore", action="store_true", help="at the end, give open connections their previous values"
+    )
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="append decisions as JSON lines; SIGHUP reopens the file"
     )
     parser.add_argument("--quiet", action="store_true", help="print no lines about connections")
     parser.set_defaults(do=tune)
 
 
 def tune(options: argparse.Namespace, report: Report) -> int:
-    """Tunes until SIGINT or SIGTERM; or SIGHUP, if there is no log. Raises ScenarioError, Unavailable, StepFailed."""
+    """Tunes until SIGINT or SIGTERM, or without a log SIGHUP. Raises ScenarioError, Unavailable, StepFailed."""
     target = KNOBS["TARGET_DELAY"]
     target_ns = _parsed("--target-delay", options.target_delay, target.parse, target.allowed)
     floor_bytes = _parsed("--floor", options.floor, whole(1, CEILING_BYTES), f"1 to {CEILING_BYTES} bytes")
@@ -95,7 +99,7 @@ def tune(options: argparse.Namespace, report: Report) -> int:
             if options.restore:
                 at_work.callback(lambda: restored.append(tuner.restore()))
             where = f"cgroup {options.cgroup}" if options.cgroup else f"process {options.pid}"
-            say(f"tuning {where} ({tuner.kind}); target {units.format_time(target_ns)}; Ctrl-C ends it")
+            say(f"tuning {where} ({tuner.kind}); target {units.format_time(target_ns)}; Ctrl-C ends the command")
             _work(tuner, told, log, printer)
         printer.look(_NEVER_NS)
     say(f"stopped; {f'values restored: {restored[0]}' if restored else 'connections keep their values'}")
@@ -103,10 +107,10 @@ def tune(options: argparse.Namespace, report: Report) -> int:
 
 
 def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, printer: DecisionPrinter) -> None:
-    """Tunes until told to end.
+    """Tunes until a signal ends the command; SIGHUP reopens the log instead.
 
-    Signals come through a socket: a Python handler that wakes a thread may run while that thread holds the lock it
-    needs.
+    Signals arrive through a socket. A Python signal handler could interrupt the thread that it has to wake while that
+    thread holds the lock which the handler needs.
     """
     waited_for = [told.fileno()] if tuner.readable is None else [told.fileno(), tuner.readable]
     try:
@@ -145,7 +149,7 @@ def _log(path: Path, say: Say) -> TunerLog:
 
 
 def _checked(options: argparse.Namespace, aim: Aim) -> _Make:
-    """Checks everything possible beforehand; returns a function that makes the tuner.
+    """Checks the options and the machine beforehand; returns a function that makes the tuner.
 
     Raises CannotTune, ScenarioError, StepFailed.
     """

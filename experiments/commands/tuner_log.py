@@ -1,8 +1,8 @@
-"""The output of `priolab tune`: decisions into a file, lines to the terminal. Neither failing ends the tuner.
+"""The output of `priolab tune`: decisions into a file, lines to the terminal. If one fails, the tuner continues.
 
-1. When the file cannot be written any more, that is reported once, and nothing is written until it is opened again.
-2. The same holds for standard output, as on a full disk or a terminal that is gone; but a reader that closes its end
-   ends the command, as with all commands.
+1. If the file cannot be written, the command reports this once, and writes nothing more until the file is reopened.
+2. If standard output cannot be written, as on a full disk, the command reports this once, and prints nothing more. But
+   if the reader closes the pipe, the command ends, like every command.
 """
 
 import os
@@ -23,7 +23,7 @@ _NEVER_NS = 2**63
 
 
 class TunerLog:
-    """Appends decisions as JSON lines. A context."""
+    """Appends decisions to a file as JSON lines. A context manager."""
 
     def __init__(self, path: Path, say: Say) -> None:
         """Opens the file. Raises OSError."""
@@ -37,7 +37,7 @@ class TunerLog:
         self._close()
 
     def reopen(self) -> None:
-        """Opens the file that has the name now."""
+        """Closes the file, and opens the file that now has its name."""
         self._close()
         try:
             self._file = FileIO(self._path, "a")
@@ -60,13 +60,16 @@ class TunerLog:
     def _close(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            with suppress(OSError):  # NFS reports only now that it is full
+            with suppress(OSError):  # NFS reports a full disk only when a file is closed
                 file.close()
 
 
 @dataclass(kw_only=True)
 class _Recent:
-    """A connection that had a line in the second before until_ns, and its changes since."""
+    """A connection with a printed line in the second before until_ns.
+
+    last: the last change since that line. old_bytes: the value before the first change since that line.
+    """
 
     until_ns: int
     old_bytes: int = 0
@@ -74,14 +77,14 @@ class _Recent:
 
 
 class DecisionPrinter:
-    """Prints decisions as lines: a connection's first change at once, later ones summed up once a second."""
+    """Prints decisions as lines: a connection's first change at once, later changes in one line per second."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self._recent: dict[tuple[str, int, int], _Recent] = {}  # ordered by the end of their second
+        self._recent: dict[tuple[str, int, int], _Recent] = {}  # ordered by until_ns
 
     def note(self, decision: Decision) -> None:
-        """Notes a change, or an attempt."""
+        """Takes a decision: prints it at once, or adds it to the connection's next line."""
         who = (decision.peer, decision.peer_port, decision.port)
         recent = self._recent.get(who)
         if decision.outcome not in (SET, DRY_RUN):
@@ -107,7 +110,7 @@ class DecisionPrinter:
 
 
 def teller(report: Report) -> Say:
-    """Returns a function that prints on standard output while that works. The function raises BrokenPipeError."""
+    """Returns a function that prints on standard output. It raises BrokenPipeError; any other error ends printing."""
 
     def say(text: str) -> None:
         try:
@@ -122,6 +125,6 @@ def teller(report: Report) -> Say:
 
 
 def complain(report: Report, text: str) -> None:
-    """Prints on standard error, if that can be written."""
+    """Prints on standard error; does nothing if that fails."""
     with suppress(OSError):
         report.complain(text)

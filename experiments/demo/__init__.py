@@ -1,1 +1,1 @@
-"""The live demo: one local page that runs arms and shows them as they were recorded."""
+"""The live demo: a local web page that runs arms and plays what they recorded."""

@@ -1,4 +1,4 @@
-"""The page's view of a run: the arm as `priolab show --json` has it, and the film of its measured load."""
+"""The document that the page gets of a run: the arm as in `priolab show --json`, and the film of its measured load."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,19 +12,19 @@ from analysis.reports.summary import summarize
 from common.formats.reading import FolderError
 
 _KEPT = 64
-"""Documents in memory, of a few hundred KB each."""
+"""The most documents in memory; each has a few hundred KB."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedArm:
-    """An arm of a finished experiment. folder: the experiment's; arm: its name there."""
+    """An arm of a finished experiment. folder: the experiment's folder. arm: the arm's name in the experiment."""
 
     folder: Path
     arm: str
 
 
 def _names(run: Run) -> dict[str, Any]:
-    """The page's names of the important resources and the others, and the group that was asked to come first."""
+    """Returns the page's names of the important resources and the others, and which of them the client wants first."""
     page = run.scenario.whole_page
     names = {
         stream: resources[0].name if len(resources) == 1 else f"{len(resources)} {stream}"
@@ -38,7 +38,7 @@ def _names(run: Run) -> dict[str, Any]:
 
 @lru_cache(_KEPT)
 def document(shown: FinishedArm) -> dict[str, Any]:
-    """The document for the page; a finished folder does not change, so it is read once. Raises FolderError."""
+    """Returns the document for the page. A finished folder does not change, so it is read once. Raises FolderError."""
     experiment = load_experiment(shown.folder)
     summary = summarize(experiment)
     arm = next((arm for arm in summary["arms"] if arm["name"] == shown.arm), None)

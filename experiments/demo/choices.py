@@ -1,4 +1,4 @@
-"""The page's choices: knobs with values worth trying, the named scenarios, and the installed servers."""
+"""The choices that the page offers: knobs with values worth trying, named scenarios, and installed servers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from experiments.scenario.named import LAYERS, Entry, catalogue
 from proxy.server import catalogue as servers
 
 LOWATS = ("none", "1M", "524288", "262144", "131072", "65536", "32768", "16384", "8192", "4096", "1024", "auto")
-"""Stops of the slider, from no limit to the tightest, and last the tuner."""
+"""The values of the LOWAT slider, from no limit to the tightest; the last is the tuner."""
 
 _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -35,12 +35,12 @@ _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def offers() -> dict[str, Any]:
-    """Everything the page needs before anything is run."""
+    """Returns everything that the page needs before any run."""
     return {"lowats": list(LOWATS), "knobs": _knobs(), "scenarios": [_scenario(entry) for entry in _to_be_seen()]}
 
 
 def _knobs() -> list[dict[str, Any]]:
-    """Every knob of a scenario; those with values worth trying have a list of them."""
+    """Returns all knobs of a scenario. `values` lists the values worth trying, if any."""
     values = {"SERVER": _servers(), "LOWAT": LOWATS, **_WORTH_TRYING}
     return [
         {
@@ -55,7 +55,7 @@ def _knobs() -> list[dict[str, Any]]:
 
 
 def _servers() -> tuple[str, ...]:
-    """Installed servers whose sockets can be sampled."""
+    """Returns the installed servers that speak HTTP/2 over TCP, whose sockets can be sampled."""
     return tuple(
         name
         for name, server in servers().items()
@@ -64,7 +64,7 @@ def _servers() -> tuple[str, ...]:
 
 
 def _to_be_seen() -> list[Entry]:
-    """Named scenarios worth watching: a probe's times are the client's own doing, so probes are left out."""
+    """Returns the named scenarios without probes, whose times depend on the client alone."""
     return [entry for entry in catalogue().values() if scenario_from(entry.knobs).plan is PlanKind.LOADS]
 
 

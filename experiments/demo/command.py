@@ -1,4 +1,4 @@
-"""`priolab demo`: serves the page on this machine, until it is interrupted."""
+"""`priolab demo`: serves the page on this machine, until the command is interrupted."""
 
 import argparse
 import asyncio
@@ -29,7 +29,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     parser.add_argument("--port", help=f"port of 127.0.0.1 (default: {USUAL_PORT}, or a free one)")
-    parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
+    parser.add_argument("--no-browser", action="store_true", help="print the address, but open no browser")
     parser.add_argument("--idle", action="store_true", help="run nothing until the page asks for it")
     parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
 
@@ -38,11 +38,11 @@ _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 
 
 def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> None:
-    """Serves until a signal comes. Raises LabError if it cannot begin."""
+    """Serves the page until a signal arrives. Raises LabError if the server cannot start."""
     check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; everything else is chosen on the page")
-    request = request_from(words)  # reports now if nothing can be run here
+    request = request_from(words)  # raises now if no fabric can be used here
     results = results_folder(request.results)
-    try:  # the web server is installed for the demo alone
+    try:  # the web server is installed only for the demo
         from experiments.demo.job_queue import JobQueue
         from experiments.demo.server import DemoServer
     except ImportError:
@@ -55,7 +55,7 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         server = DemoServer(JobQueue(results, run_words, at_once), token, idle=options.idle)
         report.say(f"results go to {results}; fabric: {request.manner.fabric.name}")
         report.say(f"open {address}", "bold")
-        report.say("Ctrl-C ends it")
+        report.say("Ctrl-C ends the demo")
         options.kept = lambda: f"results are in {results}"
         with ExitStack() as stack:
             if not options.no_browser and any(os.environ.get(name) for name in _DISPLAYS):
@@ -64,9 +64,10 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
 
 
 def _until_a_signal(server: Any, listener: socket.socket) -> None:
-    """Runs the server, which has signal handlers of its own, as ours would raise inside the event loop.
+    """Runs the server until a signal arrives.
 
-    The server passes signals on at the end. SIGHUP, the closing of a terminal, is handled here.
+    The lab's signal handlers would raise inside the event loop. So the server handles SIGINT and SIGTERM meanwhile, and
+    raises them again at its end. SIGHUP, which the closing of a terminal sends, is handled here in the same way.
     """
     heard: list[int] = []
 
@@ -75,7 +76,7 @@ def _until_a_signal(server: Any, listener: socket.socket) -> None:
         server.should_exit = True
 
     ours = signal.getsignal(signal.SIGHUP)
-    if ours is not signal.SIG_IGN:  # as nohup(1) has it
+    if ours is not signal.SIG_IGN:  # nohup(1) makes a command ignore SIGHUP
         signal.signal(signal.SIGHUP, hang_up)
     asyncio.run(server.serve(sockets=[listener]))
     signal.signal(signal.SIGHUP, ours)
@@ -85,8 +86,10 @@ def _until_a_signal(server: Any, listener: socket.socket) -> None:
 
 @contextmanager
 def _browser(address: str) -> Iterator[None]:
-    """Opens the page through a file, because other users may see a program's arguments."""
-    with tempfile.NamedTemporaryFile("w", prefix="priolab-demo-", suffix=".html") as page:  # for this user alone
+    """Opens the address in a browser, by a file that redirects to it: other users may see a program's arguments."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="priolab-demo-", suffix=".html"
+    ) as page:  # readable for this user only
         page.write(f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">\n')
         page.flush()
         webbrowser.open(Path(page.name).as_uri())

@@ -1,8 +1,8 @@
-"""A connection to the demo, closed when a request takes too long to arrive; uvicorn has no time-out for that.
+"""A connection to the demo. It is closed if a request takes too long to arrive; uvicorn has no time-out for that.
 
 Rules:
 1. A client has ten seconds to send a request, header and body; then its connection is closed. uvicorn closes an idle
-   connection after five.
+   connection after five seconds.
 2. The number of connections is bounded. A new connection replaces the one that has waited longest for a request. If
    every other connection is being answered, the new one is closed.
 3. A client that reads an answer slowly, or not at all, occupies its own connection only.
@@ -14,7 +14,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST = 100
-"""A browser opens six to a server, and a process may often have no more than 1024 files open."""
+"""The most connections. A browser opens six to a server; a process can often have no more than 1024 files open."""
 _REQUEST_S = 10.0
 
 
@@ -32,7 +32,7 @@ class TimedConnection(H11Protocol):
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Takes in part of a request, or several requests."""
+        """Receives a part of a request, or several requests."""
         super().data_received(data)
         self._time_request()
 
@@ -48,7 +48,7 @@ class TimedConnection(H11Protocol):
 
     @property
     def is_awaited(self) -> bool:
-        """True if the rest of a request is still to come."""
+        """True if the client still has to send a request, or the rest of one."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
 
     def _time_request(self) -> None:

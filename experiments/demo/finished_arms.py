@@ -1,4 +1,4 @@
-"""Finds finished arms by their fingerprint, whichever experiment they belong to."""
+"""Finds finished arms by their fingerprint, in all experiments of a results folder."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _ARM_APART = ("arms", "repeat", "versions")
 
 
 class FinishedArms:
-    """The experiments in a results folder. Each is read once: a finished folder does not change."""
+    """The finished experiments in a results folder. Each is read once, because a finished folder does not change."""
 
     def __init__(self, results: Path) -> None:
         self._results = results
@@ -26,18 +26,18 @@ class FinishedArms:
         self._damaged: set[FinishedArm] = set()
 
     def forget(self, shown: FinishedArm) -> None:
-        """Marks an arm that could not be read."""
+        """Marks an arm that could not be read, so that `find` does not return it."""
         self._damaged.add(shown)
 
     def find(self, request: Request) -> FinishedArm | None:
-        """The newest finished arm with the fingerprint of this request, which is of one arm. Raises LabError."""
+        """Returns the newest finished arm with the fingerprint of the one-arm request, or None. Raises LabError."""
         (arm,) = request.arms
         scenario, capture = arm.scenario, request.manner.capture
         versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
         wanted = fingerprint.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
         fit = []
         for path, document in self._finished():
-            # A damaged document is no match; reading it for its own sake gives the reason.
+            # A damaged document is no match; `priolab show` reports the damage.
             with contextlib.suppress(OSError, KeyError, TypeError, AttributeError, ValueError):
                 name = _arm_like(document, wanted)
                 if name and _is_ok(path, document, name):
@@ -59,7 +59,7 @@ class FinishedArms:
 
 @cache
 def _versions(fabric: str, server: str, client: str, *, capture: bool) -> Mapping[str, str]:
-    """Versions of the programs, asked once: they do not change during a talk."""
+    """Returns the versions of the programs. They are read once, because they do not change during a talk."""
     tools = FABRICS[fabric].tools(scenario_from({"SERVER": server, "CLIENT": client}), capture=capture)
     return fingerprint.versions_here({server: tools})
 
@@ -70,7 +70,7 @@ def _code() -> str:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    """The document; empty unless it is an experiment with a fingerprint."""
+    """Reads the document; returns an empty one unless it is an experiment with a fingerprint."""
     try:
         document = read_json(file)
         if isinstance(document, dict) and isinstance(document.get("fingerprint"), dict) and "started_at" in document:
@@ -81,7 +81,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
-    """The name of its arm that equals the wanted one, whatever its name there."""
+    """Returns the name of the document's arm that equals the wanted arm but for the name; None if no arm does."""
     found = document["fingerprint"]
     if any(found.get(key) != value for key, value in wanted.items() if key not in _ARM_APART):
         return None
@@ -93,7 +93,7 @@ def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | N
 
 
 def _is_ok(path: Path, document: Mapping[str, Any], arm: str) -> bool:
-    """True if the arm's single repetition is ok. Raises what reading a damaged folder raises."""
+    """True if the arm has a single repetition, and it is ok. Raises OSError, ValueError or KeyError for damage."""
     if [name.rpartition(".")[0] for name in document["runs"]].count(arm) != 1:
         return False
     return bool(read_json(path / f"{arm}.1" / "run.json")["status"] == "ok")

@@ -1,4 +1,4 @@
-"""A job of the demo: an arm that is being made, and the listeners to its progress."""
+"""A job of the demo: an arm that is being run, and its progress."""
 
 import asyncio
 import time
@@ -24,9 +24,10 @@ _ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """A job's progress, wall_s after it was asked for.
+    """The progress of a job.
 
-    text: its step, or the reason of its failure; shown: its result.
+    text: the present step, or the reason of a failure. wall_s: seconds since the job was requested. shown: the result;
+    None until the job is done.
     """
 
     state: JobState
@@ -37,7 +38,7 @@ class News:
 
 @dataclass(eq=False, kw_only=True)
 class DemoJob:
-    """A job. words: of the command line. listeners: the number that follow its news. See News for the rest."""
+    """A job. words: its command line. listeners: the number of requests that follow its progress. See also News."""
 
     id: str
     request: Request
@@ -52,18 +53,18 @@ class DemoJob:
 
     @property
     def is_over(self) -> bool:
-        """True if nothing will change any more."""
+        """True if the job has ended."""
         return self.state in _ENDED
 
     @property
     def news(self) -> News:
-        """The present progress."""
+        """The job's present progress."""
         return News(
             state=self.state, text=self.text, wall_s=round(time.monotonic() - self.began_s, 1), shown=self.shown
         )
 
     def say(self, state: JobState, text: str) -> None:
-        """Changes state and text, and wakes the listeners."""
+        """Sets state and text, and wakes the listeners."""
         self.state, self.text = state, text
         self.changed.set()
         self.changed = asyncio.Event()

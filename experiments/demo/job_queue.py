@@ -1,13 +1,13 @@
-"""The job queue: takes requests for arms, which the command line carries out, as many at once as the machine bears.
+"""The job queue: accepts requests for arms, and runs as many at once as the machine can.
 
 Rules:
-1. A request is a scenario, in the words of its knobs; anything else is refused before anything is started.
-2. A finished arm is shown at once. An arm that is being run, or waits, is one job, however many ask for it.
-3. A job is `priolab run` in a process of its own: its results are an experiment like any other. It dies with this
-   process, however that ends.
-4. A job is for its listeners. It is told to end when the last of them cancels. Otherwise it is cancelled 30 s after the
-   last listener disconnects, or after it was asked for if none came: a page that is reloaded may come back.
-5. A job that fails, for whatever reason, is over and gives the reason.
+1. A request consists of the knobs of one scenario; any other request is refused before a job starts.
+2. A finished arm is shown at once. An arm that is running or waiting is one job, for all requests.
+3. A job is a process of its own, `priolab run`; its results are an experiment like any other. If this process ends, the
+   job ends, too.
+4. A job is ended when its last listener cancels. Without a listener it is cancelled 30 s after the request, or after
+   the last listener disconnected: a page that is being reloaded has time to come back.
+5. A job that fails has ended; its text is the reason.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from experiments.scenario.knobs import scenario_from, with_defaults
 
 _STOP_S = 100.0
 _SECOND_THOUGHTS_S = 0.25
-"""Delay before a start: nothing is started for a value that a slider only passes through."""
+"""The delay before a job starts, so that a slider that is moved does not start a job for each value on its way."""
 _UNHEARD_S = 30.0
 _MOST_LINE_BYTES = 2**20
 _MOST_WAITING = 16
@@ -38,11 +38,11 @@ _SAID_LINES = 5
 
 
 class Busy(LabError):
-    """Too many jobs are waiting already."""
+    """Too many jobs are waiting, or the demo is ending."""
 
 
 class JobQueue:
-    """The job queue of one event loop. run_words: execution options of every job (RESULTS, FABRIC)."""
+    """The job queue of one event loop. run_words: execution options of every job, such as FABRIC."""
 
     def __init__(self, results: Path, run_words: Mapping[str, str], side_by_side: int) -> None:
         self._results = results
@@ -55,23 +55,26 @@ class JobQueue:
         self._is_closing = False
 
     def forget(self, shown: FinishedArm) -> None:
-        """Forgets a folder that cannot be read: its arm is run anew when it is asked for."""
+        """Forgets an arm whose folder cannot be read. The next request runs the arm again."""
         self._finished.forget(shown)
 
     def find(self, knobs: Mapping[str, str]) -> FinishedArm | None:
-        """The finished arm of these knobs, with defaults for the rest, or None. Raises ScenarioError, Unavailable."""
+        """Returns the finished arm of these knobs; None if there is none. Missing knobs have defaults.
+
+        Raises ScenarioError, and Unavailable if the arm cannot be run here.
+        """
         return self._finished.find(self._request(knobs))
 
     def _request(self, knobs: Mapping[str, str]) -> Request:
-        # A list with commas is not one arm, so all is checked as one scenario first.
+        # Values with commas would make several arms, so the knobs are checked as one scenario first.
         complete = _complete(knobs)
         scenario_from(complete)
         return request_from({**complete, **self._run_words})
 
     def ask(self, knobs: Mapping[str, str]) -> FinishedArm | DemoJob:
-        """Returns the finished arm of these knobs, defaults for the rest, or the job that makes it.
+        """Returns the finished arm of these knobs, or the job that runs the arm. Missing knobs have defaults.
 
-        Raises ScenarioError, Unavailable if it cannot be run here, Busy.
+        Raises ScenarioError, Busy, and Unavailable if the arm cannot be run here.
         """
         request = self._request(knobs)
         if found := self._finished.find(request):
@@ -93,13 +96,13 @@ class JobQueue:
         return job
 
     def job(self, number: str) -> DemoJob:
-        """The job of that number. Raises ScenarioError if there is none."""
+        """Returns the job with this number. Raises ScenarioError if there is none."""
         if number not in self._jobs:
             raise ScenarioError("job", number[:20], "the number of a job of this demo")
         return self._jobs[number]
 
     async def news(self, job: DemoJob) -> AsyncGenerator[News, None]:
-        """Yields the job's progress, now and at each change, until it is over."""
+        """Yields the job's progress, now and at each change, until the job has ended."""
         job.listeners += 1
         try:
             while True:
@@ -113,7 +116,7 @@ class JobQueue:
             self._watch(job)
 
     def _watch(self, job: DemoJob) -> None:
-        """Ends the job if there is no listener after a while."""
+        """Ends the job if it has no listener 30 s from now."""
 
         def look() -> None:
             if not job.listeners:
@@ -123,12 +126,12 @@ class JobQueue:
             asyncio.get_running_loop().call_later(_UNHEARD_S, look)
 
     def cancel(self, job: DemoJob) -> None:
-        """Cancels for one listener; the job ends if there is no other. Does nothing to a job that is over."""
+        """Cancels a job for one listener. The job ends if it has no other listener and has not ended already."""
         if job.listeners <= 1:
             self._end(job)
 
     def _end(self, job: DemoJob) -> None:
-        """Ends a job. A running command undoes itself, which takes a moment."""
+        """Ends a job. A running command first cleans up, which takes a moment."""
         if job.is_over:
             return
         process = job.process
@@ -137,7 +140,7 @@ class JobQueue:
             _tell_to_end(process)
 
     async def close(self) -> None:
-        """Ends all jobs, and waits until they have undone their work; no further job begins."""
+        """Ends all jobs, and waits until they have cleaned up; no further job begins."""
         self._is_closing = True
         for job in self._jobs.values():
             self._end(job)
@@ -155,14 +158,14 @@ class JobQueue:
             except OSError as error:
                 job.say(JobState.FAILED, f"it could not be started: {error.strerror}")
                 return
-            except Exception as error:  # a bug in the demo: the traceback goes to the terminal, the job is over
+            except Exception as error:  # a bug in the demo: the traceback goes to the terminal, the job has failed
                 traceback.print_exc()
                 job.say(JobState.FAILED, f"the demo: {type(error).__name__}: {error}")
                 return
             self._conclude(job, code, said, out)
 
     async def _run(self, job: DemoJob) -> tuple[int, list[str], str]:
-        """Returns exit code, last lines of standard error, and standard output. Raises OSError if it cannot start."""
+        """Runs the command; returns exit code, last lines of standard error, and standard output. Raises OSError."""
         process = await asyncio.create_subprocess_exec(
             *(*module("experiments"), "run", "--print-folder", *job.words),
             stdin=asyncio.subprocess.DEVNULL,
@@ -174,7 +177,7 @@ class JobQueue:
             limit=_MOST_LINE_BYTES,
         )
         job.process = process
-        if job.is_over:  # it was cancelled in the meantime
+        if job.is_over:  # the job was cancelled in the meantime
             _tell_to_end(process)
         try:
             said, out = await asyncio.gather(_follow(process, job), _read_all(process))
@@ -200,7 +203,7 @@ class JobQueue:
 
 
 def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
-    """All knobs, values stripped."""
+    """Returns all knobs, with stripped values and defaults."""
     return {name: text.strip() for name, text in with_defaults(knobs).items()}
 
 
@@ -222,7 +225,7 @@ async def _see_to_its_end(process: asyncio.subprocess.Process) -> None:
 
 
 async def _follow(process: asyncio.subprocess.Process, job: DemoJob) -> list[str]:
-    """Passes on the job's progress; returns its last lines."""
+    """Reports the job's progress; returns the last lines of its standard error."""
     assert process.stderr is not None
     said: list[str] = []
     async for raw in process.stderr:

@@ -1,4 +1,4 @@
-"""The demo's listening socket: on 127.0.0.1, at the usual port, another that is free, or the one asked for."""
+"""The demo's listening socket on 127.0.0.1: on the usual port, a free one, or the one that the user chooses."""
 
 import socket
 
@@ -10,18 +10,20 @@ _LARGEST_PORT = 65535
 
 
 def listening(asked: str | None) -> socket.socket:
-    """Listens on the port asked for. Raises ScenarioError for no port, StepFailed for a port that is taken."""
+    """Listens on the given port, or for None on the usual or a free one. Raises ScenarioError, StepFailed."""
     if asked is None:
         try:
             return _bound(USUAL_PORT)
-        except OSError:  # taken
+        except OSError:  # the port is taken
             return _bound(0)
     if not asked.isascii() or not asked.isdigit() or int(asked) > _LARGEST_PORT:
         raise ScenarioError("--port", asked, f"0 to {_LARGEST_PORT}")
     try:
         return _bound(int(asked))
     except OSError as error:
-        raise StepFailed("the demo", f"port {asked} of {HOST}: {error.strerror}; --port names another") from error
+        raise StepFailed(
+            "the demo", f"port {asked} of {HOST}: {error.strerror}; --port chooses another port"
+        ) from error
 
 
 def _bound(port: int) -> socket.socket:

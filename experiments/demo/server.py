@@ -1,13 +1,13 @@
-"""The demo's HTTP server: for one person, on this machine.
+"""The demo's HTTP server, for one user of this machine.
 
 Rules:
-1. It listens on 127.0.0.1, and refuses requests to other host names (a page elsewhere could have its own name resolved
-   to 127.0.0.1).
-2. Everything but the page's own files needs the token, which stands in the printed address, behind the `#`: no browser
-   sends that anywhere. It travels in a header of its own, which no other site's page can set.
-3. A request names knobs of a scenario, or the number of a job. No request names a file; the page's files are read once,
-   when the server starts.
-4. No client holds others up: see connection.py.
+1. It listens on 127.0.0.1, and refuses requests to other host names, because another site's name could resolve to
+   127.0.0.1.
+2. Everything but the page's own files needs a token. The token follows the `#` in the printed address; browsers do not
+   send this part of an address. The page sends the token in a header field that pages of other sites cannot set.
+3. A request names knobs of a scenario, or the number of a job. The page's files are read once, when the server starts;
+   no request can name another file.
+4. No client can delay others: see connection.py.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from experiments.demo.story import steps
 from experiments.errors import LabError, ScenarioError
 
 NAMES = (HOST, "localhost")
-TOKEN_HEADER = "x-priolab-token"  # noqa: S105  a header's name
+TOKEN_HEADER = "x-priolab-token"  # noqa: S105  the name of a header field
 PAGE = Path(__file__).resolve().parent / "page"
 
 _KINDS: Mapping[str, str] = {
@@ -56,7 +56,7 @@ _KINDS: Mapping[str, str] = {
 _MOST_BYTES = 16 * 1024
 _FIRST: tuple[dict[str, str], ...] = ({"LOWAT": "none"}, {})
 _AHEAD_S = 1.0
-"""Seconds before reading ahead, so that the first page comes first."""
+"""Seconds to wait before reading ahead, so that the page itself is served first."""
 _LAST_WORDS_S = 1
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -74,10 +74,10 @@ _Answer = Callable[[Request], Awaitable[Response]]
 
 
 class DemoServer(uvicorn.Server):
-    """Serves until a signal comes. Jobs end first, then their news, so no client loses the end of it."""
+    """Serves until a signal arrives. Then it ends the jobs, and after them the responses that report their progress."""
 
     def __init__(self, queue: JobQueue, token: str, *, idle: bool) -> None:
-        """idle: True to run nothing before it is asked for; otherwise the arms a page asks for first begin at once."""
+        """idle: True to run nothing before the page requests it; False to run the page's first arms at once."""
         self._queue = queue
         self._idle = idle
         config = uvicorn.Config(
@@ -91,10 +91,10 @@ class DemoServer(uvicorn.Server):
         super().__init__(config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts the server, and the first arms unless it is idle."""
+        """Starts the server, and the page's first arms unless idle."""
         await super().startup(sockets)
         for knobs in () if self._idle else _FIRST:
-            with contextlib.suppress(LabError):  # the page gets the error later
+            with contextlib.suppress(LabError):  # the page gets the error when it requests the arm
                 self._queue.ask(knobs)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -104,7 +104,7 @@ class DemoServer(uvicorn.Server):
 
 
 def application(queue: JobQueue, token: str) -> Starlette:
-    """The application, for one event loop; the caller closes the queue."""
+    """Builds the application, for one event loop. The caller closes the queue."""
     files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.suffix in _KINDS}
     front_page = files["index.html"]
 
@@ -141,7 +141,7 @@ def application(queue: JobQueue, token: str) -> Starlette:
     def guarded(answer: _Answer) -> _Answer:
         async def guard(request: Request) -> Response:
             if not hmac.compare_digest(request.headers.get(TOKEN_HEADER, "").encode(), token.encode()):
-                raise HTTPException(403, "this needs the token of the address that `make demo` printed")
+                raise HTTPException(403, "the token is missing; open the address that `make demo` printed")
             return await answer(request)
 
         return guard
@@ -172,7 +172,7 @@ def application(queue: JobQueue, token: str) -> Starlette:
             ScenarioError: _in_words(400),
             LabError: _in_words(409),
             FolderError: _in_words(500),
-            ClientDisconnect: _in_words(400),  # nobody reads it
+            ClientDisconnect: _in_words(400),  # the client does not read the answer
             Exception: _broken,
         },
         lifespan=lifespan,
@@ -182,7 +182,7 @@ def application(queue: JobQueue, token: str) -> Starlette:
 
 
 class _Guarded:
-    """Adds the headers that tell the browser what the page may do to every answer."""
+    """Adds header fields to every answer that restrict what the page may do in a browser."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -197,7 +197,7 @@ class _Guarded:
 
 
 async def _read_ahead(queue: JobQueue) -> None:
-    """Reads the story's finished arms before they are asked for."""
+    """Reads the story's finished arms before the page requests them."""
     await asyncio.sleep(_AHEAD_S)
     for step in steps():
         for knobs in step.arms:
@@ -207,7 +207,7 @@ async def _read_ahead(queue: JobQueue) -> None:
 
 
 def _json(document: Any, status: int = 200) -> Response:
-    # In ASCII: typed text may have no UTF-8 form.
+    # In ASCII, because text that a user typed may not be valid Unicode.
     return Response(json.dumps(document), status, media_type="application/json")
 
 
@@ -217,8 +217,8 @@ def _refusal(_: Request, error: Exception) -> Response:
 
 
 def _broken(_: Request, __: Exception) -> Response:
-    """Answers a fault of the server's, outside the middleware; the server's log has the rest."""
-    return Response('{"error": "the lab has failed; its terminal shows the error"}', 500, _HEADERS)
+    """Answers after a bug; the terminal has the traceback. Middleware adds no headers to this answer."""
+    return Response('{"error": "the demo has failed; the terminal that runs it shows the error"}', 500, _HEADERS)
 
 
 def _in_words(status: int) -> Callable[[Request, Exception], Response]:
@@ -226,7 +226,7 @@ def _in_words(status: int) -> Callable[[Request, Exception], Response]:
 
 
 async def _knobs(request: Request) -> dict[str, str]:
-    """The knobs in the body, `{"knobs": {NAME: VALUE}}`. Raises ScenarioError."""
+    """Reads the knobs from the body, `{"knobs": {NAME: VALUE}}`. Raises ScenarioError."""
     allowed = 'a JSON object {"knobs": {NAME: "VALUE"}} of at most 16 KiB'
     body = b""
     async for part in request.stream():
@@ -236,7 +236,7 @@ async def _knobs(request: Request) -> dict[str, str]:
     try:
         knobs = json.loads(body)["knobs"]
         if not all(isinstance(value, str) for value in knobs.values()):
-            raise TypeError("a value is no text")
+            raise TypeError("a value is not a string")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ScenarioError("the request", body[:40].decode(errors="replace"), allowed) from None
     return dict(knobs)
@@ -247,7 +247,7 @@ async def _shown(shown: FinishedArm) -> dict[str, Any]:
 
 
 async def _lines(queue: JobQueue, job: DemoJob) -> AsyncIterator[str]:
-    """Yields a JSON object per line, for each piece of news; the last has the finished arm."""
+    """Yields each progress of the job as a line of JSON; the last line has the finished arm."""
     async with contextlib.aclosing(queue.news(job)) as news:
         async for each in news:
             try:

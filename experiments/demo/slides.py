@@ -1,7 +1,7 @@
-"""`priolab slides`: exports the demo's story as one HTML file that needs no server, and a picture of each step.
+"""`priolab slides`: exports the demo's story as one HTML file that needs no server, and as a picture of each step.
 
-The file is the page itself: the same modules, as data addresses, and the films of the arms. Pictures are timelines,
-which show all of a load at once; they need no browser.
+The HTML file has the modules of the demo's page, as data: URLs, and the films of the arms. The pictures are timelines
+of the loads, which are drawn without a browser.
 """
 
 import base64
@@ -56,12 +56,12 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
             run_experiment(request, progress)
         found = _found(arms, manner, results, finished)
     if lack := next((arm for arm in arms if arm.name not in found), None):
-        raise StepFailed(_STEP, f"the run of {lack.name} is not ok; `priolab show` says why")
+        raise StepFailed(_STEP, f"the run of {lack.name} is not ok; `priolab show` gives the reason")
     return list(_written(folder, [(step, tuple(found[_arm(knobs).name] for knobs in step.arms)) for step in told]))
 
 
 def _can_be_run(step: StoryStep, manner: Manner, report: Report) -> bool:
-    """True if the step can be run; reports it if not."""
+    """Returns True if the step's arms can be run here; otherwise reports that the step is left out."""
     try:
         for knobs in step.arms:
             scenario = _arm(knobs).scenario
@@ -74,7 +74,7 @@ def _can_be_run(step: StoryStep, manner: Manner, report: Report) -> bool:
 
 
 def _arm(knobs: Mapping[str, str]) -> Arm:
-    """An arm, named for the knobs that differ from their defaults."""
+    """Returns an arm whose name has the knobs that differ from their defaults."""
     complete = with_defaults(knobs)
     unusual = [f"{name}-{value}" for name, value in complete.items() if value != KNOBS[name].default]
     return Arm(name="-".join(unusual).lower() or "usual", knobs=complete)
@@ -85,7 +85,7 @@ def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
 
 
 def _found(arms: Sequence[Arm], manner: Manner, results: Path, finished: FinishedArms) -> dict[str, FinishedArm]:
-    """The finished ones of the arms, by name."""
+    """Returns those arms that are finished, by name."""
     asked = {
         arm.name: Request(name=arm.name, arms=(arm,), repeat=1, manner=manner, results=results)
         for arm in _distinct(arms)
@@ -132,6 +132,6 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> str:
 
 
 def _module(name: str) -> str:
-    """A module as a data address. Such modules have no folder, so they import each other by bare names."""
+    """Returns a module as a data: URL. Such modules have no folder, so they import each other by bare names."""
     text = _IMPORT.sub(r'\1 "\2"', (_PAGE / f"{name}.js").read_text())
     return "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()

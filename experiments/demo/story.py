@@ -1,4 +1,4 @@
-"""The story of the presenter's mode: steps of a title, a sentence or two, and a pair of arms."""
+"""The story of the presenter's mode. Each step has a title, one or two sentences, and a pair of arms."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,9 +14,10 @@ _FILE = Path(__file__).with_name("story.toml")
 
 @dataclass(frozen=True, kw_only=True)
 class StoryStep:
-    """A step. compare: the knob in which the arms differ, and its values. knobs: of both.
+    """A step of the story.
 
-    speed: of the film, 1 is real.
+    compare, values: the knob in which the two arms differ, and its values. knobs: the knobs that both arms share.
+    speed: the speed of the film, as a multiple of real time.
     """
 
     title: str
@@ -39,13 +40,13 @@ class StoryStep:
         return first, second
 
     def as_document(self) -> dict[str, Any]:
-        """The step as the page takes it."""
+        """The step as JSON for the page."""
         return {**vars(self), "names": self.names}
 
 
 @cache
 def steps() -> tuple[StoryStep, ...]:
-    """The story. Raises ScenarioError for unknown knobs, or against constraints."""
+    """Returns the steps of the story. Raises ScenarioError for unknown or conflicting knobs."""
     told = tuple(_step(document) for document in tomllib.loads(_FILE.read_text())["steps"])
     for step in told:
         for arm in step.arms:

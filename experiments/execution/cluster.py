@@ -1,14 +1,14 @@
-"""The executor on many machines: batches of runs as tasks of Dask distributed, on workers that others have started.
+"""The executor on many machines: batches of runs as tasks of Dask distributed, on workers that the user has started.
 
 Only this module and `worker_pool.py` know of Dask. Rules:
 1. A task is a batch: runs that share a guest. Its result is their run folders, packed; the head unpacks and files them.
    No file system is shared.
-2. The head hands out as many tasks as the admitted workers have threads, and the next when one has come back. So
-   neither the scheduler nor the head ever holds more than is being run.
-3. When a worker is lost, Dask gives its tasks to another; at most one batch per thread has to be repeated. A batch that
-   has cost several workers is handed out again run by run; a run that then costs several workers has failed. A batch
-   that fails (`worker.BatchFailed`), or returns no run folder, is also handed out run by run; a run has failed
-   after three attempts by itself.
+2. The head hands out as many tasks as the admitted workers have threads, and another when a task has ended. So
+   neither the scheduler nor the head holds more tasks than are being run.
+3. When a worker is lost, Dask gives its tasks to another worker; at most one batch per thread has to be repeated. If
+   several workers are lost with a batch, its runs are handed out again one by one; a run with which several workers are
+   lost has failed. If a batch fails (`worker.BatchFailed`) or returns no run folder, its runs are also handed out one
+   by one; a run has failed after three attempts by itself.
 4. When the head is interrupted or killed, its tasks end on the workers within a second.
 """
 
@@ -53,8 +53,10 @@ _CONNECT_S = 10.0
 _CLOSE_S = 5.0
 _WAIT_S = 1.0
 _MOST = 10
-"""Runs per task. A task's results come back at its end, so a lost task loses at most these; a guest starts in two
-seconds, which ten runs share well enough."""
+"""The most runs per task. A task's results come back at its end, so a lost task costs at most this many runs.
+
+A guest starts in two seconds, which is little when ten runs share the guest.
+"""
 
 _ATTEMPTS = 3
 _ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.failed)
@@ -89,7 +91,7 @@ class Cluster:
         workers. A real clock measures the machine, too: arms on different machines could not be compared.
         """
         if not _ADDRESS.fullmatch(address):
-            raise ScenarioError(_OPTION, address, "tcp://HOST:PORT or tls://HOST:PORT, as the scheduler says it")
+            raise ScenarioError(_OPTION, address, "tcp://HOST:PORT or tls://HOST:PORT, as the scheduler prints it")
         if not manner.fabric.virtual_clock:
             allowed = "virtual, because runs on real clocks depend on the machine"
             raise ScenarioError(f"FABRIC with {_OPTION}", manner.fabric.name, allowed)
@@ -108,7 +110,7 @@ class Cluster:
 
     @property
     def side_by_side(self) -> int:
-        """The number of threads of all workers, at least 1."""
+        """The number of threads of all workers; at least 1."""
         there: Mapping[str, int] = self._client.nthreads()
         return max(1, sum(there.values()))
 
@@ -139,7 +141,7 @@ class Cluster:
                 except Empty:
                     continue
                 if task is None:
-                    continue  # it was taken back
+                    continue  # the task was taken back
                 if task.future.status == "finished":
                     with self._reached():
                         self._hand_out(tasks, waiting, over, store.final)
@@ -152,7 +154,7 @@ class Cluster:
     def _hand_out(
         self, tasks: dict[str, _SubmittedBatch], waiting: "_Waiting", over: "SimpleQueue[str]", final: Path
     ) -> None:
-        """Hands out tasks until every thread has one."""
+        """Hands out tasks until every thread has a task."""
         while waiting and len(tasks) < self._pool.threads:
             runs, key = waiting.batch(self._pool.threads), f"priolab-{uuid.uuid4().hex}"
             workers = self._pool.admitted
@@ -170,7 +172,7 @@ class Cluster:
             future.add_done_callback(lambda done: over.put(done.key))
 
     def _take_back(self, tasks: dict[str, _SubmittedBatch], waiting: "_Waiting") -> None:
-        """Takes back tasks whose workers are all gone."""
+        """Takes back the tasks of which all workers are gone."""
         for key, task in list(tasks.items()):
             if not task.workers & self._pool.admitted and not task.future.done():
                 del tasks[key]
@@ -187,7 +189,7 @@ class Cluster:
         except Refusal as error:
             self._pool.refuse(error.worker, error.why)
             waiting.put_back(task.runs)
-        except BatchCancelled:  # the worker is taking its leave
+        except BatchCancelled:  # the worker is closing
             waiting.put_back(task.runs)
         except KilledWorker as error:
             if len(task.runs) > 1:
@@ -199,7 +201,7 @@ class Cluster:
         except BatchFailed as error:
             self._pool.failed(error.worker, task.runs[0].name, error.why)
             self._again(task.runs, error.why, waiting, store, ended)
-        except Exception as error:  # whatever the error, there are no runs
+        except Exception as error:  # whatever the error, no runs came back
             self._again(task.runs, f"{type(error).__name__}: {error}", waiting, store, ended)
         else:
             self._open(task, parcels, waiting, store, ended)
@@ -214,21 +216,21 @@ class Cluster:
                 _file(run, packed[run.name], store)
             except (BadParcel, KeyError) as error:
                 shutil.rmtree(store.building(run.name).path, ignore_errors=True)
-                self._again([run], f"what came back is no run folder: {error}", waiting, store, ended)
+                self._again([run], f"what came back is not a run folder: {error}", waiting, store, ended)
             else:
                 self._pool.succeeded(packed[run.name].worker)
                 ended(run, packed[run.name].ending)
 
     def _again(self, runs: Sequence[Run], why: str, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
-        """Hands out runs again, one by one; a run that has used up its attempts has failed."""
+        """Hands out runs again, one by one. A run without further attempts has failed."""
         if len(runs) == 1 and waiting.attempts[runs[0].name] + 1 >= _ATTEMPTS:
-            self._give_up(runs[0], f"it came to nothing {_ATTEMPTS} times: {why}", store, ended)
+            self._give_up(runs[0], f"it failed {_ATTEMPTS} times: {why}", store, ended)
             return
         waiting.attempts.update(run.name for run in runs if len(runs) == 1)
         waiting.put_back(runs, alone=True)
 
     def _give_up(self, run: Run, why: str, store: RunStore, ended: OnEnded) -> None:
-        """Writes a failed run folder for a run of which nothing came back."""
+        """Writes a run folder that says `failed`, for a run of which nothing came back."""
         folder = store.building(run.name)
         try:
             lay_out(run, folder, self._manner, self._tools[run.arm.scenario.server])
@@ -240,7 +242,7 @@ class Cluster:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Raises StepFailed if the scheduler is lost within."""
+        """Raises StepFailed if the scheduler is lost while the context lasts."""
         try:
             yield
         except (OSError, TimeoutError, CancelledError) as error:
@@ -250,7 +252,7 @@ class Cluster:
 class _Waiting:
     """Runs not yet handed out, in order. most: the most runs that may share a command.
 
-    attempts: by run, how often it came to nothing by itself.
+    attempts: for each run's name, the number of failed attempts in a batch of its own.
     """
 
     def __init__(self, runs: Sequence[Run], most: int) -> None:
@@ -264,7 +266,7 @@ class _Waiting:
         return len(self._runs) + len(self._alone)
 
     def batch(self, side_by_side: int) -> Sequence[Run]:
-        """Returns the next runs to hand out. There must be some."""
+        """Returns the next runs to hand out. Call it only if runs are left."""
         if self._alone:
             return [self._alone.popleft()]
         share = fair_share(len(self._runs), side_by_side, self._most, self._begun)
@@ -272,7 +274,7 @@ class _Waiting:
         return [self._runs.popleft() for _ in range(share)]
 
     def put_back(self, runs: Sequence[Run], *, alone: bool = False) -> None:
-        """Puts runs back at the front of the queue; with alone, each as a batch of its own."""
+        """Puts runs back, to be handed out next. alone: True to make each run a batch of its own."""
         if alone:
             self._alone.extend(runs)
         else:
@@ -280,7 +282,7 @@ class _Waiting:
 
 
 def _carry_out(settings: BatchSettings, runs: Sequence[Run], final: Path) -> list[Parcel]:
-    """Runs the batch: the task, on the worker."""
+    """Carries out a batch: the task that Dask runs on the worker."""
     worker = get_worker()
     task = worker.state.tasks[worker.get_current_task()]
     return carry_out(

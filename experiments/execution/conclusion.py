@@ -1,6 +1,6 @@
 """Lays out a run's folder before the run, and writes its run.json afterwards.
 
-Experiments and sweeps differ in which runs they want and where the folders go; both use this module.
+Experiments and sweeps both use this module; they choose the runs, and the paths of the folders.
 """
 
 import traceback
@@ -32,19 +32,20 @@ from proxy.certificates import issue
 from proxy.server import catalogue
 
 _MOMENT_NS = 10**6
-"""Tolerance when moments in two logs are compared: packets are stamped by another clock."""
+"""The tolerance when times from two logs are compared, because packets are stamped by another clock."""
 
 _WALL_LIMIT_S = 300.0
 _SLOWEST_BYTES_PER_S = 200_000
-"""Bytes per second of wall time in the guest, at the slowest; an idle machine does 15 MB/s.
+"""The lowest speed of a guest, in bytes per second of wall time; on an idle machine it is 15 MB/s.
 
-An arm's wall time there depends on the bytes it moves, hardly on link time. A browser's depends on link time, too.
+The wall time of a run in a guest depends on the bytes that it moves, and hardly on link time. With a browser, it
+depends on link time, too.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A repetition of an arm. seed: for everything random that can be seeded; all arms of a repetition share it."""
+    """A repetition of an arm. seed: the seed of everything random; all arms of a repetition have the same."""
 
     arm: Arm
     repetition: int
@@ -58,14 +59,14 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """The status a run ended with; reason is None if it is ok."""
+    """The status of a run that has ended. reason: why the status is not ok; None if it is."""
 
     status: str
     reason: str | None
 
 
 def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
-    """Makes the run folder, with everything the run needs in it."""
+    """Makes the run folder, with everything that the run needs."""
     folder.create()
     if manner.capture:
         folder.wire.mkdir()
@@ -74,10 +75,10 @@ def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
 
 
 def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, trouble: str | None) -> Ending:
-    """Turns the outcome left in the run folder into its run.json.
+    """Judges the run's outcome and writes run.json. A run that cannot be judged has failed. Raises OSError.
 
-    final: the final path of the experiment folder, the run folder's parent. wall_s: the time the run took. trouble: the
-    error of the executor or the job, if any. A run that cannot be judged has failed. Raises OSError.
+    final: the final path of the experiment folder, the run folder's parent. wall_s: the wall time of the run. trouble:
+    the error of the executor or the job, if any.
     """
     try:
         outcome, found = _outcome_and_findings(run, folder, manner, trouble)
@@ -99,7 +100,7 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
 
 
 def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
-    """Writes run.json for a failed run, whatever the run left. Raises OSError."""
+    """Writes run.json for a failed run, without reading the run's files. Raises OSError."""
     outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
     return _write(folder, _record(run, folder, manner, final, wall_s, outcome, Findings()))
 
@@ -112,7 +113,7 @@ def _outcome_and_findings(
         try:
             capture.finish(folder)
         except StepFailed as error:
-            # A run that failed before may have lost its packets, too; the first reason stands.
+            # A run that failed before may have lost its packets, too; it keeps its first reason.
             if outcome["status"] == "ok":
                 outcome |= {"status": "failed", "reason": str(error)}
     if outcome["status"] != "ok":
@@ -165,7 +166,7 @@ def _write(folder: RunFolder, record: RunRecord) -> Ending:
 
 
 def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
-    """The limit on a run's wall time; a run that takes longer hangs."""
+    """Returns the limit of a run's wall time. A run that takes longer is assumed to hang."""
     fabric: Fabric = manner.fabric
     limit_s = _WALL_LIMIT_S
     if fabric.virtual_clock:
@@ -176,7 +177,7 @@ def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
 
 
 def load_deadline_ns(scenario: Scenario) -> int:
-    """The default deadline of a page load, in link time: longer than any load that still makes progress."""
+    """Returns the default deadline of a page load, in link time: longer than any load that makes progress."""
     rates_bit_s = scenario.link.rates_bit_s
     moved_ns = scenario.page.total_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
     losses = 1 + 20 * scenario.link.loss
@@ -189,7 +190,7 @@ def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
 
 
 def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
-    """The versions of the programs the run uses. Tools are found by server, so a browser may be another arm's."""
+    """Returns the versions of the programs that the run uses. `tools` may have a browser that only another arm uses."""
     others = () if scenario.client is ClientKind.CHROMIUM else (BROWSER, DRIVER)
     return {name: version for name, version in tools.versions.items() if name not in others}
 
@@ -221,7 +222,7 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
 def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Findings:
     """Judges a run. Raises InvalidRun.
 
-    On a real clock `observed` receives how late the machine was; a machine that was too late makes the run invalid.
+    On a real clock, `observed` receives the machine's lateness; if that exceeds the tolerance, the run is invalid.
     """
     expected_loads = scenario.reloads + 1
     traits = catalogue()[scenario.server].traits

@@ -1,6 +1,6 @@
-"""Chooses a processor for a job: one with the fewest other jobs, those of other labs and workers included.
+"""Chooses a processor for a job: the one with the fewest jobs of this lab and of other labs and workers.
 
-A claim is the name of an abstract Unix socket. It ends with its owner, however that ends, and leaves nothing behind.
+A claim is the name of an abstract Unix socket. The kernel removes the name when the process that owns it ends.
 """
 
 import os
@@ -14,7 +14,7 @@ _MOST = 64
 
 
 class CpuClaim:
-    """A job's claim to a processor. A context; gives the claim up at its end."""
+    """A job's claim to a processor. A context manager that gives up the claim at its end."""
 
     def __init__(self, cpu: int, name: socket.socket | None) -> None:
         self.cpu = cpu
@@ -27,13 +27,13 @@ class CpuClaim:
         self.give_up()
 
     def give_up(self) -> None:
-        """Gives the claim up. Calling it again does no harm."""
+        """Gives up the claim. Further calls do nothing."""
         if self._name is not None:
             self._name.close()
 
 
 def claim() -> CpuClaim:
-    """Claims the processor with the fewest claims among those this process may use; picks at random among equals."""
+    """Claims the processor with the fewest claims, of those that this process may use; among equals at random."""
     allowed = list(os.sched_getaffinity(0))
     candidates = random.sample(allowed, len(allowed))
     for number in range(_MOST):

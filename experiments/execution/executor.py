@@ -1,13 +1,13 @@
-"""The executor of a sweep's runs: its interface, and the values that cross it.
+"""The interface of executors, which carry out runs.
 
 Rules:
-1. An executor is handed runs in the order in which they are to begin. It decides which of them share a command, how
-   many commands run side by side, and where.
-2. A run's folder is built in the store (`RunStore`), under the name `building` says. When it is complete, run.json
-   included, the executor files it; from then on that run is done.
-3. Then it reports the run as ended, in the thread that called it.
-4. A failed run is not an error. Losing a worker is not an error while another can take over.
-5. When an exception leaves the executor, everything it started has ended.
+1. An executor gets runs in the order in which they are to begin. It decides which of them share a command, how many
+   commands run side by side, and on which machine.
+2. A run's folder is built at the path that `RunStore.building` returns. When the folder is complete, run.json included,
+   the executor files it by `RunStore.file`. From then on the run is done.
+3. Then the executor reports the run as ended, in the thread that called `carry_out`.
+4. A failed run is not an error. The loss of a worker is not an error while another worker can take over.
+5. When an exception leaves the executor, everything that it started has ended.
 """
 
 import math
@@ -28,39 +28,39 @@ OnEnded = Callable[[Run, Ending], None]
 
 
 class RunStore(Protocol):
-    """The place where run folders are built and filed. final: the final path of the folder that holds them."""
+    """Gives run folders their paths. final: the final path of the folder that holds all run folders."""
 
     final: Path
 
     def building(self, name: str) -> RunFolder:
-        """Returns the folder in which to build a run; it does not exist yet."""
+        """Returns the folder in which to build a run; the folder does not exist yet."""
 
     def file(self, name: str) -> None:
-        """Renames the folder to its final name."""
+        """Gives a complete run folder its final name."""
 
 
 class Executor(Protocol):
-    """A way to carry out runs."""
+    """Carries out runs."""
 
     @property
     def side_by_side(self) -> int:
-        """The number of runs at once, for estimates and for display."""
+        """The number of runs carried out at once."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Makes what all runs share; returns the programs they will use, by server. Raises LabError."""
+        """Prepares what all runs share; returns the programs to use, by server. Raises LabError."""
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
-        """Carries out all runs. Raises LabError if the rest cannot be carried out."""
+        """Carries out all runs, and reports each to `ended`. Raises LabError if it cannot continue."""
 
 
 def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
     """Returns how many of the waiting runs share the next command.
 
-    In the first round, few runs are divided evenly. Otherwise later commands get fewer runs, so that no processor is
-    idle while another has several runs left; but not very few, since a guest takes as long to start as two or three
-    runs.
+    In the first round, few runs are divided evenly among the commands. Otherwise a command gets less than an even
+    share, so that at the end no processor is idle while another has several runs left. It gets some runs at least,
+    because a guest takes as long to start as two or three runs.
 
-    most: the most runs per command. begun: the number of commands before this one.
+    waiting: the number of runs left. most: the most runs per command. begun: the number of commands begun before.
     """
     first = begun < side_by_side
     even = math.ceil(waiting / (side_by_side - begun if first else side_by_side))
@@ -69,5 +69,5 @@ def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
 
 
 def unwritable(run: Run, error: OSError) -> StepFailed:
-    """The error for a run whose folder cannot be written."""
+    """Returns the error for a run whose folder cannot be written."""
     return StepFailed(run.name, f"its folder cannot be written: {error}")

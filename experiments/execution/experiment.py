@@ -1,4 +1,4 @@
-"""Runs an experiment: its arms, side by side, into one folder that appears only when it is complete."""
+"""Runs an experiment: its arms side by side, with results in one folder that appears when it is complete."""
 
 import os
 import subprocess
@@ -27,8 +27,8 @@ _GIT_S = 30.0
 class Progress:
     """Progress callbacks.
 
-    `step(run, text)`: a run entered a step. `ended(run, status, reason)`: a run ended. `reused(folder)`: this folder is
-    used instead of running.
+    `step(run, text)`: a run entered a step. `ended(run, status, reason)`: a run ended. `reused(folder)`: the results in
+    this folder are used, so nothing is run.
     """
 
     step: Callable[[str, str], None]
@@ -39,7 +39,7 @@ class Progress:
 def run_experiment(request: Request, progress: Progress) -> Path:
     """Runs all arms, or finds a folder to reuse; returns the finished folder. Raises LabError.
 
-    Leaves nothing if interrupted. `fabrics.choose` has already checked that the fabric can be used.
+    An interruption leaves no folder. `fabrics.choose` must have checked that the fabric can be used.
     """
     manner = request.manner
     scenarios = [arm.scenario for arm in request.arms]
@@ -72,10 +72,10 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 
 
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
-    """Returns how many arms to run at once: as many as are bearable.
+    """Returns how many arms of an experiment to run at once.
 
-    With the lab's own client on real clocks, it is one per processor. Two such arms are known to bear each other for a
-    few arms, not for the hours of a sweep.
+    With the lab's own client on real clocks, it is one arm per processor. This is known to be accurate enough for a few
+    arms, but not for the hours of a sweep, so sweeps use `bearable`.
     """
     if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
         return bearable(scenarios, fabric)
@@ -83,7 +83,7 @@ def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
 
 
 def _runs(request: Request) -> list[Run]:
-    """All runs, repetition by repetition. The arms of a repetition share a seed, so only what is asked differs."""
+    """Returns all runs, repetition by repetition. Arms of a repetition share a seed, so only their scenarios differ."""
     return [
         Run(arm=arm, repetition=repetition, seed=request.seed + repetition - 1)
         for repetition in range(1, request.repeat + 1)
@@ -92,7 +92,7 @@ def _runs(request: Request) -> list[Run]:
 
 
 class _ExperimentRuns:
-    """See RunStore. Folders have their final names from the start, because nobody sees them before all are complete."""
+    """See RunStore. Run folders have their final names from the start; the folder around them does not."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final
@@ -106,7 +106,7 @@ class _ExperimentRuns:
 
 
 def git_revision() -> str | None:
-    """The revision of the lab's own code; None if it is not a git checkout, or git is too slow."""
+    """Returns the git revision of the lab's code; None if the code is not in a clone, or git fails or is too slow."""
     if not is_clone():  # the code may be installed inside another repository
         return None
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]

@@ -1,7 +1,7 @@
 """Finds finished experiments that can be reused: REUSE=yes.
 
-An experiment's fingerprint is everything that decides its results. Two with the same fingerprint differ by chance
-alone, so the newest one whose runs are all ok will do.
+An experiment's fingerprint is everything that decides its results. Experiments with the same fingerprint differ by
+chance alone, so the newest of them whose runs are all ok is reused.
 """
 
 import json
@@ -19,13 +19,13 @@ from experiments.results.run_folder import PARTIAL, read_json
 from experiments.scenario.scenario import as_record
 
 _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack", "pyroute2")
-"""Packages whose code runs in an arm."""
+"""Python packages whose code runs in an arm."""
 
 
 def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code: str) -> dict[str, Any]:
     """Builds the fingerprint that experiment.json keeps. Pure.
 
-    kernel: the kernel the places run on; code: the digest of the lab's code.
+    versions: by the name of a program or package. kernel: the kernel of the places. code: the digest of the lab's code.
     """
     document = {
         "arms": [{"arm": arm.name, **asdict(as_record(arm.scenario))} for arm in request.arms],
@@ -39,18 +39,18 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
         "versions": dict(versions),
         "code": code,
     }
-    # The same form as when it is read back: enumerations are strings.
+    # A document read from a file has strings in place of enumerations, so this one must have them, too.
     plain: dict[str, Any] = json.loads(json.dumps(document))
     return plain
 
 
 def fingerprint_here(request: Request, tools: Mapping[str, Tools]) -> dict[str, Any]:
-    """The fingerprint of running the request now, on this machine. tools: by server."""
+    """Returns the fingerprint of the request if it is run now, on this machine. tools: by the server's name."""
     return fingerprint(request, versions_here(tools), request.manner.fabric.kernel(), digest.code())
 
 
 def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
-    """Versions of Python, packages and programs on this machine, by name. tools: by server."""
+    """Returns the versions of Python, packages and programs on this machine, by name. tools: by the server's name."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
     for found in tools.values():
         versions |= found.versions
@@ -58,13 +58,13 @@ def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
 
 
 def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
-    """Returns the newest finished experiment with that fingerprint whose runs are all ok, or None."""
+    """Returns the newest finished experiment with the wanted fingerprint and only ok runs; None if there is none."""
     fit = [(started_at, path.name, path) for started_at, path in _same(results, wanted)]
     return max(fit)[-1] if fit else None
 
 
 def finished(results: Path) -> Iterator[Path]:
-    """Yields the folders of finished experiments."""
+    """Yields the folders of the finished experiments."""
     for file in results.glob("*/experiment.json"):
         if file.parent.suffix != PARTIAL and not file.parent.is_symlink():
             yield file.parent
@@ -77,7 +77,7 @@ def _same(results: Path, wanted: Mapping[str, Any]) -> Iterator[tuple[str, Path]
             if document.get("fingerprint") == wanted and _is_ok(folder, document["runs"]):
                 yield str(document["started_at"]), folder
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # unreadable, so it cannot be reused; reading it for its own sake says why
+            continue  # a damaged folder cannot be reused; `priolab show` reports the damage
 
 
 def _is_ok(folder: Path, runs: list[str]) -> bool:

@@ -1,6 +1,6 @@
-"""The cost of the instruments themselves, in nanoseconds per event: run.json's `instruments`.
+"""The cost of the instruments, in nanoseconds per event: the field `instruments` of run.json.
 
-Each instrument counts for itself, and leaves its count beside its record.
+Each instrument measures its own cost, and writes it into its own file.
 """
 
 import json
@@ -11,11 +11,11 @@ from typing import Any
 from experiments.results.run_folder import RunFolder, read_json
 
 _STANDS_STILL = "the clock stands still while a program works"
-_NO_ACCOUNT = "it left no account"
+_NO_ACCOUNT = "the instrument left no record"
 
 
 def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
-    """Costs by instrument. Call it when the run folder is complete."""
+    """Returns the cost of each instrument, by name. Call it when the run folder is complete."""
     python = _read(folder.environment).get("clock", {}).get("python", {})
     stands_still = python.get("advances_while_working") is False
     accounts = {
@@ -26,7 +26,7 @@ def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
 
 
 def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
-    """Returns events, ns_per_event, and the reason where that is null. account: the counts of common/cost.py."""
+    """Returns events, ns_per_event, and the reason if ns_per_event is null. account: the counts of common/cost.py."""
     events = account["events"] if account else None
     if not account or not events:
         return {"events": events, "ns_per_event": None, "reason": _NO_ACCOUNT if account is None else "no event"}

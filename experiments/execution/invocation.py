@@ -1,4 +1,4 @@
-"""Turns a command line into a request: a named scenario, knobs over it, execution options."""
+"""Turns a command line into a request: a named scenario, knobs that change it, and execution options."""
 
 import difflib
 import os
@@ -24,12 +24,12 @@ _LARGEST_SEED = 2**32 - 1
 _SHORTEST_DEADLINE_NS = 10**8
 _LONGEST_DEADLINE_NS = 86_400 * 10**9
 _LONGEST_NAME_BYTES = 200
-"""A file system takes 255; an experiment's own name adds to this one, and more."""
+"""The longest name in the path RESULTS. A file system allows 255 bytes, and the lab adds to names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunKnob:
-    """An execution option; does not affect the measurement. parse raises ValueError."""
+    """An execution option; it does not affect the measurement. parse: raises ValueError for a bad value."""
 
     name: str
     default: str
@@ -99,8 +99,8 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default="1",
                 parse=whole(0, _LARGEST_SEED),
                 allowed=f"0 to {_LARGEST_SEED}",
-                meaning="seed of the first repetition, the next one's is one more; in the guest the same scenario and"
-                " seed give the same events to the nanosecond",
+                meaning="seed of the first repetition; each further repetition adds 1. In the guest the same scenario"
+                " and seed give the same events to the nanosecond",
             ),
             RunKnob(
                 name="FABRIC",
@@ -115,7 +115,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default=AUTO,
                 parse=_shaper,
                 allowed=", ".join([AUTO, *Shaper]),
-                meaning="what the link is made of: the kernel's netem, or the lab's own ferry; auto takes netem where"
+                meaning="what shapes the link: the kernel's netem, or the lab's own ferry; auto takes netem where"
                 " the kernel has it",
             ),
             RunKnob(
@@ -146,21 +146,21 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 parse=_yes_or_no,
                 allowed="yes, no",
                 meaning="yes takes the newest finished experiment with the same arms, programs, kernel and code; if"
-                " there is none, it is run",
+                " there is none, the experiment is run",
             ),
             RunKnob(
                 name="DEADLINE",
                 default="auto",
                 parse=_deadline,
                 allowed="a time such as 90s, from 100ms to 86400s, or auto",
-                meaning="longest page load in link time; auto follows from the link",
+                meaning="longest page load in link time; auto derives it from the link",
             ),
             RunKnob(
                 name="RESULTS",
                 default="results",
                 parse=_path,
                 allowed=f"a folder that can be written; printable, no name above {_LONGEST_NAME_BYTES} bytes",
-                meaning="where the folders with results go",
+                meaning="the folder for results",
             ),
         )
     }
@@ -168,7 +168,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
 
 
 def split_words(words: Iterable[str]) -> dict[str, str]:
-    """Turns NAME=VALUE words into a mapping; a word without `=` names a scenario. Raises ScenarioError."""
+    """Turns NAME=VALUE arguments into a mapping; one without `=` names a scenario. Raises ScenarioError."""
     knobs: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -180,46 +180,46 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
 
 
 def ignored(words: Sequence[str]) -> Iterator[str]:
-    """A sentence for each knob without effect: overridden by a later word, or set in the environment only."""
+    """Yields a sentence for each knob without effect: overridden later, or set in the environment only."""
     counts = split_words(words)
     for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
         if counts[name] != value:
             yield f"{name}={value} changes nothing: {name}={counts[name]} comes after it"
     for name in (*KNOBS, *RUN_KNOBS):
         if name in os.environ and name not in counts:
-            yield f"{name}={os.environ[name]} of the environment changes nothing: a knob is a word of the command line"
+            yield f"{name}={os.environ[name]} of the environment changes nothing: a knob has to be on the command line"
 
 
 def check_name(name: str) -> None:
-    """Raises ScenarioError, with the nearest names, unless the name is a knob's."""
+    """Raises UnknownKnob, with similar names, unless the name is that of a knob."""
     known = [*KNOBS, *RUN_KNOBS]
     if name not in known:
         raise unknown_knob(name, known)
 
 
 def unknown_knob(name: str, known: Sequence[str]) -> UnknownKnob:
-    """The error for a name that is not among the known ones."""
+    """Returns the error for a name that is not among the known names."""
     return UnknownKnob(name, difflib.get_close_matches(name.upper(), known, n=2), known)
 
 
 def check_only(words: Mapping[str, str], names: Sequence[str], allowed: str) -> None:
-    """Checks the words of a command that sets the other knobs itself. Raises ScenarioError for other names."""
+    """Checks the knobs of a command that accepts only some knobs. Raises ScenarioError for a name not in `names`."""
     for name, value in words.items():
         if name not in names:
             raise ScenarioError(name, value, allowed)
 
 
 def words_of_make() -> list[str]:
-    """The variables of make's command line (see `words_in`). Raises ScenarioError."""
+    """Returns the NAME=VALUE arguments of make (see `words_in`). Raises ScenarioError."""
     text = os.environ.get(MAKE_VARIABLE, "")
     try:
         return words_in(text)
     except ValueError as error:
-        raise ScenarioError("make", text, f"NAME=VALUE words ({error})") from None
+        raise ScenarioError("make", text, f"arguments NAME=VALUE ({error})") from None
 
 
 def run_values(words: Mapping[str, str]) -> dict[str, Any]:
-    """The values of all execution options, with defaults for those not given. Raises ScenarioError."""
+    """Returns the values of all execution options, given or default. Raises ScenarioError."""
     values: dict[str, Any] = {}
     for knob in RUN_KNOBS.values():
         text = words.get(knob.name, knob.default).strip()
@@ -231,7 +231,7 @@ def run_values(words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def request_from(words: Mapping[str, str]) -> Request:
-    """Builds the request from the words. Raises ScenarioError, and Unavailable if no fabric can be used."""
+    """Builds the request from knobs. Raises ScenarioError, and Unavailable if no fabric can be used."""
     run = run_values(words)
     entry = entry_of(run["SCENARIO"])
     knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}

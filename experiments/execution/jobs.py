@@ -2,10 +2,10 @@
 
 Rules:
 1. One thread. Any interruption (Ctrl-C, SIGTERM, an error) ends every job on the way out.
-2. A job is the keeper's child: even if the lab is killed outright, the keeper ends it. If the keeper is killed, the lab
-   ends the job: all of its processes have its scratch folder in their environment.
-3. A job's lines that begin with "@ " are its progress; all its lines go to its log.
-4. A job that cannot begin now, because others hold what it needs, begins when one of those has ended.
+2. A job is the child of its keeper. If the lab is killed, the keeper ends the job. If the keeper is killed, the lab
+   ends the job, whose processes all have the path of its scratch folder in their environment.
+3. Output lines of a job that begin with "@ " are its progress. All output goes to the job's log.
+4. A job that cannot begin because other jobs hold what it needs begins when one of the other jobs has ended.
 """
 
 import os
@@ -36,16 +36,17 @@ _MARK = "PRIOLAB_JOB"
 
 
 def make_scratch() -> Path:
-    """Makes a folder for a job, without white space in its name. The keeper removes it."""
+    """Makes the scratch folder of a job, without white space in its path. The keeper removes the folder."""
     base = tempfile.gettempdir()
     return Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The work of a job. command receives the scratch folder; it raises Unavailable if the job cannot begin now.
+    """The work of a job.
 
-    one_cpu: keep the job on a single processor, if possible one that no other job has.
+    command: receives the scratch folder, returns the command; raises Unavailable if the job cannot begin now. one_cpu:
+    True to keep the job on one processor, if possible one that no other job uses. log: the file for the output.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Finish:
-    """The end of a job. trouble: the error of the job itself, or None; said: the last lines of its output."""
+    """The end of a job. trouble: the reason why the lab ended it, or None. said: the last lines of its output."""
 
     wall_s: float
     trouble: str | None
@@ -68,7 +69,7 @@ class Finish:
 
 
 def too_long(name: str, limit_s: float, log: Path) -> str:
-    """The message for something that took longer than it may."""
+    """Returns the message for a run that exceeds its wall time."""
     return str(StepFailed(name, f"it took longer than {limit_s:g} s of wall time", log))
 
 
@@ -117,7 +118,7 @@ class _Job:
         return self._deserted() or self.task.overdue(self.wall_s)
 
     def _deserted(self) -> str | None:
-        """The error for a keeper that ended a while ago although a process still holds the end of its pipe."""
+        """Returns an error if the keeper ended a second ago, but a process of the job still holds its output pipe."""
         if self._process.poll() is None:
             return None
         now_s = time.monotonic()
@@ -132,11 +133,11 @@ class _Job:
 
     @property
     def said(self) -> str:
-        """The last lines of its output; the log may have been moved by now."""
+        """The last lines of the output, from memory: the log may have been moved."""
         return last_lines(self._said.decode(errors="replace"))
 
     def read(self) -> list[str] | None:
-        """Returns the progress since the last call; None at the end."""
+        """Returns the progress since the last call; None at the end of the output."""
         data = os.read(self.fileno(), 65536)
         self._log.write(data)
         self._log.flush()
@@ -146,11 +147,11 @@ class _Job:
         return [step.removeprefix(_PROGRESS) for step in steps if step.startswith(_PROGRESS)] if data else None
 
     def end(self) -> None:
-        """Ends the job, if it has not ended by itself. Calling it again does no harm."""
+        """Ends the job, if it has not ended by itself. Further calls do nothing."""
         if self._log.closed:
             return
         assert self._process.stdin is not None
-        self._process.stdin.close()  # the keeper takes this as the order to stop
+        self._process.stdin.close()  # this makes the keeper end the job
         try:
             self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
@@ -194,10 +195,10 @@ def run_all(
     progress: Callable[[str, str], None],
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
-    """Runs every task, `side_by_side` at once, and takes the next when there is room.
+    """Runs all tasks, `side_by_side` at once. Raises Unavailable if a task cannot begin although no other task runs.
 
-    Calls progress(name, step) meanwhile. meanwhile: called at least twice a second; an exception from it ends all jobs.
-    Raises Unavailable for a task that cannot begin although no other is at work.
+    progress: called as `progress(name, step)` for each line of progress. meanwhile: called at least twice a second; its
+    exception ends all jobs.
     """
     waiting = iter(tasks)
     held: Task | None = None

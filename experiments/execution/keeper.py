@@ -1,16 +1,17 @@
-"""Keeps one job: runs its command, and makes sure that none of its processes outlives the lab.
+"""The keeper of a job: runs the job's command, and makes sure that none of its processes outlives the lab.
 
     keeper.py SCRATCH CPU COMMAND...
 
 Rules:
-1. Standard input is a pipe from the lab. It closes when the lab is done with the job, or was killed. Then the keeper
-   kills the job's session, its cgroup if it has one, and every orphan that has become the keeper's child.
-2. If the keeper is killed, the lab empties the cgroup; without one, it looks for the job's mark (jobs.py).
-3. CPU is the one processor the job may use, or `any`.
-4. At the end a program named `afterwards` in the scratch folder is run, for what the keeper cannot kill. Then the
-   folder is removed.
+1. Standard input is a pipe from the lab. It closes when the lab no longer needs the job, or was killed. Then the keeper
+   kills the processes of the job's session and cgroup, and every orphan that has become the keeper's child.
+2. If the keeper is killed, the lab kills the processes of the cgroup; without a cgroup, those with the job's mark
+   (jobs.py).
+3. CPU is the number of the one processor that the job may use, or `any`.
+4. When the job has ended, the keeper runs the program `afterwards` of the scratch folder, if there is one. It removes
+   what the keeper cannot kill, such as containers. Then the keeper removes the folder.
 
-Standalone on purpose: it starts in milliseconds and depends on nothing that could fail.
+This program imports nothing of the lab, so it starts in milliseconds and has little that could fail.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ _libc = ctypes.CDLL(None)
 
 
 def group_of(scratch: str) -> str | None:
-    """The folder of the job's cgroup, a child of this process's; None without a cgroup v2 (cgroups(7))."""
+    """Returns the folder of the job's cgroup, a child of this process's; None without cgroups v2 (cgroups(7))."""
     with contextlib.suppress(OSError, StopIteration), open("/proc/self/cgroup") as own:
         path = next(line[len("0::") :].rstrip("\n") for line in own if line.startswith("0::"))
         with open("/proc/self/mountinfo") as mounts:
@@ -44,7 +45,7 @@ def group_of(scratch: str) -> str | None:
 
 
 def _enter(group: str | None) -> None:
-    """Runs in the job's process, before it becomes its command."""
+    """Prepares the job's process, between fork(2) and execve(2)."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if group:
         with contextlib.suppress(OSError):
@@ -61,7 +62,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _empty(group: str) -> None:
-    """Kills every process in a cgroup and removes the cgroup; does nothing if there is none."""
+    """Kills every process in a cgroup and removes the cgroup, if the cgroup exists."""
     with contextlib.suppress(OSError):
         _write(f"{group}/cgroup.kill", b"1")
     end_s = time.monotonic() + _EMPTY_S
@@ -73,7 +74,7 @@ def _empty(group: str) -> None:
 
 
 def _end_orphans() -> None:
-    """Kills and awaits the job's orphans: the keeper is their subreaper, so it becomes their parent."""
+    """Kills and reaps the job's orphans. The keeper is their subreaper, so it has become their parent."""
     with contextlib.suppress(ChildProcessError):
         while True:
             with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as children:
@@ -83,7 +84,7 @@ def _end_orphans() -> None:
 
 
 def clean_up(scratch: str) -> None:
-    """Empties the job's cgroup, runs the `afterwards` program, removes the folder. Calling it again does nothing."""
+    """Empties the job's cgroup, runs the `afterwards` program, removes the folder. Further calls do nothing."""
     if group := group_of(scratch):
         _empty(group)
     afterwards = os.path.join(scratch, "afterwards")
@@ -96,12 +97,12 @@ def clean_up(scratch: str) -> None:
 
 
 def main() -> int:
-    """Returns the exit code of the command, or 128 and the signal's number."""
+    """Keeps the job; returns the exit code of its command, or 128 plus the number of the signal that ended it."""
     scratch, cpu, *command = sys.argv[1:]
     if cpu != "any":
         os.sched_setaffinity(0, {int(cpu)})
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop, lambda *_: None)  # unlike SIG_IGN, the job does not inherit a handler
+        signal.signal(stop, lambda *_: None)  # a handler, because the job would inherit SIG_IGN
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
         with subprocess.Popen(

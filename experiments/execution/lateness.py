@@ -1,4 +1,4 @@
-"""Compares the delay that a machine with a real clock added to the first bytes with the tolerance."""
+"""Checks on real clocks that the machine did not delay first bytes by more than the tolerance."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +18,14 @@ _WHAT = {
     IMPORTANT: "how late the origin had the important resource",
 }
 ROUND_TRIPS = 2
-"""Round trips before a first byte: the page's and the resource's."""
+"""The round trips before a first byte: one for the page, one for the resource."""
 _WAITED = "how long packets lay in the kernel before the client read them (median)"
 
 
 def observed_lateness(
     folder: RunFolder, evidence: Evidence, layers: Layers, scenario: Scenario
 ) -> dict[str, Any] | None:
-    """Returns what run.json keeps; None for a browser, which takes its own time, and for a probe."""
+    """Returns the lateness for run.json; None for a probe, and for a browser, which adds delays of its own."""
     if scenario.client is not ClientKind.H2 or scenario.plan == PROBE:
         return None
     found = lateness(measured_load(evidence), evidence, layers, as_record(scenario))
@@ -41,7 +41,7 @@ def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
     """Compares the result of `observed_lateness` with the tolerance. Raises InvalidRun.
 
     A first byte may be late by the tolerance of its two round trips, or by the tolerance of the rate, whichever is
-    more. The link itself is known no better.
+    more. Calibration knows the link no better than this.
     """
     for name in _WHAT:
         if name in observed:

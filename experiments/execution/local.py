@@ -1,8 +1,8 @@
-"""The executor on this machine: jobs, side by side, as many as its processors and its memory bear.
+"""The executor on this machine: jobs side by side, as many as processors and memory allow.
 
 Runs that share a command are a batch. The command may report progress in the lines `begins NAME` and `ended NAME`. A
-run that ended is concluded at once, while the rest of its batch goes on. Concluding has a thread of its own, so that
-the next batch begins meanwhile. The wall-time limit applies to the run at work, since it began.
+run that ended is concluded at once, while the rest of its batch goes on. Runs are concluded in another thread, so that
+the next batch can begin meanwhile. The limit of wall time applies to each run, from its beginning.
 """
 
 import os
@@ -33,10 +33,11 @@ _MEMORY = Path("/proc/meminfo")
 
 
 def bearable(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
-    """Returns how many runs fit side by side: at least 1, and no more than memory, and room for guests' memory, allows.
+    """Returns how many runs this machine can carry out side by side; at least 1.
 
-    One per processor; on a real clock one per two processors: an arm is several processes, and the time one of them
-    waits for a processor is measured.
+    In guests it is one run per processor. On a real clock it is one run per two processors: a run has several
+    processes, and if one waits for a processor, the measurement changes. Free memory, and free space for the memory of
+    guests, may allow fewer runs.
     """
     largest = max(scenarios, key=memory_mib)
     cpus = len(os.sched_getaffinity(0))
@@ -49,7 +50,7 @@ def bearable(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
 
 
 def _available_mib() -> int:
-    """Memory available without swapping, in MiB."""
+    """Returns the memory that is available without swapping, in MiB."""
     fields = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines())
     return int(fields["MemAvailable"].removesuffix("kB")) // 1024
 
@@ -66,7 +67,7 @@ class Local:
         meanwhile: Callable[[], None] = lambda: None,
         told: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
-        """share: see fair_share; meanwhile: see jobs.run_all; told: `told(run, step)` is called at each step."""
+        """share: see fair_share. meanwhile: see jobs.run_all. told: called as `told(run, step)` for each step."""
         self.side_by_side = side_by_side
         self._manner = manner
         self._share = share
@@ -83,7 +84,7 @@ class Local:
         """See Executor."""
         waiting = deque(runs)
         with _RunFolders(self._manner, store, ended) as folders:
-            while waiting:  # a batch that breaks off puts back the runs it has not begun
+            while waiting:  # a batch that ends early puts back the runs that have not begun
                 batches: dict[str, _Batch] = {}
                 jobs.run_all(
                     self._tasks(waiting, folders, batches),
@@ -131,7 +132,7 @@ class _Batch:
         self._told = told
 
     def step(self, text: str) -> None:
-        """Handles a line of the command's progress."""
+        """Handles a line of progress from the command."""
         self._folders.report()
         if text.startswith((BEGINS, ENDED)):
             self._since_s = time.monotonic()
@@ -143,7 +144,10 @@ class _Batch:
             self._conclude(run, None)
 
     def overdue(self, wall_s: float) -> str | None:
-        """Returns the reason to end the command: the run at work, or the end, takes too long. wall_s: the command's."""
+        """Returns a reason to end the command if the present run, or the command's end, takes too long; else None.
+
+        wall_s: the wall time of the command.
+        """
         run = self._at_work
         limit_s = wall_limit_s(run.arm.scenario, self._manner)
         if (wall_s if self._since_s is None else time.monotonic() - self._since_s) <= limit_s:
@@ -151,7 +155,7 @@ class _Batch:
         return jobs.too_long(run.name, limit_s, self._log)
 
     def finished(self, finish: jobs.Finish) -> None:
-        """Handles the command's end: concludes the runs it had begun, hands out the others again."""
+        """Handles the command's end: concludes the runs that had begun, and puts back the others."""
         for run in self._left.values():
             if run.name in self._begun:
                 self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
@@ -162,18 +166,18 @@ class _Batch:
 
     @property
     def _at_work(self) -> Run:
-        """The run that has begun and not ended, or the last."""
+        """The run that has begun and not ended; the last run if all have ended."""
         return next(iter(self._left.values()), self._runs[-1])
 
     @property
     def _log(self) -> Path:
-        """The command's log, in the folder of its first run, under the name the folder will have when it is read."""
+        """The command's log, in the folder of its first run. Once that run has ended, the folder has its final name."""
         first = self._runs[0]
         folder = self._folders.building(first).path if first.name in self._left else self._folders.final / first.name
         return folder / "console.log"
 
     def _broken_off(self, run: Run, said: str) -> str | None:
-        """The reason for a run whose command ended before the run did; None if the run's own folder tells."""
+        """Returns the error of a run that its command did not finish; None if its own folder has outcome or log."""
         if run is self._runs[0] or self._folders.building(run).outcome.exists():
             return None
         return str(StepFailed(run.name, f"it ended without an outcome: {said}", self._log))
@@ -184,7 +188,7 @@ class _Batch:
 
 
 class _RunFolders:
-    """Lays out and concludes run folders. A context: at its end, all concluding is complete."""
+    """Lays out and concludes run folders. A context manager: at its end, all runs that ended are concluded."""
 
     def __init__(self, manner: Manner, store: RunStore, ended: OnEnded) -> None:
         self._manner = manner
@@ -221,7 +225,7 @@ class _RunFolders:
         self._concluding.append((run, self._thread.submit(self._conclude, run, wall_s, trouble)))
 
     def report(self) -> None:
-        """Reports the runs concluded so far. Raises StepFailed if a folder could not be written."""
+        """Reports the runs that have been concluded. Raises StepFailed if a folder could not be written."""
         while self._concluding and self._concluding[0][1].done():
             run, ending = self._concluding.popleft()
             try:

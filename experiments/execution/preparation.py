@@ -1,4 +1,4 @@
-"""Prepares an experiment: makes what all runs share, and finds the programs."""
+"""Prepares an experiment: makes what all runs share, and finds the programs that they need."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,10 @@ from experiments.scenario.scenario import ClientKind, Scenario
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-    """Makes what all runs share, and finds the programs they need, by server. Raises LabError."""
+    """Makes what all runs share; returns for each server's name the programs that its runs need. Raises LabError.
+
+    tell: called with a line about each step.
+    """
     if manner.capture:
         capture.check(own_tcpdump=manner.fabric.own_programs)
     manner.fabric.prepare(scenarios, tell)

@@ -1,4 +1,4 @@
-"""The request: the arms of an experiment, and the execution options."""
+"""The request for an experiment: its arms and the execution options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,22 +16,22 @@ from proxy.tuner.tuner import TunerKind
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A scenario inside an experiment; knobs are all of its words, defaults included."""
+    """A scenario inside an experiment. knobs: the scenario's knobs, defaults included."""
 
     name: str
     knobs: Mapping[str, str]
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario the knobs describe."""
+        """The scenario that the knobs describe."""
         return scenario_from(self.knobs)
 
 
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
-    """Builds the control, LOWAT unset, and a treatment per value of LOWAT: for each SERVER and CLIENT.
+    """Builds the arms for each SERVER and CLIENT: the control, and a treatment for each value of LOWAT.
 
-    Values are separated by commas; a repeated value is one arm. A probe is one arm, whatever LOWAT, which plays no part
-    in it. Raises ScenarioError.
+    Values are separated by commas; a repeated value makes one arm. A probe is one arm, because LOWAT has no effect on a
+    probe. control: True to add the control, even if LOWAT does not have the value none. Raises ScenarioError.
     """
     complete = with_defaults(knobs)
     several = {name: _values(complete[name]) for name in ("SERVER", "CLIENT")}
@@ -45,7 +45,7 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 
 def _values(text: str) -> list[str]:
-    """The values between commas, each once."""
+    """Returns the values between commas, each once."""
     return list(dict.fromkeys(value.strip() for value in text.split(",")))
 
 
@@ -68,10 +68,11 @@ def _arms_of(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 @dataclass(frozen=True, kw_only=True)
 class Manner(RunOptions):
-    """Execution options that all runs of a batch share: the fabric, the reason for it, and those of each run.
+    """Execution options that all runs of an experiment or sweep share.
 
-    load_deadline_ns: the longest page load, in link time; None for a generous one derived from the link.
-    tuner: the tuner for LOWAT=auto; None takes what can be used.
+    fabric_reason: why this fabric was chosen. load_deadline_ns: the longest page load, in link time; None for a
+    generous value that is derived from the link. tuner: the tuner for LOWAT=auto; None for the first kind that can be
+    used.
     """
 
     fabric: Fabric
@@ -82,11 +83,11 @@ class Manner(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """An experiment to run: arms, repetitions, execution options, results folder.
+    """An experiment to run.
 
-    seed: for the first repetition; each further one adds 1.
-    side_by_side: the number of arms at once; None for as many as this machine bears.
-    reuse: True if a finished experiment with the same fingerprint will do.
+    repeat: the number of repetitions. results: the folder for results. seed: the seed of the first repetition; each
+    further repetition adds 1. side_by_side: the number of arms at once; None to let `experiment.side_by_side` decide.
+    reuse: True to use a finished experiment with the same fingerprint, if there is one.
     """
 
     name: str

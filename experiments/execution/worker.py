@@ -1,15 +1,14 @@
 """A worker of a cluster: checks whether it may run a batch, carries it out, packs the run folders.
 
 Rules:
-1. A worker equals the head or it refuses: the same guest kernel, programs, packages and code of the lab. It checks
-   before every batch, because a worker outlives the programs that were there when it started.
-2. Programs are looked for on the worker. Nothing of the head's machine is needed but what is in `BatchSettings` and the
-   runs.
+1. A worker refuses a batch unless its guest kernel, programs, packages and code of the lab equal the head's. It checks
+   before every batch, because programs may be replaced while the worker runs.
+2. A worker uses its own machine's programs. From the head it needs only `BatchSettings` and the runs.
 3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is removed
    afterwards.
-4. A batch that is no longer wanted ends soon, and its guest with it.
-5. Any other failure of a batch raises BatchFailed. Only the head can tell whether worker or batch is at fault, from how
-   others fare.
+4. A batch that is no longer wanted ends soon, together with its guest.
+5. Any other failure of a batch raises BatchFailed. Only the head, which sees all workers, can find out whether the
+   worker or the batch is at fault.
 """
 
 import shutil
@@ -30,11 +29,11 @@ from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 
 _CODE = digest.code()
-"""The digest of the code this process has loaded; programs it starts load the code of that moment."""
+"""The digest of the code that this process has loaded. Programs that it starts load the code on the disk."""
 
 
 class _NoResult(Exception):
-    """A worker returns no batch. worker: its address."""
+    """A worker returns no results of a batch. worker: its address. why: the reason."""
 
     def __init__(self, worker: str, why: str) -> None:
         super().__init__(worker, why)
@@ -43,11 +42,11 @@ class _NoResult(Exception):
 
 
 class Refusal(_NoResult):
-    """A worker cannot run a batch; another may."""
+    """A worker cannot run a batch, but another worker may."""
 
 
 class BatchFailed(_NoResult):
-    """A batch came to nothing here."""
+    """A batch failed on a worker."""
 
 
 class BatchCancelled(Exception):
@@ -56,7 +55,7 @@ class BatchCancelled(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSettings:
-    """The part that all batches of a sweep share. identity: see `identity`; scenarios: one of each kind (`kinds`)."""
+    """The settings that all batches of a sweep share. scenarios: see `kinds`. identity: the head's; see `identity`."""
 
     manner: Manner
     scenarios: tuple[Scenario, ...]
@@ -65,7 +64,7 @@ class BatchSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """A finished run. content: its folder, packed; worker: the address of the worker that made it."""
+    """A finished run. worker: the address of the worker that made it. content: the run folder, packed."""
 
     name: str
     worker: str
@@ -74,7 +73,7 @@ class Parcel:
 
 
 def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """Returns one scenario of each kind that may decide whether a machine is fit."""
+    """Returns one scenario for each combination of the settings that decide whether a machine can carry it out."""
     largest = max(scenario.page.total_bytes for scenario in scenarios)
     found = {
         (
@@ -90,7 +89,7 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
 
 
 def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
-    """Everything that must be equal for runs to be equal, by name: as in a fingerprint, and the tuner of LOWAT=auto."""
+    """Returns, by name, everything that must be equal on two machines so that they make equal runs."""
     tuners = {Path(each.tuner.program).name if each.tuner.program else "none" for each in tools.values()}
     return {
         "guest kernel": manner.fabric.kernel(),
@@ -101,10 +100,10 @@ def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
 
 
 def fit(settings: BatchSettings, local: Local) -> None:
-    """Checks that this machine equals the head, and lets the executor find its programs. Raises LabError."""
+    """Checks that this machine's identity equals the head's, and prepares the executor. Raises LabError."""
     manner = settings.manner
     if digest.code() != _CODE:
-        raise LabError("its code has changed since it was started; start it again")
+        raise LabError("the worker's code has changed since it started; start the worker again")
     for scenario in settings.scenarios:
         manner.fabric.check_usable(scenario, manner.shaper)
     here = identity(manner, local.prepare(settings.scenarios, lambda _: None))
@@ -118,7 +117,7 @@ def fit(settings: BatchSettings, local: Local) -> None:
 
 
 def refusal(settings: BatchSettings) -> str | None:
-    """Returns why this machine would not do, in one line; None if it would."""
+    """Returns in one line why this machine refuses batches; None if it accepts them."""
     try:
         fit(settings, Local(settings.manner, 1))
     except (LabError, OSError) as error:
@@ -131,7 +130,8 @@ def carry_out(
 ) -> list[Parcel]:
     """Carries out all runs in one command. Raises Refusal, BatchCancelled, BatchFailed.
 
-    final: the final path of the sweep's folder, at the head. scratch: a folder with space for the runs' folders.
+    final: the final path of the sweep's folder, on the head. scratch: a folder with space for the run folders. worker:
+    the worker's address. wanted: returns False if the batch is no longer wanted.
     """
 
     def meanwhile() -> None:
@@ -161,7 +161,7 @@ def carry_out(
 
 
 class _PackedRuns:
-    """See RunStore. packed: the filed folders, as bytes."""
+    """See RunStore. packed: for each filed run's name its folder, packed."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final

@@ -1,11 +1,11 @@
-"""The workers of a cluster, as the head knows them: present, asked, admitted.
+"""The workers of a cluster, as the head knows them: admitted, refused or lost.
 
 Rules:
-1. A worker is asked whether it equals the head (`worker.py`) when it is first seen, whenever that is. Nothing is handed
-   to a worker that has not been asked, or has refused.
-2. A worker that has gone and comes back is a new one.
-3. A worker with which several different batches in a row came to nothing is refused from then on: its disk may be full.
-   The same batch failing again and again is not the worker's fault.
+1. When the head first sees a worker, it asks the worker whether it equals the head (`worker.py`). Only a worker that
+   has not refused gets batches.
+2. A worker that is lost and comes back counts as new.
+3. A worker on which several different batches in a row failed gets no more batches: its disk may be full. If the same
+   batch fails repeatedly, that is not the worker's fault.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from experiments.execution.worker import BatchSettings, refusal
 _LOOK_S = 1.0
 _PATIENCE_S = 60.0
 _MOST_FAILURES = 3
-"""Failed batches in a row, all different, after which a worker is refused."""
+"""The number of different batches that may fail in a row on a worker; then the worker is refused."""
 
 
 class WorkerPool:
-    """See above. tell: receives a line for each refusal and each loss."""
+    """The workers of a cluster; see the rules above. tell: called with a line for each refusal, loss and failure."""
 
     def __init__(self, client: Client, address: str, settings: BatchSettings, tell: Callable[[str], None]) -> None:
         self._client = client
@@ -40,16 +40,19 @@ class WorkerPool:
 
     @property
     def admitted(self) -> frozenset[str]:
-        """Addresses of the workers that may work."""
+        """The addresses of the workers that may get batches."""
         return frozenset(self._threads)
 
     @property
     def threads(self) -> int:
-        """The number of batches the admitted workers can carry out at once."""
+        """The number of batches that the admitted workers can carry out at once."""
         return sum(self._threads.values())
 
     def update(self) -> None:
-        """Looks for workers, at most once a second. Raises Unavailable if none may work, or none has for a while."""
+        """Looks for new and lost workers, at most once a second. Raises Unavailable if no worker is admitted.
+
+        If workers were lost, it waits a minute for others before it raises Unavailable.
+        """
         if time.monotonic() - self._looked_s < _LOOK_S:
             return
         there = self.report_lost()
@@ -59,10 +62,12 @@ class WorkerPool:
         if self._threads:
             self._manned_s = self._looked_s
         elif not self._lost or self._looked_s - self._manned_s > _PATIENCE_S:
-            raise Unavailable(f"--scheduler {self._address}", self._why_nobody(), "see to the workers")
+            raise Unavailable(
+                f"--scheduler {self._address}", self._why_nobody(), "start other workers, or remove the reason"
+            )
 
     def report_lost(self) -> Mapping[str, int]:
-        """Tells of lost workers; returns the threads of all connected workers, by address, admitted or not."""
+        """Reports lost workers; returns the threads of all connected workers, by address."""
         there: dict[str, int] = self._client.nthreads()
         for address in self.admitted - set(there):
             del self._threads[address]
@@ -71,22 +76,22 @@ class WorkerPool:
         return there
 
     def refuse(self, address: str, why: str) -> None:
-        """Bars a worker from further work."""
+        """Refuses a worker: it gets no more batches."""
         if address in self._threads or address not in self._refused:
             self._threads.pop(address, None)
             self._refused[address] = why
             self._tell(f"worker {address} refuses: {why}")
 
     def failed(self, address: str, batch: str, why: str) -> None:
-        """Notes that a batch came to nothing there. batch: a name that stays the same when it is handed out again."""
-        self._tell(f"worker {address}: {batch} came to nothing: {why}")
+        """Records that a batch failed on a worker. batch: its name, which stays the same in later attempts."""
+        self._tell(f"worker {address}: {batch} failed: {why}")
         batches = self._failures.setdefault(address, set())
         batches.add(batch)
         if len(batches) >= _MOST_FAILURES:
             self.refuse(address, why)
 
     def succeeded(self, address: str) -> None:
-        """Notes that a batch succeeded there."""
+        """Records that a batch succeeded on a worker."""
         self._failures.pop(address, None)
 
     def _ask(self, there: Mapping[str, int]) -> None:
@@ -101,7 +106,7 @@ class WorkerPool:
             if answer is None:
                 self._threads[address] = there[address]
             elif isinstance(answer, OSError):
-                continue  # lost while it was being asked
+                continue  # the worker was lost meanwhile
             elif isinstance(answer, ImportError):
                 self.refuse(address, f"the lab is not installed there, or another version of it ({answer})")
             else:
@@ -110,10 +115,10 @@ class WorkerPool:
     def _why_nobody(self) -> str:
         if self._refused:
             each = (f"{address} refuses: {why}" for address, why in self._refused.items())
-            return f"none of its workers may work: {'; '.join(each)}"
+            return f"all its workers refuse: {'; '.join(each)}"
         return "its workers were lost" if self._lost else "no worker is connected"
 
 
 async def _refusal(settings: BatchSettings) -> str | None:
-    """Runs on the worker, beside its event loop: asking programs for their versions takes a moment."""
+    """Returns the worker's refusal. Runs on the worker, beside its event loop, because `refusal` takes a moment."""
     return await asyncio.to_thread(refusal, settings)

@@ -1,1 +1,1 @@
-"""The machine: programs, processes, packages, the Python environment, and the lab's own files."""
+"""The machine that the lab runs on: programs, processes, packages, the Python environment, and the lab's own files."""

@@ -1,11 +1,12 @@
 """Asks apt for packages, and installs them without starting their services.
 
 Rules:
-1. A package's service is not started: policy-rc.d forbids that during the installation. A policy-rc.d that was there
-   before is left as it is. Ours forbids nothing once its set-up has ended, even if it was killed, and has a line by
-   which the next set-up recognizes it.
+1. A package's service is not started: policy-rc.d forbids that during the installation. A policy-rc.d of another
+   program is left as it is. The lab's policy-rc.d forbids nothing once its set-up has ended, even if the set-up was
+   killed, and has a line by which the next set-up recognizes the file.
 2. Set-ups side by side wait for each other, and for any other installation of packages.
-3. An interruption goes to apt-get alone, which ends in order and is waited for: dpkg is not torn out of its work.
+3. After an interruption the set-up sends SIGINT to apt-get, and waits until apt-get has ended. So dpkg
+   can finish its work.
 """
 
 import fcntl
@@ -25,7 +26,7 @@ _DPKG = Path("/var/lib/dpkg")
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _OURS = "# the priority lab's set-up made this, and removes it"
 _BEGAN = 19
-"""The start time's place among the fields of /proc/PID/stat after the name."""
+"""The index of the start time among the fields of /proc/PID/stat that follow the name."""
 
 _LOCKED = "Could not get lock"
 _PATIENCE_S = 300.0
@@ -34,16 +35,16 @@ _QUESTION_S = 30.0
 
 
 class CannotInstall(Exception):
-    """An apt-get that failed; the text is its own first line of error."""
+    """apt-get failed. The text is the first error in its output."""
 
 
 def knows_packages() -> bool:
-    """True if the package lists are there; a fresh system has none before the first `apt-get update`."""
+    """True if package lists exist; a fresh system has none before the first `apt-get update`."""
     return any(_LISTS.glob("*_Packages*"))
 
 
 def obtainable(packages: Sequence[str]) -> Mapping[str, bool]:
-    """Tells which packages can be installed; empty where that cannot be told."""
+    """Returns for each package whether apt can install it; an empty mapping if apt cannot say."""
     if not packages or find("apt-cache") is None or not knows_packages():
         return {}
     try:
@@ -62,7 +63,7 @@ def obtainable(packages: Sequence[str]) -> Mapping[str, bool]:
 
 
 def candidates(policy: str) -> frozenset[str]:
-    """The installable packages in the output of `apt-cache policy`."""
+    """Returns the packages that can be installed, from the output of `apt-cache policy`."""
     found, package = set(), ""
     for line in policy.splitlines():
         if not line.startswith(" "):
@@ -81,7 +82,7 @@ class Installer:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """A context in which no other set-up installs, and no service is started. Raises CannotInstall."""
+        """A context in which no other set-up installs packages, and no service is started. Raises CannotInstall."""
         folder = os.open(_DPKG if _DPKG.is_dir() else "/", os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
@@ -98,7 +99,7 @@ class Installer:
             os.close(folder)
 
     def update(self) -> None:
-        """Fetches the package lists. A failure is only reported if packages cannot be installed, either."""
+        """Fetches the package lists. A failure is reported only if an installation then fails, too."""
         try:
             self._apt_get("update")
         except CannotInstall as error:
@@ -145,7 +146,10 @@ class Installer:
 
 
 def _policy() -> str:
-    """A policy that forbids (101) while this process lives, known by its number and start time; then allows (0)."""
+    """Returns a policy-rc.d that forbids services (exit code 101) while this process lives, and then allows them (0).
+
+    It recognizes the process by its id and its start time.
+    """
     state = f"/proc/{os.getpid()}/stat"
     began = Path(state).read_text().rpartition(")")[2].split()[_BEGAN]
     return f"""#!/bin/sh
@@ -156,6 +160,6 @@ set -- $(sed 's/.*)//' {state} 2>/dev/null)
 
 
 def complaint(said: str) -> str:
-    """The line of apt-get's output that tells the error: its first error, or the last line."""
+    """Returns the first error in apt-get's output, or else the last line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the base image of the lab's images from Debian packages, for machines that cannot pull it from a registry.
-# BASE: the image's name; by default the one that the Dockerfiles use, which then means this image on this machine until
-# it is removed. SUITE: Debian's release. MIRROR: the address of its packages.
+# Makes the base of the lab's images from Debian packages, for machines that cannot pull it from a registry.
+# BASE: the name of the image, by default the one in the Dockerfiles. Until the image is removed, this machine uses it
+# under that name. SUITE: Debian's release. MIRROR: the address of the release's packages.
 set -eu
 
 base=${BASE:-debian:bookworm-slim}
@@ -15,10 +15,10 @@ fail() {
 }
 
 if docker image inspect "$base" >/dev/null 2>&1; then
-    say "$base is there; nothing to do"
+    say "$base exists already; nothing to do"
     exit 0
 fi
-[ "$(id -u)" -eq 0 ] || fail "it takes root: debootstrap makes a file system"
+[ "$(id -u)" -eq 0 ] || fail "root is needed: debootstrap makes a file system"
 command -v debootstrap >/dev/null || fail "debootstrap is missing: apt-get install debootstrap"
 docker version >/dev/null 2>&1 || fail "no Docker engine answers"
 
@@ -34,7 +34,8 @@ trap 'exit 130' INT TERM HUP
 say "making $base with debootstrap, about half a minute"
 debootstrap --force-check-gpg --variant=minbase "$suite" "$scratch/root" $mirror >"$scratch/log" 2>&1 ||
     fail "debootstrap failed: $(tail -n 1 "$scratch/log")"
-# Builds fetch packages as this machine does. But no password may get into an image, as in http://user:word@proxy.
+# Image builds fetch packages with this machine's settings of apt. But no password may get into an image, such as the
+# one in http://user:password@proxy.
 password='://[^/"[:space:]]*@'
 apt-config dump Acquire >"$scratch/acquire"
 sed "\\#$password#d" "$scratch/acquire" >"$scratch/root/etc/apt/apt.conf.d/90acquire"
@@ -53,4 +54,4 @@ for file in "$scratch/root/etc/apt/sources.list" "$scratch/root/etc/apt/sources.
 done
 rm -rf "$scratch/root/var/cache/apt/archives/"*.deb "$scratch/root/var/lib/apt/lists/"*
 tar -C "$scratch/root" -c . | docker import - "$base" >/dev/null
-say "$base is ready; on this machine that name now means this image, until \`docker image rm $base\`"
+say "$base is ready; this machine uses this image under that name until \`docker image rm $base\`"

@@ -1,4 +1,4 @@
-"""The cache of a user, outside the tree: guest kernels, the tuner's program, packages of npm, sources of images."""
+"""The user's cache: guest kernels, the tuner's program, npm packages, sources of container images."""
 
 import os
 import tempfile
@@ -8,13 +8,13 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """$XDG_CACHE_HOME/priolab, by default ~/.cache/priolab."""
+    """Returns the path of $XDG_CACHE_HOME/priolab, by default ~/.cache/priolab."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "priolab"
 
 
 @contextmanager
 def new_folder(final: Path) -> Iterator[Path]:
-    """Yields an empty folder to fill. It gets its final name at the end, or is removed on failure. Raises OSError."""
+    """Yields an empty folder. At the end it gets its final name; after an exception it is removed. Raises OSError."""
     final.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{final.name}-", dir=final.parent) as scratch:
         made = Path(scratch) / final.name

@@ -1,4 +1,4 @@
-"""Locates the lab's own files, in a clone or an installation, and tells the two apart."""
+"""Locates the lab's own files, in a clone or in an installed lab."""
 
 import shutil
 import sys
@@ -8,38 +8,41 @@ from pathlib import Path
 from experiments.host.cache import cache_folder, new_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The folder that holds the packages; in a clone, the clone."""
+"""The folder that holds the lab's packages: the clone, or the installed lab's site-packages."""
 
 _OF_A_CLONE = ("pyproject.toml", "constraints.txt", "Makefile")
 _SHARED = (".dockerignore", "compose.yaml")
 _IN_IMAGES = ("backend", "client", "common", "netem", "proxy")
 IMAGE_SOURCES = (*_SHARED, *_IN_IMAGES)
-"""The sources of container images: files among the package's data, and folders."""
+"""The files and folders that container images are built from."""
 
 
 def is_clone(root: Path = ROOT) -> bool:
-    """True if make, and everything else outside the package, is there."""
+    """True if the folder is a clone of the lab: an installed lab lacks the Makefile, for example."""
     return all((root / name).is_file() for name in _OF_A_CLONE)
 
 
 def setup_command(words: str = "") -> str:
-    """The command that sets this machine up, for messages."""
+    """Returns the command that sets this machine up, for messages. words: its arguments."""
     return f"`{'make' if is_clone() else 'priolab'} setup{f' {words}' if words else ''}`"
 
 
 def in_checkout() -> bool:
-    """True if this process runs in the environment of its own code's checkout."""
+    """True if this process runs in the .venv of the clone that its code comes from."""
     return is_clone() and Path(sys.prefix) == ROOT / ".venv"
 
 
 def pip_install(package: str) -> str:
-    """The command that adds a package to this Python environment, for messages; a clone's checks its digest."""
+    """Returns the command that adds a package to this Python environment, for messages.
+
+    In a clone the command also checks the package's digest.
+    """
     checked = f"--require-hashes -c {ROOT / 'constraints.txt'} " if in_checkout() else ""
     return f"`{Path(sys.prefix) / 'bin' / 'pip'} install {checked}{package}`"
 
 
 def shared(name: str) -> Path:
-    """Locates a file beside the packages in a clone, or in an installed lab's data. Raises FileNotFoundError."""
+    """Locates a file that a clone has beside its packages, an installed lab in its data. Raises FileNotFoundError."""
     if (ROOT / name).is_file():
         return ROOT / name
     try:
@@ -53,7 +56,10 @@ def shared(name: str) -> Path:
 
 
 def image_folder(tag: str) -> Path:
-    """The folder that images are built from: the clone, or a copy in the cache, made once. Raises OSError."""
+    """Returns the folder that images are built from: the clone, or a copy in the cache. Raises OSError.
+
+    tag: part of the copy's name; the copy is made only once.
+    """
     if is_clone():
         return ROOT
     folder = cache_folder() / f"images-{tag}"

@@ -1,4 +1,4 @@
-"""Turns signals that ask a command to stop into an exception: on its way out everything is undone."""
+"""Turns the signals that ask a command to stop into an exception, so that the command's contexts clean up."""
 
 import signal
 from types import FrameType
@@ -8,7 +8,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal asked the command to stop. number: the signal's."""
+    """A signal asked the command to stop. number: the number of the signal."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -16,24 +16,24 @@ class Interrupted(BaseException):
 
     @property
     def name(self) -> str:
-        """The signal's name, SIGINT."""
+        """The name of the signal, such as SIGINT."""
         return signal.Signals(self.number).name
 
     @property
     def code(self) -> int:
-        """The exit code for it."""
+        """The exit code of a command that this signal stopped."""
         return 128 + self.number
 
 
 def raise_interrupted() -> None:
-    """Makes the first such signal raise Interrupted; signals already ignored, as by nohup(1), stay so."""
+    """Makes the first of STOPS raise Interrupted. Signals that are already ignored, as under nohup(1), stay ignored."""
     for stop in STOPS:
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, _interrupt)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
-    # Once is enough: undoing must not be interrupted in turn.
+    # Further signals are ignored, because they must not interrupt the clean-up.
     for stop in STOPS:
         signal.signal(stop, signal.SIG_IGN)
     raise Interrupted(number)

@@ -19,14 +19,14 @@ _FORBIDDING: Mapping[str, tuple[str, str]] = {
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
     "user.max_user_namespaces": ("0", "10000"),
 }
-"""Settings that deny user namespaces to ordinary users, each with a value that does and one that does not.
+"""Settings that may deny user namespaces to ordinary users, each with the value that denies and one that allows.
 
-Debian once had the first; Ubuntu has the second from 23.10 on, as its default.
+Older releases of Debian have the first. Ubuntu has the second since 23.10, and denies by default.
 """
 
 
 class Rights(StrEnum):
-    """The right by which packages are installed."""
+    """The way in which this user may install packages."""
 
     ROOT = "root"
     SUDO = "sudo"
@@ -35,7 +35,7 @@ class Rights(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """The system. families: its short name, and those of the distributions that it is like."""
+    """A Linux distribution. name: for messages. families: its own ID, and the IDs of distributions that it is like."""
 
     name: str
     families: tuple[str, ...]
@@ -43,10 +43,11 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Facts about this machine. has_apt: True if apt-get is there.
+    """Facts about this machine.
 
-    has_cache: True if the cache folder is there. cache_trouble: the reason why it cannot be written, None if it can.
-    no_namespaces: the setting that denies this user namespaces, and the remedy; None if none does.
+    has_apt: True if apt-get is installed. rights: how packages may be installed. has_cache: True if the cache folder
+    exists. cache_trouble: the reason why the cache folder cannot be written; None if it can. no_namespaces: the setting
+    that denies this user namespaces, and the remedy; None if no setting does.
     """
 
     distribution: Distribution
@@ -58,7 +59,7 @@ class Machine:
 
 
 def distribution(release: str | None = None) -> Distribution:
-    """The distribution of an os-release file, by default this machine's; "this system" without one."""
+    """Reads the text of an os-release file, by default this machine's. Without a name it is "this system"."""
     if release is None:
         try:
             release = _RELEASE.read_text()
@@ -74,7 +75,7 @@ def distribution(release: str | None = None) -> Distribution:
 
 
 def look(*, lacks_something: bool) -> Machine:
-    """Collects the facts. lacks_something: True if rights matter; asking sudo takes a moment."""
+    """Collects the facts. lacks_something: True if something must be installed; only then sudo is tried."""
     trouble = cache_trouble()
     return Machine(
         distribution=distribution(),
@@ -87,7 +88,7 @@ def look(*, lacks_something: bool) -> Machine:
 
 
 def lacking(wants: Iterable[Want]) -> tuple[Want, ...]:
-    """The wants that are not there."""
+    """Returns the wants that this machine does not meet."""
     return tuple(want for want in wants if not _is_there(want))
 
 
@@ -112,7 +113,7 @@ def builds_guests() -> bool:
 
 
 def cache_trouble() -> str | None:
-    """The reason why the cache folder cannot be written; None if it can. Makes the folder if need be."""
+    """Returns why the cache folder cannot be written; None if it can. Makes the folder if need be."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,7 +126,7 @@ def cache_trouble() -> str | None:
 
 
 def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) -> str | None:
-    """The setting that denies this user namespaces, and the remedy; None if none is known."""
+    """Returns the setting that denies this user namespaces, and the remedy; None if no setting does."""
     if os.geteuid() == 0 if is_root is None else is_root:
         return None
     for name, (forbids, allows) in _FORBIDDING.items():
@@ -135,5 +136,5 @@ def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) ->
             continue
         if value == forbids:
             remedy = f"run as root, or `sudo sysctl {name}={allows}`"
-            return f"the setting {name}={value} forbids it to ordinary users; {remedy}"
+            return f"the setting {name}={value} forbids user namespaces to ordinary users; {remedy}"
     return None

@@ -1,7 +1,7 @@
-"""Packages of npm: installed once, outside the tree, in a folder named for the lock file.
+"""Installs npm packages, in a folder of the cache whose name has the digest of package.json and the lock file.
 
 The lock file beside package.json pins versions and content. It names no registry, so npm's own settings decide where
-packages come from. Their scripts are not run.
+packages come from. The packages' scripts are not run.
 """
 
 import hashlib
@@ -20,32 +20,35 @@ _LOST = "TAR_ENTRY_ERROR"
 
 
 def folder_for(asked: Path) -> Path:
-    """The folder for the packages of this package.json and lock file, there or not."""
+    """Returns the folder for the npm packages, which may not exist yet. asked: the folder of the lock file."""
     content = b"".join((asked / name).read_bytes() for name in _FILES)
     return cache_folder() / f"npm-{asked.name}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def modules_of(server: Server) -> Path | None:
-    """The folder for that server's packages, there or not; None if it needs none."""
+    """Returns the folder for a server's npm packages, which may not exist yet; None if the server needs none."""
     return None if server.npm is None else folder_for(server.npm)
 
 
 def lacks_modules(server: Server) -> bool:
-    """True if the server needs packages that are not there."""
+    """True if the server needs npm packages that are not installed."""
     folder = modules_of(server)
     return folder is not None and not folder.exists()
 
 
 def install(server: Server) -> Path | None:
-    """Installs the server's packages, unless they are there; returns their folder, None if it needs none.
+    """Installs a server's npm packages, unless they are installed. Raises StepFailed.
 
-    Raises StepFailed.
+    Returns the packages' folder; None if the server needs none.
     """
     return None if server.npm is None else install_for(server.npm, f"SERVER={server.name} needs")
 
 
 def install_for(asked: Path, who_needs: str) -> Path:
-    """Installs the packages that this folder asks for, unless they are there; returns theirs. Raises StepFailed."""
+    """Installs the npm packages of a package.json, unless they are installed; returns their folder. Raises StepFailed.
+
+    asked: the folder of package.json and the lock file. who_needs: a phrase for messages.
+    """
     step = f"installing what {who_needs}"
     try:
         folder = folder_for(asked)

@@ -1,4 +1,4 @@
-"""The origin as a process: Node, configured by environment variables alone, and spoken to over HTTP only."""
+"""The origin as a process: Node, configured by environment variables, and reached over HTTP only."""
 
 import http.client
 import json
@@ -14,14 +14,13 @@ from experiments.host.processes import Process
 _BACKEND = ROOT / "backend"
 PROGRAM = _BACKEND / "origin.mjs"
 CLOCK = _BACKEND / "clock.mjs"
-# V8 compiles hot functions on a second thread. In a guest whose clock stands still while it works, that thread never
-# gets the processor, and the first stays in the interpreter: so compile on the main thread. A pool of idle threads
-# would also take time to make.
+# V8 would compile hot functions on a second thread. In a guest, whose clock stands still while a program works, that
+# thread never gets the processor. A pool of idle threads would also take time to make.
 ONE_THREAD = ("--single-threaded", "--v8-pool-size=0", "--no-opt", "--no-sparkplug")
-"""Node's arguments for one thread that compiles nothing: its compilers read the clock, which moves a guest's."""
+"""Node's arguments to use one thread and no compiler. V8's compilers read the clock, which advances a guest's clock."""
 
 CLOCK_READER = (*ONE_THREAD, "-e", "process.exit(process.hrtime.bigint() > 0n ? 0 : 1)")
-"""Node's arguments to read the clock as the origin does, and to end with 0 on success."""
+"""Node's arguments to read the clock as the origin does. The exit code is 0 on success."""
 
 _READY_S = 30.0
 _RETRY_S = 0.05
@@ -29,19 +28,19 @@ _RETRY_S = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class RunningOrigin:
-    """The origin at work. clock: its report of the clock it reads (backend/clock.mjs)."""
+    """A running origin. clock: the origin's report of the clock that it reads (backend/clock.mjs)."""
 
     process: Process
     clock: Mapping[str, Any]
 
     @classmethod
     def answering(cls, process: Process, answer: str | bytes) -> Self:
-        """Builds it from the answer to a request for /ready."""
+        """Builds the value from the origin's answer to a request for /ready."""
         return cls(process=process, clock=json.loads(answer)["clock"])
 
 
 def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
-    """Returns when the origin answers a request; call it where the origin can be reached. Raises StepFailed."""
+    """Waits until the origin answers a request. Call it in a place that reaches the origin. Raises StepFailed."""
     end = time.monotonic() + _READY_S
     while True:
         origin.check_alive()

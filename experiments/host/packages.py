@@ -1,4 +1,4 @@
-"""The tables of the set-up: packages for each need. Names are Debian's; Ubuntu's are the same unless noted."""
+"""The packages that the set-up installs for each need. Names are Debian's; Ubuntu's are the same unless noted."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from experiments.host.setup_request import SetupPart, SetupRequest
 from proxy.server import Server
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
-"""Programs that every run on this machine needs, with their packages."""
+"""The programs that every run on this machine needs, with their packages."""
 
 CAPTURING: Mapping[str, str] = MappingProxyType({"tcpdump": "tcpdump", "editcap": "wireshark-common"})
 READING_CAPTURES: Mapping[str, str] = MappingProxyType({"tshark": "tshark"})
@@ -18,10 +18,10 @@ KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
     {**{name: name for name in ("gcc", "make", "flex", "bison", "bc")}, "xz": "xz-utils"}
 )
 KERNEL_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/stdio.h": "libc6-dev"})
-"""Programs and files (or patterns) for the guest kernel's build, with their packages."""
+"""Programs, and files or glob patterns, that the build of the guest kernel needs, with their packages."""
 
 KERNEL_ALSO: Mapping[str, Mapping[str, str]] = MappingProxyType({"ubuntu": {"bzip2": "bzip2"}})
-"""Further programs for a distribution's kernel source: Ubuntu packs it as .tar.bz2."""
+"""Further programs that a distribution's kernel source needs: Ubuntu packs the source as .tar.bz2."""
 
 BPF_COMPILERS = ("bpf-gcc", "clang")
 BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
@@ -29,13 +29,13 @@ BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
 
 @dataclass(frozen=True, kw_only=True)
 class Want:
-    """Something wanted of the machine, and the packages that bring it.
+    """Something that the set-up wants on this machine. packages: the packages that provide it.
 
-    programs, files: it is there if one of these programs and all of these files are; a file may be a pattern.
-    server: the catalogue's server that needs it. in_images: True if containers have that server.
-    without: the loss if it is missing, for what the lab can do without; empty if it is needed.
-    starts: True if Debian would start it as a service.
-    builds_kernel, makes_environment: True if that is its only purpose.
+    programs, files: the want is met if one of the programs and all of the files exist; a file may be a glob pattern.
+    server: the server that needs the packages. in_images: True if the container images have that server.
+    without: the loss if the want is not met; empty if the lab cannot do without.
+    starts: True if Debian would start the program as a service.
+    builds_kernel, makes_environment: True if the want has no other purpose.
     """
 
     packages: tuple[str, ...]
@@ -50,17 +50,16 @@ class Want:
 
     @property
     def needed(self) -> bool:
-        """True if the set-up cannot go on without it."""
+        """True if the set-up fails unless the want is met."""
         return not self.without
 
 
 def wants_of(
     request: SetupRequest, servers: Mapping[str, Server], *, kernel_built: bool, families: Iterable[str] = ()
 ) -> tuple[Want, ...]:
-    """Everything that the request wants of the system.
+    """Returns everything that the request wants on this machine.
 
-    kernel_built: True also if it cannot be built on this kind of machine. families: this distribution and those it is
-    like.
+    kernel_built: True if the guest kernel need not be built. families: see Distribution.
     """
     wants: list[Want] = []
     if request.runs_here or request.part is SetupPart.ENVIRONMENT:
@@ -78,7 +77,7 @@ def wants_of(
     if npm_servers(request, servers, needed=True) and request.runs_here:
         wants.append(Want(packages=("npm",), programs=("npm",)))
     if not kernel_built and (request.in_guests or request.part is SetupPart.ENVIRONMENT):
-        # An experiment that may be run anywhere can be run in real time.
+        # Without FABRIC=virtual an experiment can run in real time.
         free = request.part is SetupPart.EXPERIMENT and "virtual" not in request.fabrics
         without = "experiments run in real time, not in guests" if free else ""
         tables = [KERNEL_PROGRAMS, *(KERNEL_ALSO.get(name, {}) for name in families)]
@@ -90,19 +89,19 @@ def wants_of(
             ),
         ]
     if request.runs_here:
-        without = "LOWAT=auto works from beside the front and not in the kernel"
+        without = "LOWAT=auto uses a process beside the front, not the kernel"
         wants.append(Want(packages=("gcc-bpf",), programs=BPF_COMPILERS, without=without))
         wants.append(Want(packages=("libbpf-dev",), files=(BPF_HEADER,), without=without))
     return tuple(wants)
 
 
 def wants_browser(request: SetupRequest) -> bool:
-    """True if Chromium is of use."""
+    """True if the request is for Chromium, or for tests, some of which use Chromium."""
     return "chromium" in request.clients or request.part in (SetupPart.CHROMIUM, SetupPart.TEST)
 
 
 def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
-    """Servers with packages of npm that are asked for by name, or (needed=False) further ones that are of use."""
+    """Returns the named servers that need npm packages; with needed=False the others, if the request is for tests."""
     named = [server for server in servers.values() if server.npm and server.name in request.servers]
     if needed:
         return named
@@ -119,7 +118,10 @@ def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: boo
 
 
 def _of_server(server: Server, request: SetupRequest) -> Want | None:
-    """A server's want: the base set's always, others' if asked for, or if many servers are of use."""
+    """Returns a server's want; None if the request does not concern the server.
+
+    The base set is always needed, and so are named servers. The parts `servers`, `demo` and `test` add others.
+    """
     is_needed = server.base or server.name in request.servers
     many = request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers and not server.npm
     if not (is_needed or many or server.name in request.others or request.part is SetupPart.TEST):

@@ -1,4 +1,4 @@
-"""Finds the line of a failed pip that tells the cause; most of its output is about consequences."""
+"""Finds the cause of a failure of pip in its output, most of which is about consequences."""
 
 import re
 
@@ -27,12 +27,12 @@ _LONGEST = 300
 
 
 def cause_of(said: str) -> str:
-    """The cause, with the package concerned if known; empty if there was no output."""
+    """Returns the cause, with the package concerned if known; empty if there was no output."""
     if found := _DIGEST.search(said):
         file = found[1].partition("#")[0].rpartition("/")[2]
         return (
-            f"{file} has the digest sha256:{found[2]}, which is not one of the lab's (constraints.txt,"
-            " build-requirements.txt); try PIP_NO_CACHE_DIR=1, then another package index (PIP_INDEX_URL)"
+            f"{file} has the digest sha256:{found[2]}, which neither constraints.txt nor"
+            " build-requirements.txt lists; try PIP_NO_CACHE_DIR=1, then another package index (PIP_INDEX_URL)"
         )
     if found := _UNLISTED.search(said):
         return f"constraints.txt has no digest for {found[1]}; run `make constraints`"

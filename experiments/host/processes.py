@@ -1,6 +1,6 @@
-"""Long-lived programs as contexts: started with an argument list, stopped at the end, whatever happens.
+"""Runs programs. A long-lived program is a context manager: the program is stopped when the context ends.
 
-Stop = terminate, wait, kill, wait, report an unexpected signal.
+To stop a program: SIGTERM, a few seconds of waiting, SIGKILL. If another signal ended the program, that is an error.
 """
 
 import ctypes
@@ -31,23 +31,23 @@ CALMER = "try again when this machine is less busy"
 """The remedy for a program that took too long."""
 
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
-"""Folders of programs that the PATH of an ordinary user lacks on Debian."""
+"""Folders of programs that an ordinary user's PATH lacks on Debian."""
 
 
 def search_path(environment: Mapping[str, str] | None = None) -> str:
-    """The folders to look for programs in: those of PATH, and the system's own, which a user's PATH may lack."""
+    """Returns the folders of programs: those of PATH, and SYSTEM_FOLDERS."""
     path = (os.environ if environment is None else environment).get("PATH", os.defpath)
     known = path.split(os.pathsep)
     return os.pathsep.join([path, *(folder for folder in SYSTEM_FOLDERS if folder not in known)])
 
 
 def find(program: str) -> str | None:
-    """The absolute path of a program, the system's own folders included."""
+    """Returns the absolute path of a program in PATH or SYSTEM_FOLDERS; None if there is none."""
     return shutil.which(program, path=search_path())
 
 
 def program_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Variables for every program of the lab: these, or this process's own, with `search_path` and UTC.
+    """Returns the variables for a program of the lab: the given ones, or this process's, with `search_path` and UTC.
 
     Without TZ, the C library looks for a file each time the local time is wanted.
     """
@@ -56,12 +56,12 @@ def program_environment(environment: Mapping[str, str] | None = None) -> dict[st
 
 
 def module(name: str) -> tuple[str, ...]:
-    """The beginning of the argument list for a module of the lab's. Nothing is imported from the current folder."""
+    """Returns the start of a command that runs a module. With -P, nothing is imported from the current folder."""
     return (sys.executable, "-P", "-m", name)
 
 
 def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
-    """Lets the kernel end this child when the parent's thread ends, so kill -9 of the lab leaves nothing running."""
+    """Makes the kernel signal this child when its parent thread ends, so kill -9 of the lab leaves nothing running."""
     _libc.prctl(_PR_SET_PDEATHSIG, by)
 
 
@@ -71,9 +71,9 @@ def _begin_in(cgroup: Path) -> None:
 
 
 def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
-    """The work of a copy of this process before it becomes the program; None spares the copy.
+    """Returns the function to call between fork(2) and execve(2); None if there is nothing to do, which is faster.
 
-    When the first process of a PID namespace ends, the kernel kills all others anyway.
+    When the first process of a PID namespace ends, the kernel kills all others there anyway.
     """
     if cgroup is not None:
         return partial(_begin_in, cgroup)
@@ -81,7 +81,7 @@ def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
 
 
 def tail(log: Path, lines: int = _TAIL_LINES) -> str:
-    """The last lines of a log, joined; empty if there are none."""
+    """Returns the last lines of a log, joined; empty if the log has none."""
     try:
         return last_lines(log.read_text(errors="replace"), lines)
     except OSError:
@@ -89,7 +89,7 @@ def tail(log: Path, lines: int = _TAIL_LINES) -> str:
 
 
 def last_lines(text: str, lines: int = _TAIL_LINES) -> str:
-    """The last lines of a text, joined; empty if there are none."""
+    """Returns the last lines of a text, joined; empty if the text has none."""
     return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
 
 
@@ -104,10 +104,10 @@ def run(
     folder: Path | None = None,
     check_alive: Callable[[], None] | None = None,
 ) -> str:
-    """Runs a short command; returns its standard output. Raises StepFailed; TimedOut, with a remedy, if it is slow.
+    """Runs a short command; returns its standard output. Raises StepFailed, and TimedOut after timeout_s.
 
-    folder: the one to start it in; None for this process's. check_alive: called every so often; its exception ends the
-    command.
+    step: the name in errors. text_in: the standard input. if_too_slow: the remedy in TimedOut. folder: the command's
+    working directory; None for this process's. check_alive: called every half second; its exception ends the command.
     """
     try:
         with subprocess.Popen(
@@ -144,12 +144,12 @@ def _communicate(
         try:
             return running.communicate(text_in, timeout=_LOOK_S)
         except subprocess.TimeoutExpired:
-            text_in = None  # already passed on
+            text_in = None  # the command has received it
     raise subprocess.TimeoutExpired(running.args, timeout_s)
 
 
 def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callable[[], None], step: str) -> None:
-    """Polls until ready; check_alive may raise. Raises StepFailed after timeout_s seconds."""
+    """Calls ready until it returns True. Raises StepFailed after timeout_s seconds, and whatever check_alive raises."""
     end = time.monotonic() + timeout_s
     while not ready():
         check_alive()
@@ -159,7 +159,7 @@ def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callabl
 
 
 class _Copy:
-    """The part of subprocess.Popen that Process needs, for a copy of this process."""
+    """A forked copy of this process that runs a function. It has the methods of subprocess.Popen that Process uses."""
 
     def __init__(self, function: Callable[[], int], log: Path, stdout: int) -> None:
         self.returncode: int | None = None
@@ -216,9 +216,9 @@ class Process:
         stdout: int | None = None,
         cgroup: Path | None = None,
     ) -> None:
-        """Starts it, with its output in the log; stdout: a descriptor that gets its standard output instead.
+        """Starts the program, with its output in the log.
 
-        cgroup: the cgroup of the program and its descendants.
+        stdout: a descriptor that gets the standard output instead. cgroup: the cgroup to start the program in.
         """
         self.name = name
         self.log = log
@@ -253,7 +253,7 @@ class Process:
 
     @property
     def running(self) -> bool:
-        """True while it has not ended."""
+        """True until the program has ended."""
         return self._process.poll() is None
 
     def check_alive(self) -> None:
@@ -262,7 +262,9 @@ class Process:
             raise StepFailed(self.name, f"{self._ending()}: {tail(self.log) or 'it wrote nothing'}", self.log)
 
     def wait(self, timeout_s: float, or_readable: Sequence[int] = ()) -> bool:
-        """Waits for its end; True if it came. Sleeps in the kernel: a virtual clock can jump over the wait.
+        """Waits for the program's end, timeout_s at most; returns True if it has ended.
+
+        A virtual clock can jump over the wait, because this process sleeps in the kernel.
 
         or_readable: descriptors; the wait ends when one of them is readable.
         """
@@ -276,17 +278,17 @@ class Process:
 
     @property
     def succeeded(self) -> bool:
-        """True if it has ended with 0."""
+        """True if the program has ended with exit code 0."""
         return self._process.returncode == 0
 
     def check_success(self) -> None:
-        """Checks a program that has ended: raises StepFailed unless it ended with 0."""
+        """Raises StepFailed unless the program, which must have ended, ended with exit code 0."""
         if self._process.returncode != 0:
             said = None if self._signal else tail(self.log, 1)
             raise StepFailed(self.name, said or self._ending(), self.log)
 
     def stop(self) -> None:
-        """Terminates it, and kills it if that does not help."""
+        """Ends the program by SIGTERM, or by SIGKILL if SIGTERM does not end it."""
         if self.running:
             self._sent.add(signal.SIGTERM)
             self._process.terminate()
@@ -298,7 +300,7 @@ class Process:
     @property
     def _signal(self) -> signal.Signals | None:
         code = self._process.returncode or 0
-        # A container, like a shell, reports a signal as 128 and its number.
+        # A container, like a shell, reports a signal as exit code 128 plus the signal's number.
         number = -code if code < 0 else code - 128
         return signal.Signals(number) if number in list(signal.Signals) else None
 
@@ -308,10 +310,10 @@ class Process:
 
 
 class CopiedProcess(Process):
-    """A copy of this process that does one thing and no more."""
+    """A forked copy of this process that runs one function and ends."""
 
     def __init__(self, name: str, function: Callable[[], int], log: Path, stdout: int) -> None:
-        """Runs the function, whose result is the exit code; see Process."""
+        """Runs the function in the copy. The function's result is the exit code."""
         self.name = name
         self.log = log
         self._sent = set()

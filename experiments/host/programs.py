@@ -1,4 +1,4 @@
-"""The programs an arm needs: their paths, versions and packages."""
+"""Finds the programs that an arm needs: their paths, versions and packages."""
 
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -24,14 +24,14 @@ BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and
 
 
 def unknown(limit_s: float) -> str:
-    """The version text for a program that took longer than this to tell it."""
-    return f"unknown: it took more than {limit_s:g} s to say"
+    """Returns the version text for a program that did not print its version within this time."""
+    return f"unknown: the program took more than {limit_s:g} s to print its version"
 
 
 def version(*command: str) -> str | None:
-    """The first line a program prints about its version, None if it cannot be run.
+    """Returns the first line that a command prints, as its version; None if the command cannot be run.
 
-    A program that is too slow has an unknown version.
+    The version of a program that is too slow is `unknown`.
     """
     try:
         done = subprocess.run(
@@ -46,7 +46,7 @@ def version(*command: str) -> str | None:
 
 
 def server_version(server: Server) -> str | None:
-    """The server's own version text, None if it is not installed."""
+    """Returns the version that the server prints; None if it is not installed."""
     program = find(server.program)
     if program is None or lacks_modules(server):
         return None
@@ -54,16 +54,16 @@ def server_version(server: Server) -> str | None:
 
 
 def lack_of(server: Server) -> str | None:
-    """The part of the server that is not installed; None if all of it is."""
+    """Returns the part of the server that is not installed; None if all parts are."""
     if find(server.program) is None:
         return server.program
     if lack := next((file for file in server.files if not Path(file).exists()), None):
         return lack
-    return "what it needs of npm" if lacks_modules(server) else None
+    return "a package of npm" if lacks_modules(server) else None
 
 
 def remedy_for(server: Server) -> str:
-    """The way to install it without starting it; or the alternatives, if the distribution does not have it."""
+    """Returns the command that installs the server; or the alternatives, if the distribution has no package of it."""
     if absent := _not_packaged(server):
         return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
     parts = [*server.packages, *(["its packages of npm"] if server.npm else [])]
@@ -71,7 +71,7 @@ def remedy_for(server: Server) -> str:
 
 
 def absences() -> list[str]:
-    """A line for each server that is not installed here and that the distribution does not have."""
+    """Returns a line for each server that is not installed here and has no package in this distribution."""
     return [
         f"SERVER={server.name} cannot be installed here: {remedy_for(server)}"
         for server in catalogue().values()
@@ -81,7 +81,7 @@ def absences() -> list[str]:
 
 @cache
 def _obtainable() -> Mapping[str, bool]:
-    """Asks apt once, for the packages of all servers that are not installed."""
+    """Returns for each package of a server that is not installed whether apt can install it. apt is asked only once."""
     absent = [server for server in catalogue().values() if lack_of(server)]
     return obtainable(list(dict.fromkeys(package for server in absent for package in server.packages)))
 
@@ -91,9 +91,9 @@ def _not_packaged(server: Server) -> list[str]:
 
 
 def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
-    """Checks that the server of these scenarios has what they ask of it. said: its own version text.
+    """Checks that the server can do what NATIVE, BUFFERING and RECORD of the scenarios ask for. Raises Unavailable.
 
-    Raises Unavailable. Versions that have not been tried yet are accepted.
+    said: the version that the server prints. Versions that the lab was not tried with are accepted.
     """
     for name, native, buffering, record in {
         (each.server, each.native, each.buffering, each.record_bytes) for each in scenarios
@@ -105,25 +105,25 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
             ("RECORD", server.record, "stock" if record is None else "bytes", record),
         ):
             if needed := switch.lacked_until(level, said):
-                reason = f"{switch.name} came with {name} {needed}, and here is {said}"
+                reason = f"{switch.name} came with {name} {needed}, and this machine has {said}"
                 raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"install {needed} or newer")
 
 
 def lack_of_browser() -> str | None:
-    """The part of CLIENT=chromium that is not installed; None if all of it is."""
+    """Returns the part of CLIENT=chromium that is not installed; None if all parts are."""
     if find(BROWSER) is None:
         return BROWSER
     return None if find_spec(DRIVER) else f"{DRIVER}, a package of Python,"
 
 
 def browser_version() -> str | None:
-    """The browser's own version text, None if it is not installed."""
+    """Returns the version that the browser prints; None if it is not installed."""
     program = find(BROWSER)
     return version(program, "--version", "--no-sandbox") if program else None
 
 
 def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
-    """Everything an arm of that scenario needs. Raises Unavailable."""
+    """Finds the programs that an arm of this scenario needs. Raises Unavailable."""
     server, what = catalogue()[scenario.server], f"SERVER={scenario.server}"
     if lack := lack_of(server):
         raise Unavailable(what, f"{lack} is not installed", remedy_for(server))

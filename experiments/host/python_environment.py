@@ -1,11 +1,11 @@
-"""The Python environment of a checkout, in .venv: made once, and again when its sources have changed.
+"""The Python environment of a checkout, in .venv: made once, and again when MADE_OF has changed.
 
 Rules:
 1. Every package is checked against the digests in build-requirements.txt (pip itself, setuptools) and constraints.txt
    (all others). `make constraints` writes both files.
 2. Packages are installed from wheels: a source package would fetch build tools, whose digests are unknown.
    PIP_ONLY_BINARY=:none: allows it.
-3. The lab itself is installed last, by setuptools of that environment, and nothing is fetched for it.
+3. The lab itself is installed last, by setuptools of that environment; this step fetches nothing.
 """
 
 import hashlib
@@ -35,17 +35,17 @@ _EXTRAS = {
     SetupPart.DEMO: ("demo", "the demo's web server"),
 }
 _SIGNS = {"dev": "pytest", "notebook": "jupyterlab", "demo": "starlette", "chromium": "playwright"}
-"""A package of Python that each extra brings."""
+"""A Python package of each extra, by which an installed extra is recognized."""
 
 _BROWSER = ("chromium", "Playwright, which drives Chromium,")
 
 
 class EnvironmentFailed(Exception):
-    """The environment cannot be made; the text gives the reason, and the path of the log."""
+    """The environment cannot be made. The text gives the reason, and the path of the log."""
 
 
 def extras(request: SetupRequest) -> list[tuple[str, str]]:
-    """The extras beside the lab itself: name, and description."""
+    """Returns the extras that the request needs, as name and description."""
     if request.part in _EXTRAS:
         return [_EXTRAS[request.part]]
     return [_BROWSER] if wants_browser(request) and request.runs_here else []
@@ -62,7 +62,7 @@ class PythonEnvironment:
         self._wanted = f"{hashlib.sha256(content).hexdigest()} {root}"
 
     def lacks(self, extra: str) -> bool:
-        """True if the lab with that extra (the lab alone, if it is empty) is still to be installed."""
+        """True if the lab with this extra is not installed, or not up to date. An empty extra is the lab alone."""
         try:
             return self._mark(extra).read_text() != self._wanted or not self._is_sound()
         except OSError:
@@ -70,11 +70,11 @@ class PythonEnvironment:
 
     @property
     def is_to_be_made(self) -> bool:
-        """True if there is none yet, or none that still works."""
+        """True if the environment does not exist, or does not work any more."""
         return not self._is_sound()
 
     def install(self, extra: str) -> None:
-        """Makes the environment, if need be, and installs the lab in it; with an extra, what that adds.
+        """Makes the environment, if need be, and installs the lab in it; or an extra's packages, if one is named.
 
         Raises EnvironmentFailed. A new environment that cannot be completed is removed.
         """
@@ -82,7 +82,7 @@ class PythonEnvironment:
         try:
             if not self._is_sound():
                 self._run([sys.executable, "-P", "-m", "venv", "--clear", "--without-pip", str(self._folder)], "venv")
-                # Separately, because venv hides the error.
+                # separately, because venv would hide the errors of ensurepip
                 self._run([str(self.python), "-P", "-m", "ensurepip", "--upgrade", "--default-pip"], "ensurepip")
             if not extra:
                 self._install("--require-hashes", "-r", _BUILD_TOOLS)
@@ -98,7 +98,7 @@ class PythonEnvironment:
             raise
 
     def _packages(self, extra: str) -> list[str]:
-        """Packages that the lab needs, or that this extra adds, with the versions that pyproject.toml allows."""
+        """Returns the packages that the lab needs, or that this extra adds, with the versions of pyproject.toml."""
         project = tomllib.loads((self._root / _PROJECT).read_text())["project"]
         packages: list[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
         return packages
@@ -108,7 +108,7 @@ class PythonEnvironment:
         self._run([*pip, *words], "pip")
 
     def note_as_installed(self, extra: str) -> None:
-        """Notes that the lab with that extra is installed."""
+        """Records that the lab with this extra is installed."""
         self._mark(extra).write_text(self._wanted)
 
     def _forget(self, *, is_new: bool) -> None:
@@ -119,9 +119,9 @@ class PythonEnvironment:
         return self._folder / (f".installed-{extra}" if extra else ".installed")
 
     def _is_sound(self) -> bool:
-        """True if it was once complete, and its packages are for its present interpreter.
+        """True if the environment was once complete, and its packages are for the Python that it runs now.
 
-        A set-up may have been killed, and the system may have got another Python.
+        A set-up may have been killed, and the system may have another Python since.
         """
         if not self._mark("").exists():
             return False
@@ -156,7 +156,7 @@ class PythonEnvironment:
 
 
 def _kept(said: str) -> str:
-    """Writes the log of a failure, outside the tree; returns its path in words, or nothing if there is no room."""
+    """Writes the log of a failure as a temporary file; returns a remark with its path, empty if there is no space."""
     try:
         descriptor, path = tempfile.mkstemp(prefix="priolab-setup-", suffix=".log")
         with os.fdopen(descriptor, "w") as log:
@@ -167,12 +167,12 @@ def _kept(said: str) -> str:
 
 
 def lacks_extra(extra: str) -> str | None:
-    """The package whose absence shows that the extra is not in this process's own environment; None if it is there."""
+    """Returns the package that is missing if this process's environment lacks the extra; None if it has the extra."""
     return None if find_spec(_SIGNS[extra]) else _SIGNS[extra]
 
 
 def lacks_venv() -> str | None:
-    """The package with this interpreter's venv; None if it is there.
+    """Returns the Debian package with this interpreter's venv; None if venv is installed.
 
     Debian packages it separately for each version; python3-venv is for the version of `python3`.
     """
@@ -184,7 +184,7 @@ def lacks_venv() -> str | None:
 
 
 def install_all(environment: PythonEnvironment, wanted: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
-    """Installs the lab, then these extras, each if it is lacking. Raises EnvironmentFailed."""
+    """Installs the lab, then the wanted extras, each unless it is installed. Raises EnvironmentFailed."""
     for extra, what in [
         ("", "making the Python environment"),
         *((extra, f"installing {what}") for extra, what in wanted),

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Installs everything that the lab needs on this machine: system packages, the Python environment, the guest kernel.
-# Finds a Python that is new enough; experiments/commands/setup.py does the rest with the standard library alone.
-# make runs it; every step can be repeated. `setup.sh PART` installs one part: environment (Python's; lists what else is
-# missing), capture, chromium, servers, test, lint, notebook, demo, sweep. PRIOLAB_KNOBS may name the server, the client
-# and the fabric.
+# Checks that Python is new enough; experiments/commands/setup.py does the rest with the standard library alone.
+# make runs this script; every step can be repeated. `setup.sh PART` installs one part: environment (the Python
+# environment only; other missing packages are listed), capture, chromium, servers, test, lint, notebook, demo, sweep.
+# PRIOLAB_KNOBS may name the server, the client and the fabric.
 set -eu
 
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null || {
-    echo "setup: there is no $python; install Python 3.11 or newer, or name one that is there: make PYTHON=..." >&2
+    echo "setup: there is no $python; install Python 3.11 or newer, or name another one: make PYTHON=..." >&2
     exit 1
 }
 cd "$(dirname "$0")/../.."

@@ -13,7 +13,7 @@ _ELSEWHERE = "set XDG_CACHE_HOME to a folder that can be written"
 
 @dataclass(frozen=True, kw_only=True)
 class OptionalPackages:
-    """Packages that the lab can do without; without: the loss if they are missing."""
+    """Packages that the lab can do without. without: the loss if they are missing."""
 
     packages: tuple[str, ...]
     without: str
@@ -21,7 +21,11 @@ class OptionalPackages:
 
 @dataclass(frozen=True, kw_only=True)
 class SetupPlan:
-    """A set-up's steps. refusals: the reasons for doing nothing; services: programs that Debian would start at boot."""
+    """A set-up's steps.
+
+    install: needed packages. optional: packages whose installation may fail. services: programs that Debian would start
+    at boot. notes: lines for the user. refusals: the reasons why nothing is installed.
+    """
 
     install: tuple[str, ...] = ()
     optional: tuple[OptionalPackages, ...] = ()
@@ -38,7 +42,7 @@ def decide(
     *,
     builds_kernel: bool,
 ) -> SetupPlan:
-    """Makes the plan. obtainable: by package, True if the distribution has it; an absent entry counts as True."""
+    """Makes the plan. obtainable: True for each package that the distribution has; a missing entry counts as True."""
     notes: list[str] = []
     if request.part is SetupPart.ENVIRONMENT:
         others = [want for want in lacking if not want.makes_environment]
@@ -54,7 +58,7 @@ def decide(
     if install and not may_install:
         refusals += [f"these packages are missing: {' '.join(install)}", remedy(install, machine)]
         if "auto" in (request.fabrics or {"auto"}) and (kernels := [want for want in obtained if want.builds_kernel]):
-            refusals.append(f"{' '.join(_packages(kernels))}: only the guest kernel's; FABRIC=netns needs none of it")
+            refusals.append(f"only the guest kernel needs {' '.join(_packages(kernels))}; FABRIC=netns does not")
     if refusals:
         return SetupPlan(notes=tuple(notes), refusals=tuple(refusals))
     spare = [want for want in lacking if not want.needed and not set(want.packages) <= set(install)]
@@ -62,7 +66,7 @@ def decide(
     optional = _optional([want for want in spare if not _absent(want, obtainable)])
     if not may_install:
         for each in optional:
-            notes.append(f"not installed: {' '.join(each.packages)}; without, {each.without}")
+            notes.append(f"not installed: {' '.join(each.packages)}; without them, {each.without}")
             notes.append(remedy(each.packages, machine))
         optional = []
     return SetupPlan(
@@ -74,7 +78,7 @@ def decide(
 
 
 def remedy(packages: Iterable[str], machine: Machine) -> str:
-    """The one command that installs the packages."""
+    """Returns the command that installs the packages, as a sentence."""
     if not machine.has_apt:
         return _DEBIANS
     become = "" if machine.rights is Rights.ROOT else "sudo "
@@ -82,7 +86,7 @@ def remedy(packages: Iterable[str], machine: Machine) -> str:
 
 
 def not_packaged(distribution: Distribution, packages: Iterable[str], *, server: str, in_images: bool) -> str:
-    """A line about a server that this distribution does not have, with the alternatives."""
+    """Returns a line about a server that this distribution has no package of, with the alternatives."""
     images = ", FABRIC=compose has it in its images" if in_images else ""
     return (
         f"{distribution.name} has no package {' or '.join(packages)}: name another SERVER{images},"
@@ -91,7 +95,7 @@ def not_packaged(distribution: Distribution, packages: Iterable[str], *, server:
 
 
 def _trouble(request: SetupRequest, machine: Machine, *, builds_kernel: bool) -> Iterable[str]:
-    """Obstacles that no installation removes."""
+    """Yields the obstacles that installing packages does not remove."""
     if machine.cache_trouble and (builds_kernel or (request.runs_here and not machine.has_cache)):
         yield f"{machine.cache_trouble}; {_ELSEWHERE}"
     if machine.no_namespaces and request.fabrics == {"netns"}:
@@ -99,7 +103,7 @@ def _trouble(request: SetupRequest, machine: Machine, *, builds_kernel: bool) ->
 
 
 def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[str]:
-    """Notes for a part that needs none of the missing packages now."""
+    """Yields notes about missing packages that the requested part does not need."""
     packages = _packages([want for want in lacking if want.needed])
     if packages:
         yield f"not installed: {' '.join(packages)}; FABRIC=compose needs none of them"
@@ -109,7 +113,7 @@ def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[s
 
 
 def _absent(want: Want, obtainable: Mapping[str, bool]) -> list[str]:
-    """The want's packages that the distribution is known not to have."""
+    """Returns the want's packages that the distribution is known to lack."""
     return [package for package in want.packages if not obtainable.get(package, True)]
 
 
@@ -124,11 +128,11 @@ def _cannot_be_had(want: Want, distribution: Distribution, obtainable: Mapping[s
 
 def _do_without(want: Want, distribution: Distribution, obtainable: Mapping[str, bool]) -> str:
     absent = _absent(want, obtainable)
-    return f"{distribution.name} has no package {' or '.join(absent)}; without, {want.without}"
+    return f"{distribution.name} has no package {' or '.join(absent)}; without it, {want.without}"
 
 
 def _optional(wants: Sequence[Want]) -> list[OptionalPackages]:
-    """Groups wants with the same loss into one entry; all servers share one."""
+    """Groups wants with the same loss into one entry. All servers share an entry."""
     servers = [want for want in wants if want.server]
     absent = ",".join(want.server for want in servers)
     groups = {f"there is no SERVER={absent}": servers} if servers else {}

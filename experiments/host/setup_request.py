@@ -1,4 +1,4 @@
-"""The request of a set-up: a part of the lab, and the knobs of what will be run."""
+"""The request for a set-up: a part of the lab, and the knobs of the experiments to come."""
 
 import shlex
 import tomllib
@@ -12,20 +12,20 @@ from common.formats.files import MOST_TOML_BYTES, content, parsed
 
 _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path("experiments/sweep/catalogue")}
 _WITHOUT_PACKAGES = {"compose"}
-"""Fabrics whose programs are in images."""
+"""Fabrics whose programs are in container images."""
 
 MAKE_VARIABLE = "PRIOLAB_KNOBS"
-"""The environment variable with the words of make's command line."""
+"""The environment variable with the NAME=VALUE arguments of make."""
 
 DEFAULT_SWEEP = "networks"
-"""The sweep that `make sweep` runs without a word about the scenario."""
+"""The sweep that `make sweep` runs if no knob of the scenario is given."""
 
 RUN_WORDS = ("REPEAT", "SEED", "FABRIC", "SHAPER", "TUNER", "SAMPLE", "DEADLINE", "RESULTS", "REUSE")
-"""Execution options that apply to a sweep; they are no words about the scenario."""
+"""The execution options that apply to a sweep. They do not describe a scenario."""
 
 
 class SetupPart(StrEnum):
-    """Parts of the lab, each with needs of its own."""
+    """The parts of the lab that can be set up."""
 
     EVERYTHING = "everything"
     EXPERIMENT = "experiment"
@@ -42,9 +42,10 @@ class SetupPart(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SetupRequest:
-    """The request. fabrics: empty if none was named, which is as much as `auto`.
+    """The request for a set-up.
 
-    servers: named. others: not named, but of use.
+    servers: the servers that were named, which are needed. others: servers that the lab can use, but also do without.
+    clients: the clients that were named. fabrics: the fabrics that were named; an empty set means `auto`.
     """
 
     part: SetupPart = SetupPart.EVERYTHING
@@ -56,7 +57,7 @@ class SetupRequest:
 
     @property
     def runs_here(self) -> bool:
-        """True if anything will be run with programs of this machine. Tests run in every fabric that there is."""
+        """True if programs of this machine will be run. Tests use every fabric."""
         if self.part in (SetupPart.ENVIRONMENT, SetupPart.LINT):
             return False
         return self.part is SetupPart.TEST or not self.fabrics or not self.fabrics <= _WITHOUT_PACKAGES
@@ -70,12 +71,12 @@ class SetupRequest:
 
 
 def words_in(text: str) -> list[str]:
-    """The variables of make's command line, as make exports them, blanks escaped. Raises ValueError."""
+    """Splits NAME=VALUE arguments as make exports them, with blanks escaped. Raises ValueError."""
     return [word.replace("$$", "$") for word in shlex.split(text)]
 
 
 def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> SetupRequest:
-    """Builds the request from words NAME=VALUE. Unknown names and values are left for the later command to refuse.
+    """Builds the request from NAME=VALUE arguments. Unknown names and values are refused later, by the command itself.
 
     root: the folder that holds the named scenarios' catalogues.
     """
@@ -102,7 +103,7 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
 
 
 def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:
-    """The knobs of a named scenario or sweep, or of a file; none if there is no such entry."""
+    """Returns the knobs of a named scenario or sweep, or of a TOML file; an empty mapping if it cannot be read."""
     path = Path(entry) if entry.endswith(".toml") else root / _CATALOGUES[name] / f"{entry}.toml"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))

@@ -1,4 +1,4 @@
-"""The programs that a run uses, with their versions and further findings."""
+"""The programs that a run uses, and their versions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +9,11 @@ from experiments.host.tuner_program import NO_TUNER, TunerOrder
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """Programs by name, as the places call them (absolute paths on this machine), and their versions.
+    """The programs that a run uses.
 
-    node_route: the way Node reads the clock, if found beforehand. tuner: the order for LOWAT=auto.
+    programs: for each program's name the command that starts it in its place; an absolute path on this machine.
+    versions: for each program's name its version. node_route: how Node reads the clock, if known beforehand. tuner: the
+    order for LOWAT=auto.
     """
 
     programs: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Compiles the tuner's BPF program before the runs, and describes it to each of them."""
+"""Compiles the tuner's BPF program before the runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from proxy.tuner.tuner import CannotTune, TunerKind
 
 @dataclass(frozen=True, kw_only=True)
 class TunerOrder:
-    """kind: the kind asked for, None for what can be used. program: the compiled one; lack: the reason for none."""
+    """The tuner to use in a run.
+
+    kind: the kind that TUNER asks for; None for the first that can be used. program: the path of the compiled BPF
+    program. lack: the reason why there is no program.
+    """
 
     kind: str | None = None
     program: str | None = None
@@ -21,16 +25,16 @@ class TunerOrder:
 
     @property
     def must_be_bpf(self) -> bool:
-        """True if only the program in the kernel will do."""
+        """True if TUNER=bpf, so no process beside the front may stand in."""
         return self.kind == TunerKind.BPF
 
 
 NO_TUNER = TunerOrder()
-"""Nothing asked for and nothing prepared."""
+"""The order of a run without a tuner."""
 
 
 def lack_of_compiler() -> str | None:
-    """The reason why the kernel's program cannot be compiled on this machine; None if it can."""
+    """Returns why the tuner's BPF program cannot be compiled on this machine; None if it can."""
     try:
         compiler.compiled(cache_folder())
     except CannotTune as error:
@@ -39,7 +43,7 @@ def lack_of_compiler() -> str | None:
 
 
 def lack_on_host() -> str | None:
-    """The reason why this machine's kernel does not take the program from this user; None if it does."""
+    """Returns why this user cannot load the tuner's BPF program into this machine's kernel; None if that works."""
     try:
         with Loaded(compiler.compiled(cache_folder())):
             return None
@@ -48,7 +52,7 @@ def lack_on_host() -> str | None:
 
 
 def prepare(scenarios: Iterable[Scenario], kind: TunerKind | None) -> TunerOrder:
-    """Compiles the kernel's program, if a scenario may want it and it is missing. Raises Unavailable."""
+    """Compiles the tuner's BPF program, if a scenario has LOWAT=auto and TUNER allows bpf. Raises Unavailable."""
     if kind is TunerKind.USERLAND or all(scenario.lowat != LOWAT_AUTO for scenario in scenarios):
         return TunerOrder(kind=kind)
     try:

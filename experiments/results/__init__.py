@@ -1,1 +1,1 @@
-"""The run folder, the order in it, and digests of the lab's own files."""
+"""The results folder, the run folders in it, their orders, and digests of the lab's own files."""

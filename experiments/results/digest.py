@@ -1,4 +1,4 @@
-"""Digests of the lab's own files: another file, or another byte in one, gives another digest."""
+"""Computes digests of the lab's own files. A changed byte, a new file or a missing file changes the digest."""
 
 import hashlib
 from collections.abc import Iterable
@@ -13,9 +13,10 @@ _MADE_BY_RUNNING = "__pycache__"
 
 
 def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed: str = "") -> str:
-    """Digests the files of these names, and all files in the folders; a missing one counts as empty.
+    """Returns the SHA-256 digest of the named files and of all files in the named folders.
 
-    apart: files and folders to leave out. seed: further text that the digest depends on.
+    names: paths relative to root; a path that does not exist adds nothing. apart: files and folders to leave out.
+    seed: further text that the digest depends on.
     """
     found = hashlib.sha256(seed.encode())
     left_out = tuple(root / name for name in apart)
@@ -29,7 +30,7 @@ def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed:
 
 
 def deciding() -> list[str]:
-    """Files and folders of the code that decides results: leaves, and the hub's floors up to CONCLUDING."""
+    """Returns the files and folders of the code that decides results: `_LEAVES`, and the layers up to CONCLUDING."""
     rooms = [room for floor in FLOORS for room in floor]
     rooms = rooms[: rooms.index(CONCLUDING) + 1]
     hub = [f"experiments/{room}" for room in rooms]
@@ -37,5 +38,5 @@ def deciding() -> list[str]:
 
 
 def code() -> str:
-    """The digest of that code. Named scenarios are no part of it: a run's own knobs hold what was asked."""
+    """Returns the digest of the code in `deciding()` without the named scenarios: a run's knobs have their values."""
     return digest(home.ROOT, deciding(), apart=[_NAMED])[:12]

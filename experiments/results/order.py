@@ -1,4 +1,4 @@
-"""The order for one arm: everything its process has to know, as a file of the run folder."""
+"""The order: the file of a run folder that tells the process of the run what to do."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -17,15 +17,18 @@ from experiments.scenario.scenario import Scenario
 from netem.shaper import Shaper
 
 BEGINS, ENDED = "begins ", "ended "
-"""Progress of a command with several runs, before and after each; the run's name follows."""
+"""Beginnings of the progress lines that a command with several runs prints before and after each run.
+
+The run's name follows.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Execution options that reach the process of a run. They cross as they are, from the request to the places.
+    """Execution options that are passed unchanged from the request to the process of a run.
 
-    shaper: the kind of link; None leaves it to the fabric. sample_ns: the interval at which the front's socket and the
-    link's queue are sampled; None for hardly at all. capture: True to record packets.
+    shaper: the kind of shaper; None lets the fabric choose. sample_ns: the interval at which the front's socket and the
+    link's queue are sampled; None for one sample. capture: True to record packets.
     """
 
     shaper: Shaper | None = None
@@ -33,16 +36,17 @@ class RunOptions:
     capture: bool = False
 
     def options(self) -> dict[str, Any]:
-        """Returns these options by name, without what a subclass adds."""
+        """Returns the options of RunOptions by name; fields of subclasses are left out."""
         return {field.name: getattr(self, field.name) for field in fields(RunOptions)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order(RunOptions):
-    """An order. knobs: the scenario in words; page: the one of PAGE. fabric: its name.
+    """What the process of a run is to do.
 
-    seed: for the link's randomness. load_deadline_ns: longest page load. programs, versions, node_route: see Tools.
-    tuner: with LOWAT=auto, see TunerOrder.
+    knobs: the scenario as knobs. page: the page that PAGE names. fabric: the name of the fabric. seed: the seed of the
+    link's randomness. load_deadline_ns: the longest page load. programs, versions, node_route: see Tools. tuner: see
+    TunerOrder; None unless LOWAT=auto.
     """
 
     knobs: Mapping[str, str]
@@ -57,17 +61,17 @@ class Order(RunOptions):
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario the knobs describe."""
+        """The scenario that the knobs describe."""
         return scenario_from(self.knobs, self.page)
 
     @property
     def tools(self) -> Tools:
-        """Programs, their versions, and what is known of them."""
+        """The programs of the run; see Tools."""
         return Tools(programs=self.programs, versions=self.versions, node_route=self.node_route, tuner=self.asked_tuner)
 
     @property
     def asked_tuner(self) -> TunerOrder:
-        """The tuner's order; empty if none was asked for."""
+        """The order for the tuner; NO_TUNER if LOWAT is not auto."""
         return self.tuner or NO_TUNER
 
     def write(self, folder: RunFolder) -> None:
@@ -76,5 +80,5 @@ class Order(RunOptions):
 
     @classmethod
     def read(cls, folder: RunFolder) -> Self:
-        """Reads what `write` wrote."""
+        """Reads the order that `write` wrote."""
         return msgspec.convert(read_json(folder.arm), cls)

@@ -1,4 +1,4 @@
-"""The results folder: where it may be, and the names of the folders in it."""
+"""Checks and makes the results folder, and names the folders in it."""
 
 import os
 import secrets
@@ -11,16 +11,16 @@ _UNQUOTABLE = '"$\\{}'
 
 
 def folder_name(name: str, started: datetime) -> str:
-    """The name of a new results folder: no two are equal."""
+    """Returns a new folder name: the given name, the time, and random digits against equal names in one second."""
     return f"{name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def results_folder(results: Path) -> Path:
-    """Makes the folder if need be and returns its path. Raises StepFailed if it cannot be written."""
+    """Makes the folder if need be, and returns its absolute path. Raises StepFailed if it cannot be used."""
     if set(str(results.resolve())) & set(_UNQUOTABLE):
-        # Paths go into configuration files, and each server has quoting rules of its own.
+        # Paths go into the servers' configuration files, and each server has quoting rules of its own.
         raise StepFailed(
-            "the results folder", f"{results.resolve()} holds one of {' '.join(_UNQUOTABLE)}, which is not allowed"
+            "the results folder", f"{results.resolve()}: a path with one of {' '.join(_UNQUOTABLE)} is not allowed"
         )
     try:
         results.mkdir(parents=True, exist_ok=True)

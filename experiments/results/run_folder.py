@@ -25,16 +25,16 @@ _ENCODER = json.JSONEncoder(indent=2)
 
 
 def write_json(path: Path, document: object) -> None:
-    """Writes a file that is never seen half-written."""
+    """Writes a JSON file; readers never see it half-written."""
     temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("w") as file:  # written as it is encoded: a sweep's may be a gigabyte
+    with temporary.open("w") as file:  # in pieces: a sweep's document may have a gigabyte
         file.writelines(_ENCODER.iterencode(document))
         file.write("\n")
     temporary.replace(path)
 
 
 def check_document(path: Path, step: str) -> None:
-    """Checks, before long work, that a document can be written there; makes its folder. Raises StepFailed."""
+    """Makes the document's folder, and checks before long work that a file can be written there. Raises StepFailed."""
     if path.is_dir():
         raise StepFailed(step, f"{path} is a folder, not a file")
     with contextlib.suppress(OSError):
@@ -44,7 +44,7 @@ def check_document(path: Path, step: str) -> None:
 
 
 def write_document(path: Path, content: bytes, step: str) -> None:
-    """Writes a file that is never seen half-written. Raises StepFailed."""
+    """Writes a file; readers never see it half-written. Raises StepFailed."""
     try:
         files.write(path, content)
     except OSError as error:
@@ -52,12 +52,12 @@ def write_document(path: Path, content: bytes, step: str) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Reads what `write_json` wrote. Raises OSError, ValueError."""
+    """Reads a JSON file. Raises OSError, ValueError."""
     return files.document(path)
 
 
 def last_line(journal: Path) -> Any:
-    """The last line of a journal. Raises ValueError if there is none."""
+    """Returns the last line of a journal. Raises ValueError if the journal is empty."""
     *_, last = journal.read_text().splitlines()
     return json.loads(last)
 
@@ -75,7 +75,7 @@ class RunFolder:
 
     @property
     def run(self) -> Path:
-        """run.json: scenario as asked and observed, status, times, verdict, metrics."""
+        """run.json: the scenario as asked for and as observed, status, times, verdict, metrics."""
         return self.path / "run.json"
 
     @property
@@ -85,52 +85,52 @@ class RunFolder:
 
     @property
     def asked(self) -> Path:
-        """The configurations and argument lists exactly as used."""
+        """The folder of the order, and of configurations and argument lists exactly as used."""
         return self.path / "asked"
 
     @property
     def arm(self) -> Path:
-        """The order for the arm."""
+        """arm.json: the order (`order.py`)."""
         return self.asked / "arm.json"
 
     @property
     def page(self) -> Path:
-        """The page as the origin reads it."""
+        """page.json: the page as the origin reads it."""
         return self.asked / "page.json"
 
     @property
     def outcome(self) -> Path:
-        """The outcome as the arm's process left it."""
+        """outcome.json: the outcome that the process of the run wrote."""
         return self.path / "outcome.json"
 
     @property
     def client(self) -> Path:
-        """plan.json, events.jsonl, keys.log, socket.json."""
+        """The folder of plan.json, events.jsonl, keys.log and socket.json."""
         return self.path / "client"
 
     @property
     def front(self) -> Path:
-        """Logs and sockets.jsonl of the server's side."""
+        """The folder of the front's logs and sockets.jsonl."""
         return self.path / "front"
 
     @property
     def origin(self) -> Path:
-        """access.jsonl with monotonic times."""
+        """The folder of access.jsonl, with times of CLOCK_MONOTONIC."""
         return self.path / "origin"
 
     @property
     def wire(self) -> Path:
-        """Captures; present only when asked for."""
+        """The folder of captures; it exists only if CAPTURE=yes."""
         return self.path / "wire"
 
     @property
     def link(self) -> Path:
-        """calibration.json and counters.json."""
+        """The folder of calibration.json and counters.json."""
         return self.path / "link"
 
 
 class PartialFolder:
-    """An experiment's folder while it is being built. A context: left by an exception, the folder is removed."""
+    """An experiment's folder while it is being built. A context manager that removes the folder after an exception."""
 
     def __init__(self, final: Path) -> None:
         self.final = final
@@ -155,12 +155,12 @@ class PartialFolder:
 def lock_new(path: Path) -> int:
     """Locks a folder that was just made; closing the descriptor unlocks it."""
     lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-    fcntl.flock(lock, fcntl.LOCK_EX)  # a search for wrecks may hold it for an instant
+    fcntl.flock(lock, fcntl.LOCK_EX)  # a search for wrecks may hold the lock for an instant
     return lock
 
 
 def lock_wreck(path: Path) -> int | None:
-    """Locks a folder that another process made. None if its owner still has it, or has just given it its final name."""
+    """Locks a folder that another process made. Returns None if its owner still has the lock, or has published it."""
     try:
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -176,9 +176,10 @@ def lock_wreck(path: Path) -> int | None:
 
 
 def publish(partial: Path, final: Path) -> None:
-    """Gives a complete folder its final name, and points `latest` at it. Raises StepFailed.
+    """Gives a complete folder its final name, and makes the link `latest` point to it. Raises StepFailed.
 
-    The lock file goes last. If it remains unlocked in a folder with a final name, the owner was killed in between.
+    The lock file is removed last. An unlocked lock file in a folder with a final name means that the owner was killed
+    before that.
     """
     partial.rename(final)
     latest = final.parent / "latest"
@@ -206,7 +207,7 @@ def wrecks(results: Path) -> list[Path]:
         try:
             lock = os.open(path / _LOCK, os.O_RDWR)
         except OSError:
-            # No lock yet, or never one: its owner needs an instant to make it.
+            # There is no lock file. The owner of a new folder needs an instant to make one.
             if time.time() - path.stat().st_mtime > _LOCK_SOON_S:
                 found.append(path)
             continue

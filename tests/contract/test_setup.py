@@ -147,7 +147,7 @@ def test_a_bare_machine_cannot_have_everything(bare: Path, knobs: str) -> None:
     [
         (["tset"], {}, 2, "setup: PART=tset is not allowed; allowed: one of everything, experiment, environment, "),
         (["test", "lint"], {}, 2, "setup: PART=test lint is not allowed; allowed: one of "),
-        ([], {"PRIOLAB_KNOBS": "RESULTS='a"}, 2, "setup: make: No closing quotation; words are NAME=VALUE"),
+        ([], {"PRIOLAB_KNOBS": "RESULTS='a"}, 2, "setup: make: No closing quotation; knobs are given as NAME=VALUE"),
         ([], {"PYTHON": "no-such-python"}, 1, "setup: there is no no-such-python; install Python 3.11 or newer, or "),
         ([], {"PYTHON": "old"}, 1, "setup: Python 3.9.2 is too old; Python 3.11 or newer is needed: make PYTHON=..."),
         ([], {"XDG_CACHE_HOME": "/dev/null"}, 1, "setup: the cache folder /dev/null/priolab cannot be made: Not a dir"),

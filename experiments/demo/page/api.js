@@ -59,7 +59,7 @@ const seen = new Map();
 /** @typedef {{key: string, shown?: Shown, job?: string}} Answer */
 
 /**
- * Requests the arm with these knobs. Returns its result if it has been run, else the job that runs it now.
+ * Requests the arm with these knobs. Returns the result if the arm has been run, else the job that runs it.
  * @param {Record<string, string>} knobs
  * @returns {Promise<Answer>}
  */
@@ -75,7 +75,7 @@ export async function ask(knobs) {
  * Waits for an answer's result.
  * @param {Answer} answer
  * @param {(news: News) => void} told
- * @param {AbortSignal} signal cancels; the job ends if nobody else waits for it
+ * @param {AbortSignal} signal cancels; the job ends if no other page waits for it
  * @returns {Promise<Shown>}
  */
 export async function result({ key, shown, job }, told, signal) {

@@ -1,12 +1,12 @@
 // @ts-check
-// Draws an arm: the four places and the bytes in each at an instant, and when each stream arrived.
+// Draws an arm: the four places with the bytes that each holds at an instant, and a timeline of when bytes arrived.
 //
 // Rules:
-// 1. All places have the same scale for bytes, except the link: it holds so few that it is magnified, which a label
-//    says.
+// 1. All places have the same scale for bytes, except the link: it holds so few bytes that it is magnified. A label
+//    shows the factor.
 // 2. In the front, streams are drawn apart: they can still be reordered. In the kernel and on the link they form a
 //    queue.
-// 3. Nothing is drawn before its instant, although the film contains it.
+// 3. Nothing is drawn before the instant at which it happened.
 
 import { STREAMS } from "./film.js";
 import { kib, seconds } from "./words.js";
@@ -16,12 +16,12 @@ import { kib, seconds } from "./words.js";
 /** @typedef {{bytes: number, linkBytes: number, durationMs: number}} Scale */
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
-/** The drawing's height; its width is what is available. */
+/** The drawing's height. Its width depends on the available space. */
 const HEIGHT = 250;
 const NARROWEST = 1000;
 const WIDEST = 1700;
 
-/** Left edge and width of each place, if the drawing is 1000 wide. */
+/** Left edge and width of each place in a drawing that is 1000 wide. */
 const PLACES = {
   front: { x: 6, width: 166 },
   socket: { x: 200, width: 278 },
@@ -72,10 +72,10 @@ function tickStep(most) {
 export class ArmDrawing {
   /**
    * @param {Film} film
-   * @param {Scale} scale common to all stages that are shown together
-   * @param {number | null} lowat bytes, if it is a number
-   * @param {import("./types.js").Stream | null} favoured the stream that is asked to come first
-   * @param {number} aspect of the available space, width by height
+   * @param {Scale} scale the same for all drawings that are shown together
+   * @param {number | null} lowat LOWAT in bytes; null if it is unset or a tuner sets it
+   * @param {import("./types.js").Stream | null} favoured the stream that the client asks for first
+   * @param {number} aspect width of the available space divided by its height
    */
   constructor(film, scale, lowat, favoured, aspect) {
     this.film = film;
@@ -88,7 +88,7 @@ export class ArmDrawing {
     this.socket = place(PLACES.socket);
     this.link = place(PLACES.link);
     this.client = place(PLACES.client);
-    /** Both streams fill the kernel's box. */
+    /** The width that both streams together have at this scale. */
     this.full = this.socket.width - 2 * PAD;
     const viewBox = `0 0 ${this.width.toFixed(0)} ${HEIGHT}`;
     this.element = /** @type {SVGSVGElement} */ (
@@ -99,7 +99,7 @@ export class ArmDrawing {
     this._places(lowat);
     this._tickets();
     this._strip();
-    // Hues are those of all figures; the resources asked to come first have an outline.
+    // Streams have the colours of all figures; the stream that the client asks for first has an outline.
     for (const fill of this.element.querySelectorAll(`.fill.${favoured}`)) fill.classList.add("asked-first");
   }
 
@@ -210,7 +210,7 @@ export class ArmDrawing {
     return this.film.asked(stream).size_bytes;
   }
 
-  /** @param {number} tMs since the page was asked for */
+  /** @param {number} tMs since the page was requested */
   show(tMs) {
     const places = this.film.at(tMs);
     this._showFront(tMs, places.handed);
@@ -240,7 +240,7 @@ export class ArmDrawing {
   }
 
   /**
-   * Draws queued bytes: the next to leave is at the right.
+   * Draws queued bytes; the next byte to leave is at the right.
    * @param {string} name
    * @param {{x: number, width: number}} box
    * @param {number} from
@@ -306,7 +306,7 @@ export class ArmDrawing {
     this.parts["client-bytes"].textContent = kib(total);
   }
 
-  /** Draws requests: on their way, then at the front until the client has the response's first byte. @param {number} tMs */
+  /** Draws requests: on their way to the front, and then there until the response's first byte arrives. @param {number} tMs */
   _showTickets(tMs) {
     STREAMS.forEach((stream, index) => {
       const asked = this.film.asked(stream);
@@ -354,7 +354,7 @@ export class ArmDrawing {
     set(this.parts[name], { x, width: begun ? Math.max(2, this._x(toMs) - x) : 0 });
   }
 
-  /** How long the important resource has waited, beside the playhead, until its first byte is there. @param {number} tMs @param {number} now */
+  /** Shows beside the playhead how long the important resource has waited for its first byte. @param {number} tMs @param {number} now */
   _showWait(tMs, now) {
     const { first_byte_ms: firstMs } = this.film.asked("important");
     const text = this.parts.waiting;
@@ -366,7 +366,7 @@ export class ArmDrawing {
     text.textContent = answered
       ? `waited ${seconds(firstMs - this.film.availableMs)}`
       : `waiting ${seconds(tMs - this.film.availableMs)}`;
-    // On the side that has room; once the request is answered, it stays there.
+    // The text is on the side that has room; after the first byte it does not move.
     const wanted = answered ? this._x(firstMs) : now;
     const toTheLeft = wanted > STRIP_X + 0.5 * (this.width - STRIP_X - STRIP_RIGHT);
     const behind = Math.max(this._x(Math.min(tMs, this.film.asked("important").last_byte_ms)), wanted);

@@ -23,7 +23,7 @@ const VERDICTS = {
   undecided: "undecided",
 };
 
-/** The link's scale has at least this many bytes, so that a few bytes are not drawn huge. */
+/** The link's scale has at least this many bytes, so that a few bytes are not drawn too large. */
 const LEAST_ON_LINK = 64 * 1024;
 
 /** @param {unknown} scenario */
@@ -69,7 +69,7 @@ function note(shown) {
 }
 
 export class BothArms {
-  /** @param {HTMLElement} place @param {HTMLElement} bar where the player's controls go */
+  /** @param {HTMLElement} place @param {HTMLElement} bar the element for the player's controls */
   constructor(place, bar) {
     this.place = place;
     /** @type {ArmDrawing[]} */
@@ -116,7 +116,7 @@ export class BothArms {
     });
     if (!drawn.length) return 0;
     this.place.replaceChildren(...drawn);
-    // The space that the text leaves is known only now.
+    // Only now the height of the text is known, and so the space for the drawings.
     const room = this.place.clientHeight / drawn.length;
     drawn.forEach((article, index) => {
       const film = films[index];

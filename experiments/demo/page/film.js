@@ -1,9 +1,9 @@
 // @ts-check
-// A film: where the bytes of a load were at any instant, from recorded data. Draws nothing.
+// A film: computes from recorded data where the bytes of a load were at an instant. Draws nothing.
 //
-// Positions count bytes of the TCP stream. Bytes up to `arrived` are with the client; up to `farFrom` lost, or behind a
-// loss; up to `nearFrom` on the link's farther stage; up to `sent` on its nearer one; up to `handed` unsent in the
-// front's kernel. Between two samples the earlier one holds.
+// Positions count bytes of the TCP stream. Bytes up to `arrived` are at the client. The next bytes, up to `farFrom`,
+// were lost, or arrived behind a loss. The next, up to `nearFrom`, are on the link's farther stage; then up to `sent`
+// on its nearer stage; then up to `handed` unsent in the front's kernel. Between two samples the earlier one is valid.
 
 /** @typedef {import("./types.js").FilmDocument} FilmDocument */
 /** @typedef {import("./types.js").Asked} Asked */
@@ -50,7 +50,7 @@ export class Film {
     return found;
   }
 
-  /** When the origin had the important resource, in milliseconds; if unknown, when it was requested. */
+  /** The time in milliseconds at which the origin had the important resource; if unknown, the time of the request. */
   get availableMs() {
     const asked = this.asked("important");
     return asked.available_ms ?? asked.received_ms ?? asked.sent_ms;
@@ -114,7 +114,7 @@ export class Film {
     return found;
   }
 
-  /** The most payload bytes ever in flight; the link's drawing needs room for them. */
+  /** The most payload bytes on the link at any time, for the scale of its drawing. */
   get mostInFlight() {
     let most = 0;
     for (const tMs of this.document.looks.t_ms) {

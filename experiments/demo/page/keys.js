@@ -1,5 +1,5 @@
 // @ts-check
-// Keyboard shortcuts; off while the user types or chooses something.
+// Keyboard shortcuts. They have no effect while the user types or chooses a value.
 
 const OF_SLIDERS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 
@@ -19,7 +19,7 @@ function takes(target, key, presenting) {
  */
 export function onKeys(presenting, actions) {
   document.addEventListener("keydown", (event) => {
-    // A dialog has keys of its own.
+    // An open dialog handles keys itself.
     if (document.querySelector("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey || event.altKey || takes(document.activeElement, event.key, presenting())) {
       return;

@@ -31,7 +31,7 @@ export class KnobChoice {
     this.shared = { ...step.knobs };
   }
 
-  /** @param {string} name the knob in which the arms shall differ; they begin with its current value and another one */
+  /** @param {string} name the knob in which the arms shall differ; the arms get its current value and another value */
   differ(name) {
     if (name === this.compare) return;
     this.shared[this.compare] = this.values[1];
@@ -48,7 +48,7 @@ export class KnobChoice {
     return this.shared[name] ?? this.defaults[name];
   }
 
-  /** @param {string} name @param {string} value @param {0 | 1} arm matters where the arms differ */
+  /** @param {string} name @param {string} value @param {0 | 1} arm of the knob in which the arms differ; else without effect */
   set(name, value, arm) {
     if (name === this.compare) this.values[arm] = value;
     else this.shared[name] = value;

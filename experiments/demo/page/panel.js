@@ -69,7 +69,7 @@ export class Panel {
     control.add(new Option("– knobs set by hand –", "", false, this.chosen === ""));
     for (const [label, some] of [
       ["scenarios", this.choices.scenarios.filter((each) => !each.card)],
-      ["ways to spoil it", this.choices.scenarios.filter((each) => each.card)],
+      ["ways to spoil the effect", this.choices.scenarios.filter((each) => each.card)],
     ]) {
       if (typeof label !== "string" || typeof some === "string" || !some.length) continue;
       const group = document.createElement("optgroup");
@@ -110,14 +110,14 @@ export class Panel {
     return card;
   }
 
-  /** Text between backquotes becomes code. @param {string} text */
+  /** Shows text between backquotes as code. @param {string} text */
   _prose(text) {
     const prose = element("p", "");
     text.split("`").forEach((part, index) => prose.append(index % 2 ? element("code", "", part) : part));
     return prose;
   }
 
-  /** Buttons for the cure: in both arms, or in the lower one. @param {HTMLElement} card @param {Record<string, string>} cure */
+  /** Adds buttons that apply the cure, or compare with it. @param {HTMLElement} card @param {Record<string, string>} cure */
   _cure(card, cure) {
     const words = Object.entries(cure);
     if (!words.length) return;
@@ -181,7 +181,7 @@ export class Panel {
     });
   }
 
-  /** The slider's stops, including the current value. @param {string} value */
+  /** The slider's values, including the current one. @param {string} value */
   _lowats(value) {
     const stops = this.choices.lowats;
     return stops.includes(value) ? stops : [value, ...stops];

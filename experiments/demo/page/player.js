@@ -1,5 +1,5 @@
 // @ts-check
-// The clock of a film: playing or paused, speed, position. Link time in milliseconds.
+// The clock of a film: playing or paused, speed, and position in milliseconds of link time.
 
 export const SLOWEST = 0.1;
 export const FASTEST = 50;

@@ -7,7 +7,7 @@ import { element } from "./both_arms.js";
 
 export class Presenter {
   /**
-   * @param {HTMLElement} place of title, text and the way on
+   * @param {HTMLElement} place the element for title, text and buttons
    * @param {readonly StepOffer[]} steps
    * @param {(step: StepOffer) => void} open shows the arms of a step
    */

@@ -1,5 +1,5 @@
 // @ts-check
-// The slides: one file with the story and all its recorded data. Makes no requests.
+// The slides: shows the story from data in the same file, and makes no requests.
 
 import { onKeys, playerKeys } from "./keys.js";
 import { Presenter } from "./presenter.js";

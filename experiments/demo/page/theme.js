@@ -1,5 +1,5 @@
 // @ts-check
-// Light or dark: as the system is set, until the user chooses.
+// Light or dark theme: the system's setting, until the user chooses.
 
 export function toggleTheme() {
   const root = document.documentElement;

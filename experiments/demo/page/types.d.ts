@@ -5,7 +5,7 @@ export type Stream = "others" | "important";
 
 export interface Asked {
   stream: Stream;
-  /** The name of the only resource, or of all together. */
+  /** The name of the stream's only resource, or a name for all its resources. */
   name: string;
   sent_ms: number;
   received_ms: number | null;
@@ -47,7 +47,7 @@ export interface Shown {
   run: string;
   knobs: Record<string, string>;
   favoured: Stream | null;
-  /** How sentences call the important resources, and the others. */
+  /** Names of the important resources and of the others, for use in sentences. */
   names: Record<Stream, string>;
   arm: Arm;
   wait: string | null;
@@ -74,7 +74,7 @@ export interface Card {
   see: string;
   layer: string;
   tell: string;
-  /** Knobs that undo it. */
+  /** Knobs that bring the effect back. */
   cure: Record<string, string>;
 }
 
@@ -103,7 +103,7 @@ export interface Choices {
   story: StepOffer[];
 }
 
-/** A step in the slides; `shown` are the keys of its arms. */
+/** A step in the slides. `shown`: the keys of its arms. */
 export interface Slide extends StepOffer {
   shown: [string, string];
 }

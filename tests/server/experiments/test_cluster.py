@@ -100,10 +100,10 @@ def test_a_run_that_comes_to_nothing(dask: Dask, tmp_path: Path) -> None:
     heard = Heard()
     swept(sweep, dask.address, heard)
     bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
-    assert bad == {"lowat-4096.1": "it came to nothing 3 times: ValueError: odd"}
+    assert bad == {"lowat-4096.1": "it failed 3 times: ValueError: odd"}
     assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
     assert not any("refuses" in step for step in heard.steps)
-    assert sum("lowat-4096.1 came to nothing: ValueError: odd" in step for step in heard.steps) >= 3
+    assert sum("lowat-4096.1 failed: ValueError: odd" in step for step in heard.steps) >= 3
 
 
 def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -123,9 +123,7 @@ def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.Monkey
     heard = Heard()
     swept(sweep, dask.address, heard)
     bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
-    assert bad == {
-        "lowat-16384.1": "it came to nothing 3 times: what came back is no run folder: it ends in the middle"
-    }
+    assert bad == {"lowat-16384.1": "it failed 3 times: what came back is not a run folder: it ends in the middle"}
     assert damaged == {"lowat-4096.1": 0, "lowat-16384.1": 6}
     assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
 
@@ -187,7 +185,7 @@ def test_nobody_may_work(dask: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """The reasons are given, and nothing is begun."""
     monkeypatch.setenv(KERNEL, "another")
     sweep = sweep_of(VALUES, results=tmp_path / "results")
-    with pytest.raises(Unavailable, match=r"none of its workers may work: .* guest kernel none there and another here"):
+    with pytest.raises(Unavailable, match=r"all its workers refuse: .* guest kernel none there and another here"):
         swept(sweep, dask.address, Heard())
     assert not (tmp_path / "results").exists()
 

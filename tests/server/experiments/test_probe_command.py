@@ -54,7 +54,7 @@ def test_one_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([*_command(settings, "/image.jpg"), "--dialect", "chrome", "--pause", "30ms"]) == 0
     out = capsys.readouterr().out
     assert [line.split()[:2] for line in out.splitlines() if line.startswith("chrome")] == [["chrome", Reading.STRICT]]
-    assert "strict: the URL asked for gets" in out
+    assert "strict: the more urgent URL gets" in out
 
 
 @pytest.mark.parametrize("size_bytes", [PROBE_LEAST_BYTES - 1, 20_000])

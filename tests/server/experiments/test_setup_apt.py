@@ -189,7 +189,7 @@ def test_a_package_that_was_altered(
     (log,) = logs.glob("priolab-setup-*.log")
     digest = hashlib.sha256((wheels / f"{altered}-1-py3-none-any.whl").read_bytes()).hexdigest()
     assert str(caught.value) == (
-        f"pip failed: {altered}-1-py3-none-any.whl has the digest sha256:{digest}, which is not one of the lab's"
+        f"pip failed: {altered}-1-py3-none-any.whl has the digest sha256:{digest}, which neither constraints.txt nor"
         " (constraints.txt, build-requirements.txt); try PIP_NO_CACHE_DIR=1, then another package index"
         f" (PIP_INDEX_URL) (log: {log})"
     )

@@ -76,7 +76,7 @@ def test_a_program_that_is_slow_to_tell_its_version(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(programs, "_PATIENCE_S", 0.1)
     (found,) = doctor._program("slow", "slow-package", "--version")
-    assert (found.present, found.detail) == (True, "unknown: it took more than 0.1 s to say")
+    assert (found.present, found.detail) == (True, "unknown: the program took more than 0.1 s to print its version")
 
 
 def test_programs_are_asked_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from experiments.results.run_folder import RunFolder
         ({"events": 4, "spent_ns": 1001}, False, 250, None),
         ({"events": 4, "spent_ns": 1001}, True, None, "the clock stands still while a program works"),
         ({"events": 0, "spent_ns": 0}, False, None, "no event"),
-        (None, False, None, "it left no account"),
+        (None, False, None, "the instrument left no record"),
     ],
 )
 def test_what_an_instrument_costs(
@@ -34,7 +34,7 @@ def test_instruments_are_read_from_the_folder(tmp_path: Path) -> None:
     """What the client counted, and whether its clock moved; a run that came to nothing has no account."""
     folder = RunFolder(tmp_path / "control.1")
     folder.create()
-    assert instruments(folder)["client"]["reason"] == "it left no account"
+    assert instruments(folder)["client"]["reason"] == "the instrument left no record"
     (folder.client / "socket.json").write_text(json.dumps({"instrument": {"events": 2, "spent_ns": 80}}))
     assert instruments(folder)["client"] == {"events": 2, "ns_per_event": 40, "reason": None}
     folder.environment.write_text(json.dumps({"clock": {"python": {"advances_while_working": False}}}))

@@ -23,7 +23,7 @@ def test_knobs_that_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "bbr")
     assert list(ignored(["swap", "LOWAT=16384", "CONTROL=no", "LOWAT=none", "LOWAT=none"])) == [
         "LOWAT=16384 changes nothing: LOWAT=none comes after it",
-        "CC=bbr of the environment changes nothing: a knob is a word of the command line",
+        "CC=bbr of the environment changes nothing: a knob has to be on the command line",
     ]
     assert list(ignored(["LOWAT=1", "CC=cubic"])) == []
 

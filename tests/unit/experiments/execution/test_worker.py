@@ -97,7 +97,10 @@ def test_a_mishap_is_no_refusal(tmp_path: Path, fault: Exception, why: str) -> N
 def test_one_whose_code_has_changed_under_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it has read is not what it would start."""
     monkeypatch.setattr(worker, "_CODE", "0123456789ab")
-    assert refusal(settings_of(sweep_of(VALUES))) == "its code has changed since it was started; start it again"
+    assert (
+        refusal(settings_of(sweep_of(VALUES)))
+        == "the worker's code has changed since it started; start the worker again"
+    )
 
 
 def test_what_nobody_wants_ends(tmp_path: Path) -> None:

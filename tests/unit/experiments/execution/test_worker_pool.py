@@ -62,9 +62,7 @@ def test_who_refuses_is_left_out() -> None:
     missing = ModuleNotFoundError("No module named 'experiments'")
     workers = Workers({A: 1, B: 1, C: 1}, {A: "code 1 there and 2 here", B: missing, C: OSError("closed")})
     pool, told = pool_of(workers)
-    with pytest.raises(
-        Unavailable, match=r"none of its workers may work: .*code 1 there and 2 here; .* the lab is not"
-    ):
+    with pytest.raises(Unavailable, match=r"all its workers refuse: .*code 1 there and 2 here; .* the lab is not"):
         pool.update()
     assert told == [
         f"worker {A} refuses: code 1 there and 2 here",
@@ -99,7 +97,7 @@ def test_one_with_which_nothing_comes_to_anything() -> None:
     assert set(pool.admitted) == {A, B}
     pool.failed(A, "c.1", "its disk is full")
     assert set(pool.admitted) == {B}
-    assert told[0] == f"worker {A}: a.1 came to nothing: its disk is full"
+    assert told[0] == f"worker {A}: a.1 failed: its disk is full"
     assert told[-1] == f"worker {A} refuses: its disk is full"
     workers.there = {B: 1}
     pool.update()

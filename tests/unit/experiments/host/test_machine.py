@@ -50,7 +50,9 @@ def test_settings_that_forbid_namespaces(tmp_path: Path, name: str, value: str, 
     """Ordinary users are told which, and what changes it; to root they are nothing."""
     settings = _setting(tmp_path, name, value)
     told = machine.no_namespaces(settings, is_root=False)
-    expected = f"the setting {name}={value} forbids it to ordinary users; run as root, or `sudo sysctl {remedy}`"
+    expected = (
+        f"the setting {name}={value} forbids user namespaces to ordinary users; run as root, or `sudo sysctl {remedy}`"
+    )
     assert told == (expected if remedy else None)
     assert machine.no_namespaces(settings, is_root=True) is None
 

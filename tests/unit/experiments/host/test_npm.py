@@ -12,7 +12,7 @@ from experiments.host.npm import install, modules_of
 from experiments.host.programs import lack_of, remedy_for
 from proxy.server import Server, catalogue
 
-NPM = "what it needs of npm"
+NPM = "a package of npm"
 
 
 @pytest.fixture

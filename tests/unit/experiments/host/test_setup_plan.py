@@ -49,7 +49,7 @@ def test_the_base_set() -> None:
     assert plan.install == ("nginx", "nodejs", "iproute2", "ethtool")
     assert plan.optional == (
         OptionalPackages(
-            packages=("gcc-bpf", "libbpf-dev"), without="LOWAT=auto works from beside the front and not in the kernel"
+            packages=("gcc-bpf", "libbpf-dev"), without="LOWAT=auto uses a process beside the front, not the kernel"
         ),
     )
     assert plan.services == ("nginx",)
@@ -89,7 +89,7 @@ def test_a_server_that_was_asked_for_and_is_to_be_had() -> None:
 def test_many_servers_are_wanted_and_none_is_needed(part: SetupPart) -> None:
     """Those that the distribution has are tried; of the others there is a note."""
     plan = _plan(part=part, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
-    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without, there is no SERVER=h2o" in plan.notes
+    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without it, there is no SERVER=h2o" in plan.notes
     assert plan.refusals == ()
     assert {"caddy", "haproxy", "apache2"} <= _optional(plan).keys()
     assert not {"h2o", "caddy"} & set(plan.install)
@@ -100,7 +100,7 @@ def test_the_default_sweep_names_no_server() -> None:
     """Those of its servers that cannot be had are a note; those that can are tried."""
     plan = _plan("REPEAT=1", part=SetupPart.SWEEP, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
     assert plan.refusals == ()
-    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without, there is no SERVER=h2o" in plan.notes
+    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without it, there is no SERVER=h2o" in plan.notes
     assert "h2o" in _optional(_plan(part=SetupPart.SWEEP))
 
 
@@ -172,7 +172,7 @@ def test_who_may_not_install_a_compiler_can_do_without_guests() -> None:
     nobody = replace(DEBIAN, rights=Rights.NONE)
     base = {"nginx", "nodejs", "iproute2", "ethtool"}
     plan = _plan(machine=nobody, kernel_built=False, there=base)
-    assert plan.refusals[-1].endswith("only the guest kernel's; FABRIC=netns needs none of it")
+    assert plan.refusals[-1].endswith("; FABRIC=netns does not")
     assert plan.refusals[-1].startswith("gcc make flex bison bc xz-utils libc6-dev")
     plan = _plan("FABRIC=virtual", machine=nobody, kernel_built=False, there=base)
     assert len(plan.refusals) == 2
@@ -192,7 +192,7 @@ def test_what_can_be_done_without_is_no_reason_to_stop() -> None:
     plan = _plan(machine=replace(DEBIAN, rights=Rights.NONE), there=there)
     assert (plan.refusals, plan.optional) == ((), ())
     assert plan.notes == (
-        "not installed: gcc-bpf libbpf-dev; without, LOWAT=auto works from beside the front and not in the kernel",
+        "not installed: gcc-bpf libbpf-dev; without them, LOWAT=auto uses a process beside the front, not the kernel",
         "install them with: sudo apt-get install --no-install-recommends gcc-bpf libbpf-dev",
     )
 
@@ -225,10 +225,12 @@ def test_ubuntu_has_chromium_as_a_snap_only() -> None:
     assert plan.refusals == ("Ubuntu 24.04.3 LTS has no package chromium; install chromium by other means",)
     plan = _plan(part=SetupPart.TEST, machine=machine, obtainable={"chromium": False})
     assert plan.refusals == ()
-    assert "Ubuntu 24.04.3 LTS has no package chromium; without, there is no CLIENT=chromium" in plan.notes
+    assert "Ubuntu 24.04.3 LTS has no package chromium; without it, there is no CLIENT=chromium" in plan.notes
 
 
-_FORBIDDEN = "the setting kernel.apparmor_restrict_unprivileged_userns=1 forbids it to ordinary users; run as root"
+_FORBIDDEN = (
+    "the setting kernel.apparmor_restrict_unprivileged_userns=1 forbids user namespaces to ordinary users; run as root"
+)
 
 
 @pytest.mark.parametrize(("words", "stops"), [(("FABRIC=netns",), True), ((), False), (("FABRIC=virtual",), False)])
