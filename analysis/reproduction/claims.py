@@ -194,7 +194,7 @@ def by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Claim
         title="Only after several reloads",
         article="The effect showed only after several reloads, when the kernel's autotuning had grown the send buffer.",
         here=f"Without LOWAT the script's first byte of load {first.number} came at {first.first_byte_s:.2f} s, "
-        f"{_buffer(first)}. {when} With LOWAT 131072 it came at {most_s:.2f} s at the latest, in any load.",
+        f"{_buffer(first)}. {when} With LOWAT 131072 it came at {most_s:.2f} s or sooner, in every load.",
         criterion="without LOWAT the first load is kept and a later one is inverted; with LOWAT 131072 no load is",
         holds=first.verdict is Verdict.KEPT
         and bool(inverted)
@@ -203,7 +203,11 @@ def by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Claim
 
 
 def _buffer(load: LoadSeen) -> str:
-    return "the send buffer unknown" if load.sndbuf_bytes is None else f"the send buffer {_kib(load.sndbuf_bytes)}"
+    return (
+        "with an unknown send buffer"
+        if load.sndbuf_bytes is None
+        else f"with a send buffer of {_kib(load.sndbuf_bytes)}"
+    )
 
 
 def _kib(size_bytes: int) -> str:
@@ -216,5 +220,5 @@ def _verdict(figures: Figures) -> str:
 
 def _change(part: float) -> str:
     if abs(part) < 0.0005:
-        return "as soon"
+        return "at the same time"
     return f"{abs(part):.1%} {'later' if part > 0 else 'sooner'}"

@@ -55,8 +55,8 @@ def test_lowat_larger_than_the_buffer() -> None:
 def test_the_kernels_own_value_is_no_limit(others: dict[str, str]) -> None:
     """LOWAT=4294967295 is what the control has; said once, and nothing else about it."""
     (sentence,) = sentences({"LOWAT": "4294967295"} | others)
-    assert sentence.startswith("LOWAT=4294967295 is the kernel's own value")
-    assert "LOWAT=none, the control" in sentence
+    assert sentence.startswith("LOWAT=4294967295 is the kernel's default")
+    assert "the same as LOWAT=none" in sentence
     assert sentences({"LOWAT": "none"} | others) == []
 
 

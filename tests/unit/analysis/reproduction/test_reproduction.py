@@ -69,7 +69,7 @@ def test_what_is_measured_is_told() -> None:
         "Script first byte 6.70 s, where 0.80 s was possible; image last byte 6.50 s." in claims.slow_link(CONTROL).here
     )
     assert "3.00 s, 3.70 s sooner than without" in claims.with_lowat(CONTROL, TREATMENT).here
-    assert "6000 ms after the script was there" in claims.fast_link(CONTROL).here
+    assert "6000 ms after the origin had the script" in claims.fast_link(CONTROL).here
 
 
 def test_the_question_is_answered() -> None:
@@ -77,7 +77,7 @@ def test_the_question_is_answered() -> None:
     claim = claims.which_value(CONTROL, LADDER)
     assert chosen(LADDER).lowat_bytes == 16_384
     assert (claim.holds, claim.word) == (True, "answered")
-    assert claim.here.startswith("LOWAT 16384 brings")
+    assert claim.here.startswith("With LOWAT 16384 the script's first byte comes at")
 
 
 def test_a_value_that_costs_time_leaves_the_question_open() -> None:
@@ -87,14 +87,14 @@ def test_a_value_that_costs_time_leaves_the_question_open() -> None:
     late = replace(LADDER[0], script_first_s=2.2)
     claim = claims.which_value(CONTROL, [late, *LADDER[1:]])
     assert not claim.holds
-    assert "LOWAT 4096 brings it later than the next larger one." in claim.here
+    assert "With LOWAT 4096 the script comes later than with the next larger value." in claim.here
 
 
 def test_only_after_several_reloads() -> None:
     """Kept at first, inverted when the buffer has grown, and never with LOWAT."""
     claim = claims.by_load(GROWN, BOUNDED)
     assert claim.holds
-    assert "load 1 came at 1.60 s, the send buffer 45 KiB. On load 3 it was inverted: first byte 7.90 s" in claim.here
+    assert "load 1 came at 1.60 s, with a send buffer of 45 KiB. Load 3 was inverted: first byte 7.90 s" in claim.here
 
 
 @pytest.mark.parametrize(
