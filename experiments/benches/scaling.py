@@ -168,7 +168,7 @@ def _apart(what: str, *words: object) -> dict[str, float]:
 
 
 def _tasks(parcel_bytes: int, scratch: Path) -> dict[str, float]:
-    """Returns the costs for each run of a batch: the scheduler's, to pass on task and result; the head's, to receive it."""
+    """Returns the cost for each run of a batch: the scheduler's for task and result, the head's for the result."""
     from distributed import Client
 
     told = scratch / "scheduler.json"

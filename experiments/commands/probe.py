@@ -275,7 +275,7 @@ def _seeing(
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """Yields a folder. A keeper process removes it when this process ends, however that happens."""
+    """Yields a temporary folder. A keeper process removes the folder when this process ends, even by SIGKILL."""
     with tempfile.TemporaryDirectory(prefix="priolab-probe-") as scratch:
         command = [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "sleep", "infinity"]
         with subprocess.Popen(

@@ -37,7 +37,7 @@ class TunerLog:
         self._close()
 
     def reopen(self) -> None:
-        """Closes the file, and opens the file that now has its name."""
+        """Closes the file, and opens the path again, where there may be another file now."""
         self._close()
         try:
             self._file = FileIO(self._path, "a")

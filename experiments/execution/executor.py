@@ -57,8 +57,8 @@ def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
     """Returns how many of the waiting runs share the next command.
 
     In the first round, few runs are divided evenly among the commands. Otherwise a command gets less than an even
-    share, so that at the end no processor is idle while another has several runs left. It gets some runs at least,
-    because a guest takes as long to start as two or three runs.
+    share, so that at the end no processor is idle while another has several runs left. But it gets several, because a
+    guest takes as long to start as two or three runs.
 
     waiting: the number of runs left. most: the most runs per command. begun: the number of commands begun before.
     """

@@ -177,7 +177,7 @@ class _Batch:
         return folder / "console.log"
 
     def _broken_off(self, run: Run, said: str) -> str | None:
-        """Returns the error of a run that its command did not finish; None if its own folder has outcome or log."""
+        """Returns the error of a run that the command did not finish; None if the run's folder has outcome or log."""
         if run is self._runs[0] or self._folders.building(run).outcome.exists():
             return None
         return str(StepFailed(run.name, f"it ended without an outcome: {said}", self._log))

@@ -14,7 +14,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def new_folder(final: Path) -> Iterator[Path]:
-    """Yields an empty folder. At the end it gets its final name; after an exception it is removed. Raises OSError."""
+    """Yields an empty folder; renames it to `final` at the end, or removes it after an exception. Raises OSError."""
     final.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{final.name}-", dir=final.parent) as scratch:
         made = Path(scratch) / final.name

@@ -24,7 +24,7 @@ BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and
 
 
 def unknown(limit_s: float) -> str:
-    """Returns the version text for a program that did not print its version within this time."""
+    """Returns the version text for a program that did not print its version within `limit_s`."""
     return f"unknown: the program took more than {limit_s:g} s to print its version"
 
 
@@ -81,7 +81,7 @@ def absences() -> list[str]:
 
 @cache
 def _obtainable() -> Mapping[str, bool]:
-    """Returns for each package of a server that is not installed whether apt can install it. apt is asked only once."""
+    """Returns whether apt can install the packages of the servers that are not installed. Asks apt only once."""
     absent = [server for server in catalogue().values() if lack_of(server)]
     return obtainable(list(dict.fromkeys(package for server in absent for package in server.packages)))
 

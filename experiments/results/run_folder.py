@@ -160,7 +160,7 @@ def lock_new(path: Path) -> int:
 
 
 def lock_wreck(path: Path) -> int | None:
-    """Locks a folder that another process made. Returns None if its owner still has the lock, or has published it."""
+    """Locks a folder that another process made; None if that process has the lock, or has published the folder."""
     try:
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

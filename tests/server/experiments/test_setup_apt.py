@@ -190,7 +190,7 @@ def test_a_package_that_was_altered(
     digest = hashlib.sha256((wheels / f"{altered}-1-py3-none-any.whl").read_bytes()).hexdigest()
     assert str(caught.value) == (
         f"pip failed: {altered}-1-py3-none-any.whl has the digest sha256:{digest}, which neither constraints.txt nor"
-        " (constraints.txt, build-requirements.txt); try PIP_NO_CACHE_DIR=1, then another package index"
+        " build-requirements.txt lists; try PIP_NO_CACHE_DIR=1, then another package index"
         f" (PIP_INDEX_URL) (log: {log})"
     )
     assert {path for path in checkout.rglob("*") if not path.is_relative_to(logs)} == before

@@ -18,8 +18,8 @@ _LOGS = Path(__file__).parent / "pip"
             "digest",
             (
                 "h2-4.4.1-py3-none-any.whl has the digest"
-                " sha256:0e25f1462b23c9cb82d9eb02e28bc706dac2a68cb457c6a0d74d63c8a2a5d0e6, which is not one of the"
-                " lab's (constraints.txt, build-requirements.txt); try PIP_NO_CACHE_DIR=1, then another package index"
+                " sha256:0e25f1462b23c9cb82d9eb02e28bc706dac2a68cb457c6a0d74d63c8a2a5d0e6, which neither"
+                " constraints.txt nor build-requirements.txt lists; try PIP_NO_CACHE_DIR=1, then another package index"
                 " (PIP_INDEX_URL)"
             ),
         ),

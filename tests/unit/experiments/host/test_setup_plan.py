@@ -173,7 +173,7 @@ def test_who_may_not_install_a_compiler_can_do_without_guests() -> None:
     base = {"nginx", "nodejs", "iproute2", "ethtool"}
     plan = _plan(machine=nobody, kernel_built=False, there=base)
     assert plan.refusals[-1].endswith("; FABRIC=netns does not")
-    assert plan.refusals[-1].startswith("gcc make flex bison bc xz-utils libc6-dev")
+    assert plan.refusals[-1].startswith("only the guest kernel needs gcc make flex bison bc xz-utils libc6-dev")
     plan = _plan("FABRIC=virtual", machine=nobody, kernel_built=False, there=base)
     assert len(plan.refusals) == 2
 
@@ -319,7 +319,7 @@ def test_an_experiment_goes_on_without_what_compiles_the_kernel() -> None:
     plan = _plan(part=SetupPart.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
     assert plan.refusals == ()
     assert any(
-        "gcc make flex bison bc xz-utils libc6-dev; without, experiments run in real time" in note
+        "gcc make flex bison bc xz-utils libc6-dev; without them, experiments run in real time" in note
         for note in plan.notes
     )
     plan = _plan("FABRIC=virtual", part=SetupPart.EXPERIMENT, machine=nobody, kernel_built=False, there=base)

@@ -33,8 +33,8 @@ def test_what_takes_too_long_says_what_can_be_done() -> None:
 @pytest.mark.usefixtures("slow")
 def test_a_slow_version_stops_nothing() -> None:
     """It is unknown, with the reason."""
-    assert compose._package("image", "nodejs") == "unknown: it took more than 120 s to say"
-    assert docker_engine.version_told() == "unknown: it took more than 120 s to say"
+    assert compose._package("image", "nodejs") == "unknown: the program took more than 120 s to print its version"
+    assert docker_engine.version_told() == "unknown: the program took more than 120 s to print its version"
 
 
 @pytest.mark.usefixtures("slow")
