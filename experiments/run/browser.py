@@ -25,8 +25,8 @@ def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, 
     """Returns the entries of `observed` in run.json that come from client/browser.json.
 
     resolution_ns: the resolution of the other clocks, None if unknown. `clock_resolution_ns` is the coarser of this and
-    the net log's resolution. `seeded` is False, because the browser draws random numbers that do not follow from the
-    seed: runs with the same seed agree to a few milliseconds, not byte for byte.
+    the net log's resolution. `seeded` is False, because a browser's run does not follow from the seed: runs with the
+    same seed agree to a few milliseconds, not byte for byte.
     """
     document = read_json(folder.client / "browser.json")
     carrying = [connection for connection in document["connections"] if connection["requests"]]

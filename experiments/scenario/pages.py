@@ -174,7 +174,10 @@ def read_page(path: Path, parameters: Parameters) -> Page:
 
 
 def _name(path: Path) -> str:
-    """Returns the name of the page in a file: the file's name, without `.toml` unless another page already has that."""
+    """Returns the name of the page in a file: the file's name without `.toml`.
+
+    Keeps `.toml` if a page of the catalogue has that name, and this is another file.
+    """
     known = catalogue().get(path.stem)
     return printable(path.stem if known is None or known == path.resolve() else path.name)
 

@@ -40,9 +40,9 @@ _AGAIN = ("failed", "unsupported")
 
 
 class SweepFolder:
-    """The locked folder of an unfinished sweep. A context manager, which after an exception removes it if it is empty.
+    """The locked folder of an unfinished sweep.
 
-    A folder is empty if it holds no complete run.
+    A context manager: after an exception it removes the folder if no run is complete.
     """
 
     def __init__(self, path: Path, record: SweepRecord, lock: int) -> None:

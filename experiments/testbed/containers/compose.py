@@ -26,7 +26,7 @@ _LOADING = "modprobe tcp_{0}, and allow it: sysctl net.ipv4.tcp_allowed_congesti
 
 
 class Compose(HostKernel):
-    """Makes a compose project for each run. A separate program removes the containers: they are the engine's children."""
+    """Makes a compose project for each run. A separate program removes its containers, the engine's children."""
 
     name = "compose"
     merit = "real clocks, in containers"

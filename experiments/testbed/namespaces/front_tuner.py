@@ -78,5 +78,5 @@ class FrontTuner:
 
 
 def _fail(what: str) -> None:
-    """Raises StepFailed. The program in the kernel calls this if it lost its cgroup or a decision."""
+    """Raises StepFailed. `InKernel` calls this if the cgroup is gone or decisions were lost, which fails a run."""
     raise StepFailed("the tuner", what)

@@ -279,7 +279,7 @@ def _become_client(command: Sequence[str]) -> int:
 
 @cache
 def _node_route(node: str) -> ClockRoute:
-    """Returns the way in which this Node reads the clock. A guest finds it before the first run (`known_beforehand`)."""
+    """Returns the way in which Node reads the clock. A guest finds it before the first run (`known_beforehand`)."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 
 

@@ -31,8 +31,8 @@ def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
         rtnetlink.veth(TO_CLIENT, near_router, WIRE, near, client.descriptor),
         rtnetlink.veth(TO_FRONT, far_router, WIRE, far, front.descriptor),
     )
-    # Neighbours are permanent entries. ARP would travel through the shaped link, count in its queue, and give up after a
-    # few seconds of delay.
+    # Neighbours are permanent entries: ARP would travel through the shaped link, count in its queue, and give up after
+    # a few seconds of delay.
     for device, own, other, mac in (
         (TO_CLIENT, _NEAR_ROUTER, ADDRESSES.client, near),
         (TO_FRONT, _FAR_ROUTER, ADDRESSES.front, far),

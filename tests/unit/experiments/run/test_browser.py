@@ -166,5 +166,5 @@ def test_the_connection_looked_at_is_the_one_that_carried(
     if others is None:
         check_connection(50_001, samples, range(12, 16))
     else:
-        with pytest.raises(InvalidRun, match=rf"looked at: asked for \[50001\], observed {others}"):
+        with pytest.raises(InvalidRun, match=rf"sampled connection: asked for \[50001\], observed {others}"):
             check_connection(50_001, samples, range(12, 16))
