@@ -29,8 +29,8 @@ from experiments.scenario.knobs import KNOBS, with_defaults
 
 _PAGE = Path(__file__).with_name("page")
 _TEMPLATE = Path(__file__).with_name("slides.html")
-_MODULES = ("slides", "presenter", "scene", "stage", "player", "film", "keys", "theme", "words")
-_IMPORT = re.compile(r'(from|import) "\./([a-z]+\.js)"')
+_MODULES = ("slides", "presenter", "both_arms", "arm_drawing", "player", "film", "keys", "theme", "words")
+_IMPORT = re.compile(r'(from|import) "\./([a-z_]+\.js)"')
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "exporting slides"
 
