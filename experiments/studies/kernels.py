@@ -66,7 +66,7 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
 
 
 def _table(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Returns Markdown: a row for each change, in the order of the first kernel that has it, and a column per kernel."""
+    """Returns a Markdown table with a row for each change and a column for each kernel."""
     rows = dict.fromkeys(row for cells in sources.values() for row in cells)
     return [
         f"| | {' | '.join(sources)} |",
