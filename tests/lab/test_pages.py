@@ -148,7 +148,7 @@ def test_ones_own_page_of_another_folder(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "instead", "told"),
     [
-        ('after = "data"', 'after = "tile"', "tile: after=tile is not allowed; allowed: the name of an earlier resource"),
+        ('after = "data"', 'after = "tile"', "tile: after=tile is not allowed; allowed: the name of an earlier"),
         (
             "important = true",
             'important = "yes"',

@@ -158,7 +158,7 @@ _BESIDE = "in addition to"
         (DataFrame(1).serialize(), "the front sent 0 bytes of DATA in more than 10000 frames and pieces"),
         (DataFrame(1, data=b"x").serialize(), _IN_PIECES),
         (_PADDED_DATA, _BESIDE),
-        (PingFrame(0, opaque_data=bytes(8)).serialize(), "the front sent more than 1048576 bytes in addition to 0 bytes of"),
+        (PingFrame(0, opaque_data=bytes(8)).serialize(), "sent more than 1048576 bytes in addition to 0 bytes of"),
         (SettingsFrame(0, settings=dict.fromkeys(range(100, 256), 1)).serialize(), _BESIDE),
         (WindowUpdateFrame(0, window_increment=1).serialize(), _BESIDE),
         (priority_update(1, "u=1" + " " * 1000), _BESIDE),
