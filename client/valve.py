@@ -64,8 +64,8 @@ class Valve:
     def turn(self, streams: Sequence[int], *, begun: bool, left_bytes: int) -> list[Opening]:
         """Returns the windows to enlarge now; called when nothing has arrived for a while.
 
-        streams: open streams of resources that no other waits for, in the order of their requests. begun: True if the
-        response headers of all have arrived. left_bytes: what is left of the connection's window.
+        streams: open streams of resources that no other resource waits for, in the order of their requests. begun: True
+        if the response headers of all open streams have arrived. left_bytes: what is left of the connection's window.
         """
         self._still = self._still + 1 if left_bytes == self._left_bytes else 0
         self._left_bytes = left_bytes

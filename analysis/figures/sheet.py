@@ -77,7 +77,10 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """A panel's coordinates: the axis, and heights from bottom to top. is_last: True if the panel shows the axis."""
+    """A panel's coordinates: the horizontal axis, and the vertical scale from `bottom` to `top`.
+
+    is_last: True if the panel shows the axis's title and labels.
+    """
 
     axis: Axis
     bottom: float
@@ -196,7 +199,7 @@ _MOVE = alt.selection_interval(bind="scales", encodings=["x"], name="move")
 
 
 def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitleParams:
-    """Returns the title above a panel. subtitle: its words."""
+    """Returns the title above a panel. subtitle: its words, between which it is wrapped."""
     return alt.TitleParams(
         words,
         subtitle=lettering.wrapped(subtitle, " ", SMALL, WIDTH),

@@ -86,7 +86,10 @@ def _moved(page: "Page", stop: int) -> float:
 
 
 def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> float:
-    """Returns the seconds until both arms play; then calls `then` with the page."""
+    """Starts the demo, waits until both arms play, and calls `then` with the page.
+
+    Returns the seconds from the start until both arms play.
+    """
     started = time.monotonic()
     with _made(results) as address, browser.new_page() as page:
         page.goto(address)

@@ -161,7 +161,7 @@ def _have_installed(plan: SetupPlan, installer: apt.Installer) -> None:
                 try:
                     installer.install(each.packages)
                 except apt.CannotInstall as error:
-                    complain(f"note: apt-get failed: {error}; without them, {each.without}")
+                    complain(f"note: apt-get failed: {error}; without these packages, {each.without}")
     except apt.CannotInstall as error:
         raise _Refused(f"apt-get failed: {error}") from error
 

@@ -1,1 +1,1 @@
-"""Carries out experiments, on this machine or on many, and concludes them."""
+"""Carries out experiments, on this machine or on many, and writes the run.json of each run."""

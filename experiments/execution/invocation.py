@@ -159,7 +159,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 name="RESULTS",
                 default="results",
                 parse=_path,
-                allowed=f"a folder that can be written; printable, no name above {_LONGEST_NAME_BYTES} bytes",
+                allowed=f"a folder that can be written, of printable names with at most {_LONGEST_NAME_BYTES} bytes",
                 meaning="the folder for results",
             ),
         )

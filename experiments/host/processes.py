@@ -73,7 +73,8 @@ def _begin_in(cgroup: Path) -> None:
 def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
     """Returns the function to call between fork(2) and execve(2); None if there is nothing to do, which is faster.
 
-    When the first process of a PID namespace ends, the kernel kills all others there anyway.
+    The children of the first process of a PID namespace need no `die_with_parent`: when that process ends, the kernel
+    kills all others in the namespace.
     """
     if cgroup is not None:
         return partial(_begin_in, cgroup)

@@ -103,7 +103,7 @@ def _trouble(request: SetupRequest, machine: Machine, *, builds_kernel: bool) ->
 
 
 def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[str]:
-    """Yields notes about missing packages that the requested part does not need."""
+    """Yields notes about missing packages and the guest kernel. lacking: wants that the part does not need."""
     packages = _packages([want for want in lacking if want.needed])
     if packages:
         yield f"not installed: {' '.join(packages)}; FABRIC=compose needs none of them"

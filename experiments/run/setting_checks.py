@@ -132,11 +132,11 @@ def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance)
     for direction, figures in counters.items():
         lost = figures["kernel_drops"] + figures["refused"]
         if lost:
-            raise InvalidRun(f"packets {direction} that the ferry could not take in", 0, lost)
+            raise InvalidRun(f"packets that the ferry could not take in, direction {direction}", 0, lost)
         late_ns = figures["lateness_p99_ns" if figures["longest_queue_packets"] else "lateness_p50_ns"]
         if late_ns > tolerance.round_trip_ns:
             most = f"at most {tolerance.round_trip_ns}"
-            raise InvalidRun(f"the ferry's lateness {direction} in ns", most, late_ns, QUIETER)
+            raise InvalidRun(f"the ferry's lateness in ns, direction {direction}", most, late_ns, QUIETER)
 
 
 def _agree(check: str, asked: object, found: object) -> None:

@@ -296,7 +296,8 @@ _KNOBS = (
         field="size_bytes",
         parse=_size(2048, pages.SIZE_MOST),
         allowed="2048 bytes to 64M",
-        meaning="size of the image and of the script of PAGE=maps, and of resources of other pages whose size is SIZE",
+        meaning="size of the image and of the script of PAGE=maps, and of each resource whose size the page file gives"
+        " as the word SIZE",
     ),
     Knob(
         name="JS_DELAY",
@@ -304,8 +305,8 @@ _KNOBS = (
         field="script_delay_ns",
         parse=_whole_milliseconds,
         allowed="a time in whole milliseconds such as 200ms, from 0ms to 60s",
-        meaning="time for which the origin holds back the script of PAGE=maps, and resources of other pages whose delay"
-        " is JS_DELAY",
+        meaning="time for which the origin holds back the script of PAGE=maps, and each resource whose delay the page"
+        " file gives as the word JS_DELAY",
     ),
     Knob(
         name="RELOADS",

@@ -50,8 +50,8 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
     told = [
         TITLE,
         "",
-        "The same arms in guests of several kernels, with netem and SEED=1. Figures agree within the time of one TLS",
-        "record.",
+        "The same arms in guests of several kernels, with netem and SEED=1. Figures agree if they differ by at",
+        "most the time of one TLS record.",
         "",
         markdown(rows),
         f"{_REPEATS} repeats in fresh guests with the same seed are identical byte for byte, with times counted",

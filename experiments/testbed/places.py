@@ -90,7 +90,7 @@ class ActiveLink:
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveTuner:
-    """The running tuner: its kind, the reason for that kind, and the function that samples."""
+    """The running tuner: its kind, the reason for that kind, and the function to call when its work is due."""
 
     kind: TunerKind
     reason: str | None

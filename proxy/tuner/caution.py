@@ -67,7 +67,9 @@ class Held:
             self.own_bytes, self.lowat_bytes, self.low_ns = has_bytes, 0, 0
 
     def due(self, wanted_bytes: int, sysctl_bytes: int, now_ns: int, hold_ns: int) -> int:
-        """Returns the value to set now; 0 to set none. wanted_bytes: the wanted value, not beyond either limit."""
+        """Returns the value to set now; 0 to set none. wanted_bytes: the wanted value, already
+        reduced by `bound`.
+        """
         twice_bytes, self.last_bytes = min(self.last_bytes, wanted_bytes), wanted_bytes
         without_bytes = self.own_bytes or sysctl_bytes
         if self.lowat_bytes == 0:

@@ -15,7 +15,7 @@ from typing import Self
 from proxy.tuner.tuner import CannotTune
 
 _LIBRARY = "libbpf.so.1"
-_MAY_NOT = "run as root, with CAP_BPF and CAP_NET_ADMIN"
+_MAY_NOT = "run as root; in a container, add the capabilities CAP_BPF and CAP_NET_ADMIN"
 _Handle = ctypes.c_void_p
 _OnRecord = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 

@@ -33,20 +33,26 @@ def test_no_packet_at_all_is_not_late() -> None:
 @pytest.mark.parametrize("name", ["kernel_drops", "refused"])
 def test_packets_lost_before_the_model(name: str) -> None:
     """The link was then not the one that was asked for."""
-    with pytest.raises(InvalidRun, match="packets down that the ferry could not take in: asked for 0, observed 2"):
+    with pytest.raises(
+        InvalidRun, match="packets that the ferry could not take in, direction down: asked for 0, observed 2"
+    ):
         check_ferry({"down": GOOD | {name: 2}}, REAL)
 
 
 def test_a_late_ferry() -> None:
     """More than one packet in a hundred left later than the tolerance of the round trip."""
-    with pytest.raises(InvalidRun, match=r"lateness up in ns: asked for at most 20000000, observed 20000001"):
+    with pytest.raises(
+        InvalidRun, match=r"lateness in ns, direction up: asked for at most 20000000, observed 20000001"
+    ):
         check_ferry({"down": GOOD, "up": GOOD | {"lateness_p99_ns": 20_000_001}}, REAL)
 
 
 def test_a_burst_on_an_unlimited_link() -> None:
     """Its end may be as late as the ferry takes for all of it; half of all packets may not."""
     check_ferry({"down": UNLIMITED | {"lateness_p99_ns": 21_700_000}}, REAL)
-    with pytest.raises(InvalidRun, match=r"lateness down in ns: asked for at most 20000000, observed 20000001"):
+    with pytest.raises(
+        InvalidRun, match=r"lateness in ns, direction down: asked for at most 20000000, observed 20000001"
+    ):
         check_ferry({"down": UNLIMITED | {"lateness_p50_ns": 20_000_001, "lateness_p99_ns": 30_000_000}}, REAL)
 
 
