@@ -3,12 +3,12 @@
 Only this module and `worker_pool.py` know of Dask. Rules:
 1. A task is a batch: runs that share a guest. Its result is their run folders, packed; the head unpacks and files them.
    No file system is shared.
-2. The head hands out as many tasks as the admitted workers have threads, and another when a task has ended. So
+2. The head hands out as many tasks as the admitted workers have threads, and a further task when a task has ended. So
    neither the scheduler nor the head holds more tasks than are being run.
 3. When a worker is lost, Dask gives its tasks to another worker; at most one batch per thread has to be repeated. If
-   several workers are lost with a batch, its runs are handed out again one by one; a run with which several workers are
-   lost has failed. If a batch fails (`worker.BatchFailed`) or returns no run folder, its runs are also handed out one
-   by one; a run has failed after three attempts by itself.
+   several workers in turn are lost while they carry out the same batch, the head hands out the runs of this batch again
+   one by one; a run during which several workers are lost has failed. If a batch fails (`worker.BatchFailed`), or does
+   not return its run folders, the head also hands out its runs one by one; a run has failed after three such attempts.
 4. When the head is interrupted or killed, its tasks end on the workers within a second.
 """
 
@@ -87,8 +87,8 @@ class Cluster:
     def connect(cls, manner: Manner, address: str) -> Iterator[Self]:
         """Connects to the scheduler; closes the connection at the end.
 
-        Raises ScenarioError for a bad address or a fabric with a real clock; Unavailable without a scheduler or
-        workers. A real clock measures the machine, too: arms on different machines could not be compared.
+        Raises ScenarioError for a bad address or a fabric with a real clock; Unavailable if no scheduler answers. On a
+        real clock, results depend on the machine, so arms on different machines could not be compared.
         """
         if not _ADDRESS.fullmatch(address):
             raise ScenarioError(_OPTION, address, "tcp://HOST:PORT or tls://HOST:PORT, as the scheduler prints it")
@@ -172,7 +172,7 @@ class Cluster:
             future.add_done_callback(lambda done: over.put(done.key))
 
     def _take_back(self, tasks: dict[str, _SubmittedBatch], waiting: "_Waiting") -> None:
-        """Takes back the tasks of which all workers are gone."""
+        """Cancels the tasks whose workers are all lost or refused, and puts their runs back among the waiting runs."""
         for key, task in list(tasks.items()):
             if not task.workers & self._pool.admitted and not task.future.done():
                 del tasks[key]
@@ -180,7 +180,7 @@ class Cluster:
                 waiting.put_back(task.runs)
 
     def _receive(self, task: _SubmittedBatch, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
-        """Handles a task that has ended. Raises StepFailed."""
+        """Files the runs of a task that has ended, or decides what becomes of its runs. Raises StepFailed."""
         try:
             with self._reached():
                 parcels = task.future.result()
@@ -209,7 +209,7 @@ class Cluster:
     def _open(
         self, task: _SubmittedBatch, parcels: Sequence[Parcel], waiting: "_Waiting", store: RunStore, ended: OnEnded
     ) -> None:
-        """Files the run folders that came back. Raises StepFailed."""
+        """Files the run folders that a worker returned, and hands out damaged ones again. Raises StepFailed."""
         packed = {parcel.name: parcel for parcel in parcels}
         for run in task.runs:
             try:
@@ -222,7 +222,7 @@ class Cluster:
                 ended(run, packed[run.name].ending)
 
     def _again(self, runs: Sequence[Run], why: str, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
-        """Hands out runs again, one by one. A run without further attempts has failed."""
+        """Puts runs back, each as a batch of its own. A run that has used up its attempts has failed."""
         if len(runs) == 1 and waiting.attempts[runs[0].name] + 1 >= _ATTEMPTS:
             self._give_up(runs[0], f"it failed {_ATTEMPTS} times: {why}", store, ended)
             return
@@ -230,7 +230,7 @@ class Cluster:
         waiting.put_back(runs, alone=True)
 
     def _give_up(self, run: Run, why: str, store: RunStore, ended: OnEnded) -> None:
-        """Writes a run folder that says `failed`, for a run of which nothing came back."""
+        """Writes a run folder with the status `failed`, for a run whose folder no worker returned."""
         folder = store.building(run.name)
         try:
             lay_out(run, folder, self._manner, self._tools[run.arm.scenario.server])
@@ -242,7 +242,7 @@ class Cluster:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Raises StepFailed if the scheduler is lost while the context lasts."""
+        """A context that raises StepFailed if the connection to the scheduler is lost inside it."""
         try:
             yield
         except (OSError, TimeoutError, CancelledError) as error:
@@ -250,7 +250,7 @@ class Cluster:
 
 
 class _Waiting:
-    """Runs not yet handed out, in order. most: the most runs that may share a command.
+    """The queue of the runs to hand out. most: the most runs that may share a command.
 
     attempts: for each run's name, the number of failed attempts in a batch of its own.
     """
@@ -296,7 +296,7 @@ def _carry_out(settings: BatchSettings, runs: Sequence[Run], final: Path) -> lis
 
 
 def _file(run: Run, parcel: Parcel, store: RunStore) -> None:
-    """Unpacks a run folder and files it. Raises StepFailed, BadParcel."""
+    """Unpacks a run folder and files it. Raises BadParcel; StepFailed if the folder cannot be written."""
     try:
         unpack(parcel.content, store.building(run.name).path)
         store.file(run.name)

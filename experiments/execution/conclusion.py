@@ -1,6 +1,6 @@
 """Lays out a run's folder before the run, and writes its run.json afterwards.
 
-Experiments and sweeps both use this module; they choose the runs, and the paths of the folders.
+Experiments and sweeps choose the runs and the paths of the run folders; both use this module for each run.
 """
 
 import traceback
@@ -32,20 +32,20 @@ from proxy.certificates import issue
 from proxy.server import catalogue
 
 _MOMENT_NS = 10**6
-"""The tolerance when times from two logs are compared, because packets are stamped by another clock."""
+"""The tolerance, in nanoseconds, when times from two logs are compared: packets are stamped by a clock of their own."""
 
 _WALL_LIMIT_S = 300.0
 _SLOWEST_BYTES_PER_S = 200_000
-"""The lowest speed of a guest, in bytes per second of wall time; on an idle machine it is 15 MB/s.
+"""The lowest speed of a guest, in bytes per second of wall time; on an idle machine the speed is 15 MB/s.
 
-The wall time of a run in a guest depends on the bytes that it moves, and hardly on link time. With a browser, it
-depends on link time, too.
+The wall time of a run in a guest depends on the bytes that the run moves, and hardly on link time. With a browser,
+the wall time depends on link time, too.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A repetition of an arm. seed: the seed of everything random; all arms of a repetition have the same."""
+    """A repetition of an arm. seed: the seed of everything random; all arms of a repetition have the same seed."""
 
     arm: Arm
     repetition: int
@@ -59,14 +59,14 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """The status of a run that has ended. reason: why the status is not ok; None if it is."""
+    """The status of a run that has ended. reason: why the status is not ok; None if the status is ok."""
 
     status: str
     reason: str | None
 
 
 def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
-    """Makes the run folder, with everything that the run needs."""
+    """Makes the run folder, with the certificate and the order (order.py) in it."""
     folder.create()
     if manner.capture:
         folder.wire.mkdir()
@@ -113,7 +113,7 @@ def _outcome_and_findings(
         try:
             capture.finish(folder)
         except StepFailed as error:
-            # A run that failed before may have lost its packets, too; it keeps its first reason.
+            # A run that had failed already may have no complete captures either; its first reason stays.
             if outcome["status"] == "ok":
                 outcome |= {"status": "failed", "reason": str(error)}
     if outcome["status"] != "ok":
@@ -177,7 +177,7 @@ def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
 
 
 def load_deadline_ns(scenario: Scenario) -> int:
-    """Returns the default deadline of a page load, in link time: longer than any load that makes progress."""
+    """Returns the default deadline of a page load, in link time: longer than any page load that makes progress."""
     rates_bit_s = scenario.link.rates_bit_s
     moved_ns = scenario.page.total_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
     losses = 1 + 20 * scenario.link.loss
@@ -190,7 +190,7 @@ def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
 
 
 def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
-    """Returns the versions of the programs that the run uses. `tools` may have a browser that only another arm uses."""
+    """Returns the versions of the programs that the run uses. `tools` may list a browser that only another arm uses."""
     others = () if scenario.client is ClientKind.CHROMIUM else (BROWSER, DRIVER)
     return {name: version for name, version in tools.versions.items() if name not in others}
 
@@ -222,7 +222,8 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
 def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Findings:
     """Judges a run. Raises InvalidRun.
 
-    On a real clock, `observed` receives the machine's lateness; if that exceeds the tolerance, the run is invalid.
+    On a real clock, adds the machine's lateness to `observed`; if the lateness exceeds the tolerance, the run is
+    invalid.
     """
     expected_loads = scenario.reloads + 1
     traits = catalogue()[scenario.server].traits

@@ -1,6 +1,7 @@
-"""Chooses a processor for a job: the one with the fewest jobs of this lab and of other labs and workers.
+"""Chooses a processor for a job: the one with the fewest jobs of all labs and workers on this machine.
 
-A claim is the name of an abstract Unix socket. The kernel removes the name when the process that owns it ends.
+A job claims its processor: it binds a Unix socket to an abstract name (unix(7)) that contains the processor's number.
+The kernel removes the name when the process that owns the socket ends.
 """
 
 import os
@@ -14,7 +15,10 @@ _MOST = 64
 
 
 class CpuClaim:
-    """A job's claim to a processor. A context manager that gives up the claim at its end."""
+    """A job's claim to a processor. A context manager that gives up the claim at its end.
+
+    cpu: the number of the processor. name: the socket whose name is the claim; None if no name was free.
+    """
 
     def __init__(self, cpu: int, name: socket.socket | None) -> None:
         self.cpu = cpu
@@ -33,7 +37,7 @@ class CpuClaim:
 
 
 def claim() -> CpuClaim:
-    """Claims the processor with the fewest claims, of those that this process may use; among equals at random."""
+    """Claims the processor with the fewest claims, of those that this process may use; a random one if several have."""
     allowed = list(os.sched_getaffinity(0))
     candidates = random.sample(allowed, len(allowed))
     for number in range(_MOST):

@@ -4,8 +4,8 @@ Rules:
 1. An executor gets runs in the order in which they are to begin. It decides which of them share a command, how many
    commands run side by side, and on which machine.
 2. A run's folder is built at the path that `RunStore.building` returns. When the folder is complete, run.json included,
-   the executor files it by `RunStore.file`. From then on the run is done.
-3. Then the executor reports the run as ended, in the thread that called `carry_out`.
+   the executor files the folder by `RunStore.file`.
+3. After it has filed the folder, the executor reports the run as ended, in the thread that called `carry_out`.
 4. A failed run is not an error. The loss of a worker is not an error while another worker can take over.
 5. When an exception leaves the executor, everything that it started has ended.
 """
@@ -47,20 +47,24 @@ class Executor(Protocol):
         """The number of runs carried out at once."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Prepares what all runs share; returns the programs to use, by server. Raises LabError."""
+        """Prepares what all runs share; returns the programs to use, by the server's name. Raises LabError.
+
+        tell: called with a line about each step.
+        """
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
-        """Carries out all runs, and reports each to `ended`. Raises LabError if it cannot continue."""
+        """Carries out all runs, and reports each run that ended to `ended`. Raises LabError if it cannot continue."""
 
 
 def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
     """Returns how many of the waiting runs share the next command.
 
-    In the first round, few runs are divided evenly among the commands. Otherwise a command gets less than an even
-    share, so that at the end no processor is idle while another has several runs left. But it gets several, because a
-    guest takes as long to start as two or three runs.
+    In the first round, up to 30 runs per command are divided evenly among the commands. Otherwise a command gets less
+    than an even share, so that at the end no processor is idle while another has several runs left; but at least five
+    runs, if so many are left, because a guest takes as long to start as two or three runs take.
 
-    waiting: the number of runs left. most: the most runs per command. begun: the number of commands begun before.
+    waiting: the number of runs left. side_by_side: the number of commands at once. most: the most runs per command.
+    begun: the number of commands begun before.
     """
     first = begun < side_by_side
     even = math.ceil(waiting / (side_by_side - begun if first else side_by_side))

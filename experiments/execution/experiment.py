@@ -1,4 +1,4 @@
-"""Runs an experiment: its arms side by side, with results in one folder that appears when it is complete."""
+"""Runs an experiment: carries out its arms side by side, and publishes one folder when all results are in it."""
 
 import os
 import subprocess
@@ -25,10 +25,10 @@ _GIT_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Progress callbacks.
+    """The functions that `run_experiment` calls to report progress.
 
     `step(run, text)`: a run entered a step. `ended(run, status, reason)`: a run ended. `reused(folder)`: the results in
-    this folder are used, so nothing is run.
+    this folder are used, so no arm is run.
     """
 
     step: Callable[[str, str], None]
@@ -74,8 +74,8 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
     """Returns how many arms of an experiment to run at once.
 
-    With the lab's own client on real clocks, it is one arm per processor. This is known to be accurate enough for a few
-    arms, but not for the hours of a sweep, so sweeps use `bearable`.
+    With the lab's own client on real clocks, the limit is one arm per processor. One arm per processor is known to be
+    accurate enough for a few arms, but not for the hours of a sweep, so sweeps use `bearable`.
     """
     if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
         return bearable(scenarios, fabric)
@@ -92,7 +92,7 @@ def _runs(request: Request) -> list[Run]:
 
 
 class _ExperimentRuns:
-    """See RunStore. Run folders have their final names from the start; the folder around them does not."""
+    """The RunStore of an experiment. Run folders have their final names at once, but the experiment folder does not."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final
@@ -102,7 +102,7 @@ class _ExperimentRuns:
         return RunFolder(self._path / name)
 
     def file(self, name: str) -> None:
-        """Does nothing: the folder has its final name already."""
+        """Does nothing: the run folder has its final name already."""
 
 
 def git_revision() -> str | None:

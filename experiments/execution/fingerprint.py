@@ -1,7 +1,7 @@
 """Finds finished experiments that can be reused: REUSE=yes.
 
-An experiment's fingerprint is everything that decides its results. Experiments with the same fingerprint differ by
-chance alone, so the newest of them whose runs are all ok is reused.
+An experiment's fingerprint is everything that decides its results. The results of experiments with the same fingerprint
+differ by chance alone, so the lab reuses the newest such experiment whose runs are all ok.
 """
 
 import json
@@ -25,7 +25,8 @@ _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack", "pyroute2")
 def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code: str) -> dict[str, Any]:
     """Builds the fingerprint that experiment.json keeps. Pure.
 
-    versions: by the name of a program or package. kernel: the kernel of the places. code: the digest of the lab's code.
+    versions: the version of each program or package, by name. kernel: the kernel that client, link, front and origin
+    use. code: the digest of the lab's code.
     """
     document = {
         "arms": [{"arm": arm.name, **asdict(as_record(arm.scenario))} for arm in request.arms],
@@ -39,13 +40,13 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
         "versions": dict(versions),
         "code": code,
     }
-    # A document read from a file has strings in place of enumerations, so this one must have them, too.
+    # A document read from a file has strings in place of enumerations, so the fingerprint must have strings, too.
     plain: dict[str, Any] = json.loads(json.dumps(document))
     return plain
 
 
 def fingerprint_here(request: Request, tools: Mapping[str, Tools]) -> dict[str, Any]:
-    """Returns the fingerprint of the request if it is run now, on this machine. tools: by the server's name."""
+    """Returns the fingerprint that the request would have if this machine ran it now. tools: by the server's name."""
     return fingerprint(request, versions_here(tools), request.manner.fabric.kernel(), digest.code())
 
 
@@ -58,7 +59,7 @@ def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
 
 
 def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
-    """Returns the newest finished experiment with the wanted fingerprint and only ok runs; None if there is none."""
+    """Returns the newest finished experiment with the wanted fingerprint and only ok runs; None if none has both."""
     fit = [(started_at, path.name, path) for started_at, path in _same(results, wanted)]
     return max(fit)[-1] if fit else None
 

@@ -1,6 +1,6 @@
 """The cost of the instruments, in nanoseconds per event: the field `instruments` of run.json.
 
-Each instrument measures its own cost, and writes it into its own file.
+Each instrument measures its own cost, and writes the cost into the file of its measurements.
 """
 
 import json
@@ -26,7 +26,10 @@ def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
 
 
 def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
-    """Returns events, ns_per_event, and the reason if ns_per_event is null. account: the counts of common/cost.py."""
+    """Returns events, ns_per_event, and the reason if ns_per_event is null. 
+
+    account: the counts that the instrument wrote (common/cost.py); None if the instrument left no record.
+    """
     events = account["events"] if account else None
     if not account or not events:
         return {"events": events, "ns_per_event": None, "reason": _NO_ACCOUNT if account is None else "no event"}

@@ -24,12 +24,12 @@ _LARGEST_SEED = 2**32 - 1
 _SHORTEST_DEADLINE_NS = 10**8
 _LONGEST_DEADLINE_NS = 86_400 * 10**9
 _LONGEST_NAME_BYTES = 200
-"""The longest name in the path RESULTS. A file system allows 255 bytes, and the lab adds to names."""
+"""The longest name of a folder in the path RESULTS. A file system allows 255 bytes, and the lab appends suffixes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunKnob:
-    """An execution option; it does not affect the measurement. parse: raises ValueError for a bad value."""
+    """An execution option: a knob that is not part of the scenario. parse: raises ValueError for a bad value."""
 
     name: str
     default: str
@@ -168,7 +168,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
 
 
 def split_words(words: Iterable[str]) -> dict[str, str]:
-    """Turns NAME=VALUE arguments into a mapping; one without `=` names a scenario. Raises ScenarioError."""
+    """Turns NAME=VALUE arguments into a mapping; an argument without `=` names a scenario. Raises ScenarioError."""
     knobs: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -180,7 +180,7 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
 
 
 def ignored(words: Sequence[str]) -> Iterator[str]:
-    """Yields a sentence for each knob without effect: overridden later, or set in the environment only."""
+    """Yields a sentence for each value without effect: overridden by a later argument, or set in the environment only."""
     counts = split_words(words)
     for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
         if counts[name] != value:
@@ -191,7 +191,7 @@ def ignored(words: Sequence[str]) -> Iterator[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises UnknownKnob, with similar names, unless the name is that of a knob."""
+    """Raises UnknownKnob, with similar names, unless a knob has this name."""
     known = [*KNOBS, *RUN_KNOBS]
     if name not in known:
         raise unknown_knob(name, known)

@@ -4,8 +4,8 @@ Rules:
 1. One thread. Any interruption (Ctrl-C, SIGTERM, an error) ends every job on the way out.
 2. A job is the child of its keeper. If the lab is killed, the keeper ends the job. If the keeper is killed, the lab
    ends the job, whose processes all have the path of its scratch folder in their environment.
-3. Output lines of a job that begin with "@ " are its progress. All output goes to the job's log.
-4. A job that cannot begin because other jobs hold what it needs begins when one of the other jobs has ended.
+3. Output lines of a job that begin with "@ " are its progress lines. All output goes to the job's log.
+4. A job may be unable to begin because other jobs hold what it needs. The lab tries again whenever a job has ended.
 """
 
 import os
@@ -61,7 +61,11 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Finish:
-    """The end of a job. trouble: the reason why the lab ended it, or None. said: the last lines of its output."""
+    """The end of a job.
+
+    wall_s: the wall time of the job. trouble: the reason why the lab ended the job; None if the job ended by itself.
+    said: the last lines of the job's output.
+    """
 
     wall_s: float
     trouble: str | None
@@ -74,7 +78,7 @@ def too_long(name: str, limit_s: float, log: Path) -> str:
 
 
 class _Job:
-    """A running job."""
+    """A running job: its process, its log and its scratch folder."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -137,7 +141,7 @@ class _Job:
         return last_lines(self._said.decode(errors="replace"))
 
     def read(self) -> list[str] | None:
-        """Returns the progress since the last call; None at the end of the output."""
+        """Returns the progress lines since the last call, without "@ "; None at the end of the output."""
         data = os.read(self.fileno(), 65536)
         self._log.write(data)
         self._log.flush()
@@ -163,7 +167,7 @@ class _Job:
         self._log.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        keeper.clean_up(str(self._scratch))  # in case the keeper itself was killed
+        keeper.clean_up(str(self._scratch))  # has an effect only if the keeper was killed
 
     def _give_up_processor(self) -> None:
         if self._claim:
@@ -197,8 +201,8 @@ def run_all(
 ) -> None:
     """Runs all tasks, `side_by_side` at once. Raises Unavailable if a task cannot begin although no other task runs.
 
-    progress: called as `progress(name, step)` for each line of progress. meanwhile: called at least twice a second; its
-    exception ends all jobs.
+    progress: called as `progress(name, step)` for each progress line of a job. meanwhile: called at least twice a
+    second; an exception that it raises ends all jobs.
     """
     waiting = iter(tasks)
     held: Task | None = None

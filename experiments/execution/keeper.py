@@ -1,15 +1,15 @@
-"""The keeper of a job: runs the job's command, and makes sure that none of its processes outlives the lab.
+"""The keeper of a job: runs the job's command, and makes sure that no process of the job outlives the lab.
 
     keeper.py SCRATCH CPU COMMAND...
 
 Rules:
-1. Standard input is a pipe from the lab. It closes when the lab no longer needs the job, or was killed. Then the keeper
-   kills the processes of the job's session and cgroup, and every orphan that has become the keeper's child.
-2. If the keeper is killed, the lab kills the processes of the cgroup; without a cgroup, those with the job's mark
-   (jobs.py).
+1. Standard input is a pipe from the lab. The pipe closes when the lab no longer needs the job, or was killed. When the
+   pipe closes or the command ends, the keeper kills the processes of the job's session and cgroup, and every orphan
+   that has become the keeper's child.
+2. If the keeper is killed, the lab kills the processes of the cgroup, and the processes with the job's mark (jobs.py).
 3. CPU is the number of the one processor that the job may use, or `any`.
-4. When the job has ended, the keeper runs the program `afterwards` of the scratch folder, if there is one. It removes
-   what the keeper cannot kill, such as containers. Then the keeper removes the folder.
+4. When the job has ended, the keeper runs the program `afterwards` of the scratch folder, if the folder has one. This
+   program removes what the keeper cannot kill, such as containers. At the end, the keeper removes the folder.
 
 This program imports nothing of the lab, so it starts in milliseconds and has little that could fail.
 """
@@ -33,7 +33,7 @@ _libc = ctypes.CDLL(None)
 
 
 def group_of(scratch: str) -> str | None:
-    """Returns the folder of the job's cgroup, a child of this process's; None without cgroups v2 (cgroups(7))."""
+    """Returns the folder of the job's cgroup, a child of this process's cgroup; None without cgroups(7) version 2."""
     with contextlib.suppress(OSError, StopIteration), open("/proc/self/cgroup") as own:
         path = next(line[len("0::") :].rstrip("\n") for line in own if line.startswith("0::"))
         with open("/proc/self/mountinfo") as mounts:
@@ -45,7 +45,7 @@ def group_of(scratch: str) -> str | None:
 
 
 def _enter(group: str | None) -> None:
-    """Prepares the job's process, between fork(2) and execve(2)."""
+    """Binds the job's process to the keeper's life and moves it to the cgroup, between fork(2) and execve(2)."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if group:
         with contextlib.suppress(OSError):
@@ -74,7 +74,7 @@ def _empty(group: str) -> None:
 
 
 def _end_orphans() -> None:
-    """Kills and reaps the job's orphans. The keeper is their subreaper, so it has become their parent."""
+    """Kills and reaps the job's orphans. The keeper is their subreaper, so the kernel has made it their parent."""
     with contextlib.suppress(ChildProcessError):
         while True:
             with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as children:
@@ -97,7 +97,7 @@ def clean_up(scratch: str) -> None:
 
 
 def main() -> int:
-    """Keeps the job; returns the exit code of its command, or 128 plus the number of the signal that ended it."""
+    """Runs the job to its end; returns its command's exit code, or 128 plus the number of the signal that ended it."""
     scratch, cpu, *command = sys.argv[1:]
     if cpu != "any":
         os.sched_setaffinity(0, {int(cpu)})

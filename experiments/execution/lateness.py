@@ -41,7 +41,7 @@ def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
     """Compares the result of `observed_lateness` with the tolerance. Raises InvalidRun.
 
     A first byte may be late by the tolerance of its two round trips, or by the tolerance of the rate, whichever is
-    more. Calibration knows the link no better than this.
+    more. Calibration cannot measure the link more accurately than these tolerances.
     """
     for name in _WHAT:
         if name in observed:

@@ -1,8 +1,9 @@
 """The executor on this machine: jobs side by side, as many as processors and memory allow.
 
-Runs that share a command are a batch. The command may report progress in the lines `begins NAME` and `ended NAME`. A
-run that ended is concluded at once, while the rest of its batch goes on. Runs are concluded in another thread, so that
-the next batch can begin meanwhile. The limit of wall time applies to each run, from its beginning.
+Runs that share a command are a batch. The command may report progress in the lines `begins NAME` and `ended NAME`. When
+a run has ended, it is judged and its run.json is written (`conclusion.conclude`), while the rest of its batch goes on.
+A thread of its own does this, so that the next batch can begin meanwhile. The limit of wall time applies to each run,
+from its beginning.
 """
 
 import os
@@ -35,9 +36,9 @@ _MEMORY = Path("/proc/meminfo")
 def bearable(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
     """Returns how many runs this machine can carry out side by side; at least 1.
 
-    In guests it is one run per processor. On a real clock it is one run per two processors: a run has several
-    processes, and if one waits for a processor, the measurement changes. Free memory, and free space for the memory of
-    guests, may allow fewer runs.
+    In guests the limit is one run per processor. On a real clock the limit is one run per two processors: a run has
+    several processes, and if one process waits for a processor, the measurement changes. Free memory, and free space
+    for the memory of guests, may allow fewer runs.
     """
     largest = max(scenarios, key=memory_mib)
     cpus = len(os.sched_getaffinity(0))
@@ -144,7 +145,7 @@ class _Batch:
             self._conclude(run, None)
 
     def overdue(self, wall_s: float) -> str | None:
-        """Returns a reason to end the command if the present run, or the command's end, takes too long; else None.
+        """Returns a reason to end the command if the present run, or the end of the command, takes too long; else None.
 
         wall_s: the wall time of the command.
         """
@@ -155,7 +156,7 @@ class _Batch:
         return jobs.too_long(run.name, limit_s, self._log)
 
     def finished(self, finish: jobs.Finish) -> None:
-        """Handles the command's end: concludes the runs that had begun, and puts back the others."""
+        """Handles the command's end: concludes the runs that had begun, and puts back the runs that had not."""
         for run in self._left.values():
             if run.name in self._begun:
                 self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
@@ -166,7 +167,7 @@ class _Batch:
 
     @property
     def _at_work(self) -> Run:
-        """The run that has begun and not ended; the last run if all have ended."""
+        """The first run that has not ended; the last run of the batch if all have ended."""
         return next(iter(self._left.values()), self._runs[-1])
 
     @property
@@ -177,7 +178,10 @@ class _Batch:
         return folder / "console.log"
 
     def _broken_off(self, run: Run, said: str) -> str | None:
-        """Returns the error of a run that the command did not finish; None if the run's folder has outcome or log."""
+        """Returns the error of a run that the command did not finish.
+
+        Returns None if the run's folder has outcome.json or the command's log, from which `conclude` takes the error.
+        """
         if run is self._runs[0] or self._folders.building(run).outcome.exists():
             return None
         return str(StepFailed(run.name, f"it ended without an outcome: {said}", self._log))
@@ -188,7 +192,7 @@ class _Batch:
 
 
 class _RunFolders:
-    """Lays out and concludes run folders. A context manager: at its end, all runs that ended are concluded."""
+    """Lays out and, in a thread, concludes run folders. A context manager: its end waits until all are concluded."""
 
     def __init__(self, manner: Manner, store: RunStore, ended: OnEnded) -> None:
         self._manner = manner
@@ -225,7 +229,7 @@ class _RunFolders:
         self._concluding.append((run, self._thread.submit(self._conclude, run, wall_s, trouble)))
 
     def report(self) -> None:
-        """Reports the runs that have been concluded. Raises StepFailed if a folder could not be written."""
+        """Reports the concluded runs to `ended`. Raises StepFailed if a folder could not be written."""
         while self._concluding and self._concluding[0][1].done():
             run, ending = self._concluding.popleft()
             try:

@@ -1,9 +1,9 @@
 """Packs a run folder into bytes on a worker, and unpacks it on the head.
 
 Rules:
-1. Plain files and folders are unpacked, with their permissions. Links, devices, owners and times are not.
-2. Unpacking writes only inside a new folder. Other paths are refused before anything is written to them. tarfile's own
-   filter for such paths is not in every Python 3.11.
+1. Plain files are unpacked with their permissions, and folders. A link or device is refused; owners and times are lost.
+2. Unpacking writes only inside a new folder. A path outside this folder is refused before anything is written to it.
+   tarfile has a filter for such paths, but not in every Python 3.11.
 """
 
 import gzip
@@ -26,7 +26,7 @@ class BadParcel(Exception):
 
 
 def pack(folder: Path) -> bytes:
-    """Packs everything in the folder."""
+    """Returns everything in the folder as a gzipped tar archive."""
     content = BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for path in sorted(folder.rglob("*")):
@@ -35,7 +35,7 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(content: bytes, folder: Path) -> None:
-    """Makes the folder and unpacks into it. Raises BadParcel, OSError."""
+    """Makes the folder and unpacks what `pack` returned into it. Raises BadParcel, OSError."""
     folder.mkdir()
     plain = BytesIO()
     try:

@@ -30,8 +30,10 @@ class Arm:
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
     """Builds the arms for each SERVER and CLIENT: the control, and a treatment for each value of LOWAT.
 
-    Values are separated by commas; a repeated value makes one arm. A probe is one arm, because LOWAT has no effect on a
-    probe. control: True to add the control, even if LOWAT does not have the value none. Raises ScenarioError.
+    Values are separated by commas; a repeated value makes no further arm. For a probe one arm is built, because LOWAT
+    has no effect on a probe. Raises ScenarioError.
+
+    control: True to add the control, even if LOWAT does not have the value none.
     """
     complete = with_defaults(knobs)
     several = {name: _values(complete[name]) for name in ("SERVER", "CLIENT")}
@@ -71,8 +73,8 @@ class Manner(RunOptions):
     """Execution options that all runs of an experiment or sweep share.
 
     fabric_reason: why this fabric was chosen. load_deadline_ns: the longest page load, in link time; None for a
-    generous value that is derived from the link. tuner: the tuner for LOWAT=auto; None for the first kind that can be
-    used.
+    generous value that is derived from link and page. tuner: the tuner for LOWAT=auto; None for the first kind that
+    can be used.
     """
 
     fabric: Fabric
@@ -86,8 +88,8 @@ class Request:
     """An experiment to run.
 
     repeat: the number of repetitions. results: the folder for results. seed: the seed of the first repetition; each
-    further repetition adds 1. side_by_side: the number of arms at once; None to let `experiment.side_by_side` decide.
-    reuse: True to use a finished experiment with the same fingerprint, if there is one.
+    further repetition adds 1. side_by_side: the number of runs carried out at once; None to let
+    `experiment.side_by_side` decide. reuse: True to use a finished experiment with the same fingerprint, if there is one.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A worker of a cluster: checks whether it may run a batch, carries it out, packs the run folders.
+"""A worker of a cluster: checks whether its machine may run a batch, carries out the batch, packs the run folders.
 
 Rules:
 1. A worker refuses a batch unless its guest kernel, programs, packages and code of the lab equal the head's. It checks
@@ -6,7 +6,7 @@ Rules:
 2. A worker uses its own machine's programs. From the head it needs only `BatchSettings` and the runs.
 3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is removed
    afterwards.
-4. A batch that is no longer wanted ends soon, together with its guest.
+4. A batch that the head no longer wants ends within a second, together with its guest.
 5. Any other failure of a batch raises BatchFailed. Only the head, which sees all workers, can find out whether the
    worker or the batch is at fault.
 """
@@ -29,11 +29,14 @@ from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 
 _CODE = digest.code()
-"""The digest of the code that this process has loaded. Programs that it starts load the code on the disk."""
+"""The digest of the lab's code that this process has loaded.
+
+Programs that this process starts load the code from the disk, so the code on the disk must still be the same.
+"""
 
 
 class _NoResult(Exception):
-    """A worker returns no results of a batch. worker: its address. why: the reason."""
+    """A worker returns no results of a batch. worker: the worker's address. why: the reason."""
 
     def __init__(self, worker: str, why: str) -> None:
         super().__init__(worker, why)
@@ -55,7 +58,10 @@ class BatchCancelled(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSettings:
-    """The settings that all batches of a sweep share. scenarios: see `kinds`. identity: the head's; see `identity`."""
+    """The settings that all batches of a sweep share.
+
+    scenarios: the result of `kinds`. identity: the result of `identity` on the head.
+    """
 
     manner: Manner
     scenarios: tuple[Scenario, ...]
@@ -64,7 +70,10 @@ class BatchSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """A finished run. worker: the address of the worker that made it. content: the run folder, packed."""
+    """A finished run, as a worker returns it to the head.
+
+    name: the run's name. worker: the address of the worker that carried out the run. content: the run folder, packed.
+    """
 
     name: str
     worker: str
@@ -73,7 +82,7 @@ class Parcel:
 
 
 def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """Returns one scenario for each combination of the settings that decide whether a machine can carry it out."""
+    """Returns one scenario for each combination of the settings that decide whether a machine can run it."""
     largest = max(scenario.page.total_bytes for scenario in scenarios)
     found = {
         (
@@ -161,7 +170,7 @@ def carry_out(
 
 
 class _PackedRuns:
-    """See RunStore. packed: for each filed run's name its folder, packed."""
+    """A RunStore that packs each run folder and then removes it. packed: the packed folders, by the run's name."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final

@@ -1,11 +1,11 @@
 """The workers of a cluster, as the head knows them: admitted, refused or lost.
 
 Rules:
-1. When the head first sees a worker, it asks the worker whether it equals the head (`worker.py`). Only a worker that
-   has not refused gets batches.
+1. When the head first sees a worker, it asks the worker whether the worker's machine has the same programs and code as
+   the head (`worker.py`). Only a worker that has not refused gets batches.
 2. A worker that is lost and comes back counts as new.
-3. A worker on which several different batches in a row failed gets no more batches: its disk may be full. If the same
-   batch fails repeatedly, that is not the worker's fault.
+3. A worker on which three different batches in a row failed gets no more batches: its disk may be full. If one and the
+   same batch fails repeatedly, it counts once, because the fault may lie in the batch.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class WorkerPool:
     def update(self) -> None:
         """Looks for new and lost workers, at most once a second. Raises Unavailable if no worker is admitted.
 
-        If workers were lost, it waits a minute for others before it raises Unavailable.
+        If workers were lost, raises Unavailable only when no worker has been admitted for a minute.
         """
         if time.monotonic() - self._looked_s < _LOOK_S:
             return
@@ -76,14 +76,14 @@ class WorkerPool:
         return there
 
     def refuse(self, address: str, why: str) -> None:
-        """Refuses a worker: it gets no more batches."""
+        """Marks a worker as refused: the worker gets no more batches."""
         if address in self._threads or address not in self._refused:
             self._threads.pop(address, None)
             self._refused[address] = why
             self._tell(f"worker {address} refuses: {why}")
 
     def failed(self, address: str, batch: str, why: str) -> None:
-        """Records that a batch failed on a worker. batch: its name, which stays the same in later attempts."""
+        """Records that a batch failed on a worker. batch: the batch's name, the same in later attempts."""
         self._tell(f"worker {address}: {batch} failed: {why}")
         batches = self._failures.setdefault(address, set())
         batches.add(batch)
@@ -120,5 +120,5 @@ class WorkerPool:
 
 
 async def _refusal(settings: BatchSettings) -> str | None:
-    """Returns the worker's refusal. Runs on the worker, beside its event loop, because `refusal` takes a moment."""
+    """Returns the worker's refusal. Runs on the worker, beside its event loop, because `refusal` would block it."""
     return await asyncio.to_thread(refusal, settings)

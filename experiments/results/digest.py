@@ -38,5 +38,5 @@ def deciding() -> list[str]:
 
 
 def code() -> str:
-    """Returns the digest of the code in `deciding()` without the named scenarios: a run's knobs have their values."""
+    """Returns the digest of the code in `deciding()` without the named scenarios, whose values a run's knobs hold."""
     return digest(home.ROOT, deciding(), apart=[_NAMED])[:12]

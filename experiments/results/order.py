@@ -1,4 +1,4 @@
-"""The order: the file of a run folder that tells the process of the run what to do."""
+"""The order: the file arm.json of a run folder, with the settings for the process that carries out the run."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -17,9 +17,9 @@ from experiments.scenario.scenario import Scenario
 from netem.shaper import Shaper
 
 BEGINS, ENDED = "begins ", "ended "
-"""Beginnings of the progress lines that a command with several runs prints before and after each run.
+"""The first words of the progress lines that a command with several runs prints before and after each run.
 
-The run's name follows.
+The run's name follows in the same line.
 """
 
 
@@ -42,11 +42,11 @@ class RunOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Order(RunOptions):
-    """What the process of a run is to do.
+    """The settings of a run, for the process that carries out the run.
 
-    knobs: the scenario as knobs. page: the page that PAGE names. fabric: the name of the fabric. seed: the seed of the
-    link's randomness. load_deadline_ns: the longest page load. programs, versions, node_route: see Tools. tuner: see
-    TunerOrder; None unless LOWAT=auto.
+    knobs: the scenario as knobs. page: the page that the knob PAGE names. fabric: the name of the fabric. seed: the
+    seed of the link's randomness. load_deadline_ns: the longest page load, in link time. programs, versions,
+    node_route: see Tools. tuner: see TunerOrder; None unless LOWAT=auto.
     """
 
     knobs: Mapping[str, str]

@@ -11,12 +11,12 @@ _UNQUOTABLE = '"$\\{}'
 
 
 def folder_name(name: str, started: datetime) -> str:
-    """Returns a new folder name: the given name, the time, and random digits against equal names in one second."""
+    """Returns a new folder name: the given name, the time, and random digits; so two names made in one second differ."""
     return f"{name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def results_folder(results: Path) -> Path:
-    """Makes the folder if need be, and returns its absolute path. Raises StepFailed if it cannot be used."""
+    """Makes the results folder if need be, and returns its absolute path. Raises StepFailed if it cannot be used."""
     if set(str(results.resolve())) & set(_UNQUOTABLE):
         # Paths go into the servers' configuration files, and each server has quoting rules of its own.
         raise StepFailed(

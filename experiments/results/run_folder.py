@@ -1,9 +1,10 @@
-"""The run folder: the one durable result of an arm.
+"""The run folder, the one durable result of a run; and the folder of an experiment while its runs are carried out.
 
 Rules:
-1. It is built under a name that ends in `.partial`, and renamed when it is complete.
+1. The folder of an experiment or sweep is built under a name that ends in `.partial`, and renamed when it is complete.
 2. Every JSON file appears whole or not at all.
-3. While it is being built its owner holds a lock on it; a partial folder without a lock is a wreck.
+3. The owner of such a folder is the process that builds it. The owner holds a lock on the folder; a partial folder
+   without a lock is a wreck.
 """
 
 import contextlib
@@ -69,7 +70,7 @@ class RunFolder:
         self.path = path
 
     def create(self) -> None:
-        """Makes the folder and its sub-folders."""
+        """Makes the run folder and its sub-folders."""
         for room in ("asked", "client", "front", "origin", "link"):
             (self.path / room).mkdir(parents=True)
 
@@ -160,7 +161,7 @@ def lock_new(path: Path) -> int:
 
 
 def lock_wreck(path: Path) -> int | None:
-    """Locks a folder that another process made; None if that process has the lock, or has published the folder."""
+    """Locks a folder that another process made; None if that process holds the lock, or has removed the file."""
     try:
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -179,7 +180,7 @@ def publish(partial: Path, final: Path) -> None:
     """Gives a complete folder its final name, and makes the link `latest` point to it. Raises StepFailed.
 
     The lock file is removed last. An unlocked lock file in a folder with a final name means that the owner was killed
-    before that.
+    before it could remove the file.
     """
     partial.rename(final)
     latest = final.parent / "latest"
@@ -196,18 +197,18 @@ def publish(partial: Path, final: Path) -> None:
 
 
 def locked(results: Path) -> list[Path]:
-    """Folders with a lock file, whether its owner is alive or was killed."""
+    """Returns the folders with a lock file, whether its owner is alive or was killed."""
     return [path.parent for path in results.glob(f"*/{_LOCK}") if not path.parent.is_symlink()]
 
 
 def wrecks(results: Path) -> list[Path]:
-    """Partial folders whose owner is gone."""
+    """Returns the partial folders whose owner has ended."""
     found = []
     for path in sorted(results.glob(f"*{PARTIAL}")):
         try:
             lock = os.open(path / _LOCK, os.O_RDWR)
         except OSError:
-            # There is no lock file. The owner of a new folder needs an instant to make one.
+            # The folder has no lock file. The owner of a new folder needs an instant to make the file.
             if time.time() - path.stat().st_mtime > _LOCK_SOON_S:
                 found.append(path)
             continue
