@@ -1,6 +1,6 @@
 """Measures times on this machine: `python -m experiments.benches`, or `make bench`.
 
-Absolute times can only be compared within one run of this program.
+Compare times only within one run of this program: they depend on the machine and on its load.
 """
 
 import os
@@ -62,7 +62,7 @@ def _reading(folder: Path) -> tuple[int, float]:
 
 
 def _shapers(results: str, silent: Progress) -> Table:
-    """Compares the links that netem and the ferry make in a guest, where the shapers' own work takes no time."""
+    """Compares netem with the ferry in a guest, where a shaper's own work takes no time."""
     table = Table("in the guest", "wall s", "kbit/s measured", "round trip ms", "script first byte ms")
     for shaper in Shaper:
         words = {"RESULTS": results, "CONTROL": "no", "FABRIC": "virtual", "SHAPER": shaper.value}
@@ -88,7 +88,7 @@ def _hundred_arms(results: str) -> Path:
 
 
 def main() -> None:
-    """Prints wall time (median and range of three), link time and their ratio by case; then the other benchmarks."""
+    """Prints wall time (median and range of three), link time and their ratio for each case. Runs all benchmarks."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:

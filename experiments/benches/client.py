@@ -1,10 +1,10 @@
-"""Measures the cost of the lab's instruments: of an event of the client, and of a read of the clock.
+"""Measures the cost of the lab's instruments: what an event costs the client, and what a read of the clock costs.
 
     python -m experiments.benches.client
 
-For the first, the client's engine gets the bytes of a page load and writes the lines of the journal. The bytes are
-recorded once from an h2 server in memory, and cut into TLS records. In a run the client measures the same cost
-(client/socket.json).
+To measure the cost of an event, the bench passes the bytes of a page load to the client's engine, and formats the
+events as lines of the journal. The bytes are recorded once from an h2 server in memory, in pieces of the size of a TLS
+record. In a run the client measures the same cost (client/socket.json).
 """
 
 import json
@@ -80,7 +80,7 @@ def _answer(server: H2Connection, stream_id: int) -> None:
 
 
 def engine_ns_per_event(records: Sequence[bytes]) -> float:
-    """Returns the ns that the client spends on an event: the median of several page loads."""
+    """Returns the time that the client spends on an event, in ns: the median of several page loads."""
     spent = []
     for _ in range(_ROUNDS):
         engine = Http2Engine(_plan())

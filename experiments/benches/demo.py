@@ -1,4 +1,4 @@
-"""Measures a user's wait for the demo's film in a browser: from `make demo`, and from a change of a knob."""
+"""Measures how long a user waits for the demo's film in a browser: after `make demo`, and after a change of a knob."""
 
 import os
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NEW = (3, 5, 6)
-"""Positions of the LOWAT slider other than the page's first ones."""
+"""Positions of the LOWAT slider that differ from the positions with which the page begins."""
 _ROUNDS = 3
 _PATIENCE_MS = 120_000
 _END_S = 60.0
@@ -101,7 +101,7 @@ def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> 
 
 @contextmanager
 def _made(results: str) -> Iterator[str]:
-    """Starts the demo as `make demo` does, but on any free port; yields its address."""
+    """Starts the demo as `make demo` does, but on any free port; yields the demo's address."""
     _set_up()
     command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser"]
     process = subprocess.Popen(

@@ -1,9 +1,9 @@
 """Measures the ferry's speed and punctuality on this machine: `python -m experiments.benches.ferry`, as root.
 
-Measures TCP's throughput with the ferry on a processor of its own. Also measures how much later than computed each
-packet departs: the time from the model's departure to the timestamp of the client's kernel. This does not rely on
-figures of the ferry: another ring sees the same arrivals with the same timestamps, and another model computes the
-departures.
+The first measurement is TCP's throughput, with the ferry on a processor of its own. The second is how late each packet
+departs: the time from the departure that the model computes to the timestamp of the client's kernel. The second
+measurement uses no figures of the ferry. Instead, the bench reads the same arrivals with the same timestamps from a
+packet ring of its own, and computes the departures with a model of its own.
 """
 
 import os
@@ -58,13 +58,13 @@ class FerriedPlaces:
     order: Order
 
     def report(self) -> dict[str, dict[str, int]]:
-        """The ferry's counters so far."""
+        """Returns the ferry's counters so far."""
         return ask(self.order.socket)
 
 
 @contextmanager
 def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
-    """Yields client, link and front with wires and routes. TCP's large packets (GSO) reach the link unsegmented."""
+    """Yields client, link and front with wires and routes. TCP's large packets (GSO) are not cut before the link."""
     with ExitStack() as stack:
         client, link, front = (stack.enter_context(Namespace(name)) for name in ("client", "link", "front"))
         wire_link(client, link, front)
@@ -102,7 +102,11 @@ def open_socket(place: Namespace, kind: socket.SocketKind) -> socket.socket:
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput:
-    """TCP's throughput. rate_bit_s: of whole frames. busy: the ferry's use of its processor, from 0 to 1."""
+    """TCP's throughput.
+
+    rate_bit_s: the rate of whole frames. busy: the ferry's use of its processor, from 0 to 1. kernel_drops: the packets
+    that the kernel dropped before the ferry could read them.
+    """
 
     rate_bit_s: int
     busy: float
@@ -110,7 +114,7 @@ class Throughput:
 
 
 def measure_throughput(link: Link, duration_s: float = _STREAM_S) -> Throughput:
-    """Measures one TCP connection toward the client. The ferry has the last processor, this process the others."""
+    """Measures one TCP connection toward the client. The ferry has a processor of its own."""
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:
         with _processors_shared(places.process.pid), ExitStack() as stack:
             server = stack.enter_context(open_socket(places.front, socket.SOCK_STREAM))
@@ -153,7 +157,7 @@ def _take(client: socket.socket, duration_s: float) -> None:
 
 @contextmanager
 def _processors_shared(ferry: int) -> Iterator[None]:
-    """Keeps the ferry on one processor, and this process on the others, if this machine has others."""
+    """Keeps the ferry on one processor, and this process on the other processors, if this machine has several."""
     allowed = os.sched_getaffinity(0)
     alone = max(allowed)
     os.sched_setaffinity(ferry, {alone})
@@ -165,10 +169,10 @@ def _processors_shared(ferry: int) -> Iterator[None]:
 
 
 def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
-    """Returns for each packet the ns from the model's departure to the timestamp of the client's kernel, sorted.
+    """Returns how late each packet departs, in ns, sorted: from the model's departure to the client kernel's timestamp.
 
     No overhead is subtracted. Datagrams of all sizes are sent in bursts that use 90 % of the link. Raises StepFailed if
-    the packets that arrive are not those that the model lets through.
+    the packets that arrive differ from the packets that the model lets through.
     """
     assert link.rate_bit_s is not None, "the rate decides how much to send"
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:

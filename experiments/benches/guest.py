@@ -2,8 +2,9 @@
 
     python -m experiments.benches.guest
 
-The kernels are the one in use, and Linux 6.1, which programs enter by ptrace(2) only. Also measures, without a guest,
-what entering a guest kernel by seccomp(2) and returning costs at least on this host.
+One kernel is the guest kernel that the lab uses; the other is Linux 6.1, which programs enter by ptrace(2) only. The
+bench also measures, without a guest, the least time that this host needs to enter a guest kernel by seccomp(2) and to
+return from it.
 """
 
 import os
@@ -38,7 +39,7 @@ _BESIDE: Version = (6, 1)
 
 
 def main() -> None:
-    """Prints the seconds of each kernel and their ratio: medians of rounds, without the guests' start."""
+    """Prints each kernel's seconds and their ratio, without the guest's start: the medians of several rounds."""
     report = Report()
     kernels = dict((_kernel(None, report), _kernel(_BESIDE, report)))
     table = Table("in the guest", *kernels, "ratio", "range of ratios")
@@ -65,7 +66,7 @@ def main() -> None:
 
 
 def _stop_us(program: Path) -> float:
-    """Returns the µs to enter a kernel by seccomp(2) and return: the median of rounds."""
+    """Returns the µs to enter a kernel by seccomp(2) and return: the median of several rounds."""
     subprocess.run(["gcc", "-O1", "-o", program, _STOP], check=True)
     rounds = [subprocess.run([program], capture_output=True, text=True, check=True).stdout for _ in range(_ROUNDS)]
     return statistics.median(map(float, rounds))
@@ -79,12 +80,12 @@ def _kernel(version: Version | None, report: Report) -> tuple[str, list[str]]:
 
 
 def _work_s(kernel_words: list[str], program: Path, work: str) -> float:
-    """Returns the wall seconds of the work: those of a guest that does the work, less those of an idle guest."""
+    """Returns the wall seconds of the work: the time of a guest that does the work, less the time of an idle guest."""
     return _guest_s(kernel_words, program, work) - _guest_s(kernel_words, program, _NOTHING)
 
 
 def _guest_s(kernel_words: list[str], program: Path, work: str) -> float:
-    """Returns the wall seconds of a guest. Like the lab's guests, it is kept on one processor."""
+    """Returns the wall seconds of a guest from start to end. Like the lab's guests, it is kept on one processor."""
     cpu = min(os.sched_getaffinity(0))
     words = ["mem=256M", "con=null", "con0=null,fd:1", "quiet", "time-travel=inf-cpu", f"WHAT={work}"]
     root = ["root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={program}", f"uml_dir={program.parent}"]

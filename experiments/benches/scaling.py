@@ -1,7 +1,8 @@
 """Measures the cost of a million arms: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
 
-Measures the cost of each part, and writes both tables of the document, between its marks. Processor times depend on the
-machine's processor; the other figures do not depend on the machine.
+Measures the cost of each part of a run, and writes two tables between the marks of the document: the cost of one run,
+and of a million runs. Processor times depend on the machine's processor; the other figures do not depend on the
+machine.
 """
 
 import json
@@ -42,8 +43,9 @@ _BEGIN, _END = "<!-- measured -->\n", "<!-- end of what was measured -->\n"
 class _Case:
     """The cost of a run of a scenario.
 
-    guest_s, beside_s: processor time in the guest, and around it. folder_bytes, disk_bytes, files: the size of the run
-    folder. parcel_bytes: the size of the packed folder.
+    guest_s: processor time in the guest. beside_s: processor time of this process, which prepares and evaluates
+    the run. folder_bytes: the sum of the sizes of the run folder's files. disk_bytes: the space of the run folder on
+    the disk. files: the number of its files and folders. parcel_bytes: the size of the packed run folder.
     """
 
     name: str
@@ -75,7 +77,7 @@ def _processor_s(who: int) -> float:
 
 
 def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
-    """Measures a case, one run at a time; returns its costs, and the folder of a run."""
+    """Measures a case, one run at a time; returns the cost of a run, and the folder of one of the runs."""
     request = sweep_request_from([f"SCENARIO={name}", *_GRID, f"RESULTS={scratch / name}"])
     sweep = sweep_from(request, yes=False)
     progress = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
@@ -100,7 +102,7 @@ def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
 
 
 def _filing_s(run: Path, scratch: Path) -> float:
-    """Returns the head's seconds for each run: to unpack it, to rename it, to read run.json."""
+    """Returns the head's processor time for each run, in seconds: to unpack and rename the folder, to read run.json."""
     content = parcel.pack(run)
     sweep = sweep_from(sweep_request_from(["FABRIC=virtual", f"RESULTS={scratch}"]), yes=False)
     with begin(sweep, scratch, {}) as folder:
@@ -161,7 +163,7 @@ def _peak_bytes() -> int:
 
 
 def _apart(what: str, *words: object) -> dict[str, float]:
-    """Runs a measurement in a process of its own, so that its memory can be measured."""
+    """Runs a measurement in a process of its own, so that the memory of the measurement can be told apart."""
     command = [sys.executable, "-m", "experiments.benches.scaling", what, *map(str, words)]
     measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return measured
@@ -266,7 +268,7 @@ def _span(hours: float) -> str:
 
 
 def main() -> None:
-    """Writes the tables; or carries out a measurement for `_apart`."""
+    """Writes the tables; or, in a process that `_apart` has started, carries out one measurement."""
     what, *words = sys.argv[1:]
     if what == "plan":
         Path(words[1]).mkdir(exist_ok=True)

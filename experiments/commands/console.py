@@ -49,7 +49,7 @@ class Report:
         self._console.print(shown(text), style=style)
 
     def complain(self, text: str) -> None:
-        """Prints one line on standard error; shortens text from files to a readable length."""
+        """Prints one line on standard error; shortens a long text in the middle."""
         line = text.replace("\n", "\\n")
         if len(line) > _LONGEST_COMPLAINT:
             line = f"{line[: _LONGEST_COMPLAINT // 2]} ... {line[-_LONGEST_COMPLAINT // 2 :]}"
@@ -65,9 +65,9 @@ class Report:
 
     @contextmanager
     def ticking(self, line: Callable[[], str]) -> Iterator[Callable[[], None]]:
-        """Shows a line that changes. A terminal shows it live; elsewhere calls of the yielded function print it.
+        """Shows a line that changes; yields a function to call after a change. line: returns the present line.
 
-        Between two printed lines are at least five seconds.
+        A terminal shows the line live. In a file or pipe, the function prints the line, at most once in five seconds.
         """
         if self._console.is_terminal:
             with Live(get_renderable=lambda: Text(line()), console=self._console, transient=True, refresh_per_second=2):
@@ -109,7 +109,7 @@ class Report:
 
     @contextmanager
     def progress(self, request: Request) -> Iterator[Progress]:
-        """Shows each run's step. A terminal shows the steps live; elsewhere each step is a line."""
+        """Shows each run's step. A terminal shows the steps live; a file or pipe gets a line for each step."""
         started = time.monotonic()
         names = [f"{arm.name}.{number}" for number in range(1, request.repeat + 1) for arm in request.arms]
         steps = dict.fromkeys(names, "waiting")
@@ -140,12 +140,12 @@ class Report:
         )
 
     def reused(self, folder: Path) -> None:
-        """Prints that the results in this folder are used, so nothing is run."""
+        """Prints that the results in this folder are used, so no arm is run."""
         self.say(f"taken from {_short(folder)}: the same arms, programs, kernel and code")
 
     @contextmanager
     def kernel_progress(self) -> Iterator[Any]:
-        """Shows the build of the guest kernel."""
+        """Shows the build of the guest kernel; yields a function to call with step, fraction done and seconds left."""
         started = time.monotonic()
         shown: dict[str, Any] = {"line": None, "at": 0.0}
 
@@ -166,7 +166,7 @@ class Report:
             yield lambda *told: status.update(f"{words(*told)}; {time.monotonic() - started:.0f} s")
 
     def summary(self, summary: Mapping[str, Any]) -> None:
-        """Prints the table, a verdict per arm, and the warnings. A narrow terminal gets the essential columns."""
+        """Prints the table, a verdict per arm, and the warnings. A narrow terminal gets only the essential columns."""
         columns = [column for column in _COLUMNS if column.is_essential or self._console.width >= _WIDE]
         names = _names(summary["arms"])
         table = bare_table()
@@ -238,14 +238,14 @@ class Report:
         self.say(f"results: {_short(folder)}")
 
     def exported(self, paths: Sequence[Path], notes: Sequence[str]) -> None:
-        """Prints the paths of the files written, and notes on what the files lack."""
+        """Prints the paths of the files written, and notes on what was left out."""
         for path in paths:
             self.say(f"wrote {_short(path)}")
         for note in notes:
             self.note(note)
 
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
-        """Lists the named scenarios, those that spoil the effect last."""
+        """Lists the named scenarios; the scenarios that spoil the effect come last."""
         for entry in entries.values():
             if not entry.card:
                 self._entry(entry)
@@ -309,7 +309,7 @@ def _short(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """A column of the table of arms. cell: formats an arm's cell. is_essential: True if narrow terminals show it."""
+    """A column of the table of arms. cell: formats an arm's cell. is_essential: True if a narrow terminal shows it."""
 
     heading: str
     cell: Callable[[Mapping[str, Any]], str]
@@ -317,7 +317,7 @@ class _Column:
 
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns words for the important resources and the others, for headings; a single resource goes by its name."""
+    """Returns what headings call the important and the other resources; a single resource is called by its name."""
     resources: Mapping[str, Any] = next((arm["resources"] for arm in arms if arm["resources"]), {})
     documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
     important = [name for name, each in resources.items() if each["important"]]
@@ -347,7 +347,11 @@ _COLUMNS = (
     ),
     _Column(heading="wall\ntime", cell=lambda arm: f"{arm['wall_s']:.1f} s", is_essential=False),
 )
-"""`possible` is the oracle's bound. `late by` and `needless`: the inversion in seconds and in bytes of the others."""
+"""The columns of the table of arms.
+
+`possible` is the oracle's bound. `late by` is the inversion in seconds; `needless` is the inversion in bytes of the
+other resources.
+"""
 
 _WIDE = 120
 """The width of a terminal, in characters, from which all columns are shown."""

@@ -1,4 +1,4 @@
-"""Examines this machine: every part that the lab needs, every fabric and shaper. What cannot be used has a remedy."""
+"""Examines this machine: every part that the lab needs, every fabric and shaper. Unusable ones have a remedy."""
 
 import sys
 from collections.abc import Callable
@@ -33,7 +33,10 @@ from proxy.tuner.compiler import REMEDY
 
 @dataclass(frozen=True, kw_only=True)
 class Capability:
-    """A part that the lab needs. detail: its version or path, or why it is missing. remedy: empty if it is present."""
+    """A part that the lab needs.
+
+    detail: the part's version or path, or why the part is missing. remedy: how to install the part; empty if present.
+    """
 
     name: str
     present: bool
@@ -62,9 +65,9 @@ def _server(server: Server) -> list[Capability]:
 
 
 def examine() -> list[Capability]:
-    """Returns every capability; what others build on comes first.
+    """Returns every capability: programs and servers first, then what builds on them.
 
-    The programs that print versions run side by side, because each takes seconds on a slow machine.
+    The programs that print versions run side by side, because each program takes seconds on a slow machine.
     """
     questions: list[Callable[[], list[Capability]]] = [
         partial(_program, "node", "nodejs", "--version"),
@@ -84,16 +87,16 @@ def examine() -> list[Capability]:
 
 
 def _browser() -> list[Capability]:
-    """The parts of CLIENT=chromium: the browser and its driver."""
+    """Examines the parts of CLIENT=chromium: the browser and its driver."""
     lack = lack_of_browser()
     detail = f"{lack} is not installed" if lack else f"{browser_version()}, {DRIVER} {package_version(DRIVER)}"
     return [Capability(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")]
 
 
 def _tuner() -> list[Capability]:
-    """The parts of LOWAT=auto: the compiler of the tuner's program, and this kernel, which must accept the program.
+    """Examines the parts of LOWAT=auto: the compiler of the BPF program, and this kernel, which must load the program.
 
-    A guest needs only the compiler.
+    For runs in a guest only the compiler is needed.
     """
     lack = lack_of_compiler()
     compiled = Capability(
@@ -126,7 +129,7 @@ def _guest() -> list[Capability]:
 
 
 def _built(record: kernel.BuildRecord) -> str:
-    """Describes a kernel: its version, and the changes of its source that are applied."""
+    """Describes a guest kernel: its version, and the lab's changes of its source."""
     words = [f"Linux {record.version}"]
     if record.stands_in:
         words.append(f"in place of {kernel_source.words(kernel_source.PINNED)}, which is not available")
@@ -137,14 +140,17 @@ def _built(record: kernel.BuildRecord) -> str:
 
 
 def _entry() -> str:
-    """Describes how programs enter the guest kernel; the slower way with its cost."""
+    """Describes how programs enter the guest kernel: by seccomp, or by ptrace, which is slower."""
     reason = kernel.why_ptrace()
     return "entered by seccomp" if reason is None else f"entered by ptrace, so runs take about twice as long: {reason}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkOption:
-    """A fabric with a shaper. reason, remedy: why the pair cannot be used, and what helps; empty if it can."""
+    """A fabric with a shaper.
+
+    reason: why the pair cannot be used. remedy: what to do about the reason. Both are empty if the pair can be used.
+    """
 
     fabric: str
     shaper: str

@@ -1,4 +1,4 @@
-"""`priolab export`: writes an experiment's results in a format. Either all files appear, each whole, or none does."""
+"""`priolab export`: writes an experiment's results in a format. Either all files appear complete, or none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ class Exported:
 def export(folder: Path, to: str, out: Path | None) -> Exported:
     """Writes the results in a folder as files of a format. Raises LabError.
 
-    to: the format's name. out: a folder, or a file if the format has one file; None for the results' folder `exports`.
+    to: the format's name. out: a folder, or a file if the format has one file; None for the folder `exports` in
+    the results folder.
     """
     if to not in FORMATS:
         raise ScenarioError("--to", to, ", ".join(FORMATS))
@@ -64,7 +65,7 @@ def _places(files: Sequence[File], out: Path) -> list[Path]:
 
 
 def _write(files: Sequence[File], paths: Sequence[Path]) -> None:
-    """Writes the files. Each appears whole, and none before all are written."""
+    """Writes the files. Each file appears complete, and no file appears before all files are written."""
     try:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""The first `make experiment` on a machine: shows its picture in real time, then builds the guest kernel.
+"""The first `make experiment` on a machine: runs in real time and shows its picture, then builds the guest kernel.
 
-Compiling the kernel takes minutes; a run on real clocks takes one. So a newcomer sees a result first.
+Compiling the kernel takes several minutes, a run on real clocks one minute. So a new user sees a result first.
 """
 
 from collections.abc import Callable, Mapping

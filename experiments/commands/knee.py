@@ -1,4 +1,4 @@
-"""`priolab knee`: shows a sweep's conclusions, and writes a picture and tables into the sweep's folder."""
+"""`priolab knee`: shows which LOWAT a sweep recommends, and writes a picture and tables into the sweep's folder."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -26,9 +26,9 @@ def register(commands: Any, add_folder: Callable[..., None], folder: Callable[[a
 
 
 def show(path: Path, report: Report, *, as_json: bool = False) -> int:
-    """Shows the sweep's conclusions, and writes them as files whose names begin with knee; returns the exit code.
+    """Shows which LOWAT the sweep recommends, and writes files whose names begin with knee; returns the exit code.
 
-    as_json: True to print only the summary, and to write no files. The exit code is 1 if a run is missing or not ok.
+    The exit code is 1 if a run is missing or not ok. as_json: True to print only the summary, and to write no files.
     Raises StepFailed if the folder holds no sweep, or cannot be written.
     """
     try:

@@ -2,16 +2,17 @@
 
 Rules:
 1. The client requests two large resources on one connection. It keeps its flow-control window closed at first, and then
-   opens the window bit by bit, as in the probes of docs/matrix.md. The server chooses which resource to send; only this
-   order is evaluated.
-2. In every dialect there are two probes: each resource is the more urgent one in one of them. The answer is the
-   difference between the two.
-3. All connections go to one address, eight at a time. Their number is announced beforehand; one more
-   measures the round trip. Each connection is closed as soon as the order has been seen.
-4. If the server breaks off in a dialect, that is an answer, too.
+   opens the window bit by bit, as in the probes of docs/matrix.md. The server chooses which resource to send; only the
+   order in which it sends is evaluated.
+2. Every dialect gets two probes. In one probe the first resource is more urgent, in the other the second. The answer is
+   the difference between the two probes.
+3. All connections go to one address, eight at a time. Each connection is closed as soon as the order has been seen.
+   The command prints the number of probes before it begins them. A further connection, made before the probes,
+   measures the round trip.
+4. If the server ends a connection in a dialect early, the answer for this dialect is `refused`.
 5. The whole command has one deadline: 30 s. If the round trip is so long that the probes need more time, the deadline
-   is 1.5 times that time, five minutes at most. At the deadline, the command shows the answers it has, names the
-   missing ones, and fails.
+   is 1.5 times the time needed, five minutes at most. At the deadline, the command shows the answers that it has, names
+   the missing answers, and fails.
 6. A client's journals are removed once they have been read, and when the command ends, even by kill -9.
 """
 
@@ -104,7 +105,7 @@ def add_to(commands: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Target:
-    """The server to probe. paths: those of the first and the second resource. ca: the file of trusted certificates."""
+    """The server to probe. paths: the paths of the first and second resource. ca: the file of trusted certificates."""
 
     host: str
     authority: str
@@ -167,7 +168,8 @@ class _Answer:
     """The answer in one dialect.
 
     shares: the second resource's share of the window, when the second is more urgent and when the first is. doubt: the
-    uncertainty of the shares. refusal: the reason why there are no shares. If both are None, the deadline came first.
+    uncertainty of the shares. refusal: the reason why the server gave no shares. If shares and refusal are None, the
+    deadline came before the answer.
     """
 
     shares: tuple[float, float] | None = None
@@ -245,7 +247,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
 def _seeing(
     questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
 ) -> Iterator[Callable[[_Question], Probe]]:
-    """Asks all questions. Yields a function that waits for a question's probe; it raises the errors of `_probe`."""
+    """Asks all questions. Yields a function that waits for the probe of a question, and raises what `_probe` raises."""
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
@@ -299,7 +301,7 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
 
 
 def _asked(dialect: Dialect) -> list[_Question]:
-    """Returns a dialect's two questions: the second resource is more urgent, then the first."""
+    """Returns a dialect's two questions: with the second resource more urgent, and with the first."""
     return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
 
 
@@ -313,7 +315,7 @@ def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
 
 
 def _own_order(unasked: float, turned: float) -> str:
-    """Describes the server's own order, with URLs for the Maps case's image and script.
+    """Describes the order in which the server sends two URLs without priorities.
 
     unasked, turned: the second URL's shares when it is requested second, and when it is requested first.
     """
@@ -325,7 +327,7 @@ def _own_order(unasked: float, turned: float) -> str:
 
 
 def _document(target: _Target, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> Any:
-    """The document that docs/results.md describes."""
+    """Returns the document that docs/results.md describes."""
     return {
         "format": _FORMAT,
         "host": target.host,
@@ -342,7 +344,7 @@ def _document(target: _Target, unasked: tuple[float, float] | None, answers: Map
 
 
 def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
-    """Runs one connection. Raises StepFailed; and TransportFailed at the deadline, or when `over` is set."""
+    """Carries out one probe. Raises StepFailed; TransportFailed at the deadline, or when `over` is set."""
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
     command = (*module("client"), str(plan), str(target.ca), str(folder))
@@ -412,7 +414,7 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, i
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
-    """Returns the result of getaddrinfo. It cannot be interrupted, so a thread runs it, and may outlive the deadline.
+    """Returns the result of getaddrinfo(3), called in a thread that may outlive the deadline: it cannot be interrupted.
 
     Raises OSError, UnicodeError, and TransportFailed at the deadline.
     """

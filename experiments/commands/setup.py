@@ -1,10 +1,10 @@
 """Carries out the set-up: reports each step, and skips steps that are done already.
 
-    experiments/host/setup.sh [PART]         in a checkout, before there is a Python environment; knobs come from make
+    experiments/host/setup.sh [PART]         in a checkout, before .venv exists; knobs come from make
     priolab setup [PART] [KNOB=VALUE]   anywhere
 
-Exit codes: 0 done; 1 impossible, with one line for each cause; 2 bad input; 128 plus the signal's number
-if interrupted.
+Exit codes: 0: done. 1: impossible; one line is printed for each cause. 2: bad input. 128 plus the signal's number:
+interrupted.
 """
 
 import os
@@ -102,7 +102,7 @@ def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> 
 
 
 def _look_for_extras(request: SetupRequest) -> None:
-    """Raises _Refused if an extra is missing. This Python environment is the user's, so the user has to install it."""
+    """Raises _Refused if an extra is missing: the set-up installs nothing into the user's own Python environment."""
     for extra, what in extras(request):
         if lack := lacks_extra(extra):
             how = f"install {what} with the lab, for example by `pipx install --force '.[{extra}]'` in a clone"
@@ -135,7 +135,7 @@ def _install(request: SetupRequest, environment: PythonEnvironment | None, *, bu
 def _plan(
     request: SetupRequest, facts: Machine, lacking: Sequence[Want], installer: apt.Installer, *, builds_kernel: bool
 ) -> SetupPlan:
-    """Makes the plan. Updates the package lists if a needed package is not in them."""
+    """Makes the plan. Updates the package lists if they do not exist, or lack a needed package."""
     concerned = [want for want in lacking if want.makes_environment or request.part is not SetupPart.ENVIRONMENT]
     packages = list(dict.fromkeys(package for want in concerned for package in want.packages))
     may_install = facts.has_apt and facts.rights is not Rights.NONE

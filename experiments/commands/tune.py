@@ -73,7 +73,7 @@ def add_to(commands: Any) -> None:
 
 
 def tune(options: argparse.Namespace, report: Report) -> int:
-    """Tunes until SIGINT or SIGTERM, or without a log SIGHUP. Raises ScenarioError, Unavailable, StepFailed."""
+    """Tunes until SIGINT or SIGTERM, or SIGHUP if no log is written. Raises ScenarioError, Unavailable, StepFailed."""
     target = KNOBS["TARGET_DELAY"]
     target_ns = _parsed("--target-delay", options.target_delay, target.parse, target.allowed)
     floor_bytes = _parsed("--floor", options.floor, whole(1, CEILING_BYTES), f"1 to {CEILING_BYTES} bytes")
@@ -107,10 +107,10 @@ def tune(options: argparse.Namespace, report: Report) -> int:
 
 
 def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, printer: DecisionPrinter) -> None:
-    """Tunes until a signal ends the command; SIGHUP reopens the log instead.
+    """Tunes until a signal ends the command. If a log is written, SIGHUP reopens the log and does not end the command.
 
-    Signals arrive through a socket. A Python signal handler could interrupt the thread that it has to wake while that
-    thread holds the lock which the handler needs.
+    Signals arrive through a socket, not in a Python signal handler. Such a handler could interrupt the thread that it
+    has to wake while this thread holds the lock that the handler needs.
     """
     waited_for = [told.fileno()] if tuner.readable is None else [told.fileno(), tuner.readable]
     try:

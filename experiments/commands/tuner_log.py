@@ -1,8 +1,8 @@
-"""The output of `priolab tune`: decisions into a file, lines to the terminal. If one fails, the tuner continues.
+"""The output of `priolab tune`: decisions go into a file, lines to the terminal. Write errors do not stop the tuner.
 
 1. If the file cannot be written, the command reports this once, and writes nothing more until the file is reopened.
 2. If standard output cannot be written, as on a full disk, the command reports this once, and prints nothing more. But
-   if the reader closes the pipe, the command ends, like every command.
+   if standard output is a pipe whose reader has closed it, the command ends, like every command.
 """
 
 import os
@@ -23,7 +23,7 @@ _NEVER_NS = 2**63
 
 
 class TunerLog:
-    """Appends decisions to a file as JSON lines. A context manager."""
+    """Appends decisions to a file as JSON lines. A context manager that closes the file at its end."""
 
     def __init__(self, path: Path, say: Say) -> None:
         """Opens the file. Raises OSError."""
@@ -37,7 +37,7 @@ class TunerLog:
         self._close()
 
     def reopen(self) -> None:
-        """Closes the file, and opens the path again, where there may be another file now."""
+        """Closes the file, and opens the path again, because log rotation may have put a new file there."""
         self._close()
         try:
             self._file = FileIO(self._path, "a")
@@ -66,9 +66,10 @@ class TunerLog:
 
 @dataclass(kw_only=True)
 class _Recent:
-    """A connection with a printed line in the second before until_ns.
+    """A connection about which a line was printed less than a second ago.
 
-    last: the last change since that line. old_bytes: the value before the first change since that line.
+    until_ns: one second after the line. last: the last change since the line. old_bytes: the LOWAT before the first
+    change since the line.
     """
 
     until_ns: int
@@ -98,7 +99,7 @@ class DecisionPrinter:
             recent.last = decision
 
     def look(self, now_ns: int) -> int:
-        """Prints the lines that are due; returns when to be called next."""
+        """Prints the lines that are due; returns the time at which to call this function again."""
         for who, recent in list(self._recent.items()):
             if recent.until_ns > now_ns:
                 return recent.until_ns
@@ -110,7 +111,10 @@ class DecisionPrinter:
 
 
 def teller(report: Report) -> Say:
-    """Returns a function that prints on standard output. It raises BrokenPipeError; any other error ends printing."""
+    """Returns a function that prints on standard output.
+
+    The function raises BrokenPipeError. After any other error it reports the error once, and prints nothing more.
+    """
 
     def say(text: str) -> None:
         try:
@@ -125,6 +129,6 @@ def teller(report: Report) -> Say:
 
 
 def complain(report: Report, text: str) -> None:
-    """Prints on standard error; does nothing if that fails."""
+    """Prints on standard error; ignores an error of the printing itself."""
     with suppress(OSError):
         report.complain(text)

@@ -1,1 +1,1 @@
-"""The live demo: a local web page that runs arms and plays what they recorded."""
+"""The live demo: a local web page that runs arms and plays films of their page loads."""

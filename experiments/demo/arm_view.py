@@ -12,7 +12,7 @@ from analysis.reports.summary import summarize
 from common.formats.reading import FolderError
 
 _KEPT = 64
-"""The most documents in memory; each has a few hundred KB."""
+"""The most documents in memory; each document has a few hundred KB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class FinishedArm:
 
 
 def _names(run: Run) -> dict[str, Any]:
-    """Returns the page's names of the important resources and the others, and which of them the client wants first."""
+    """Returns the names of important and other resources, and which of these two groups the client wants first."""
     page = run.scenario.whole_page
     names = {
         stream: resources[0].name if len(resources) == 1 else f"{len(resources)} {stream}"
@@ -38,7 +38,10 @@ def _names(run: Run) -> dict[str, Any]:
 
 @lru_cache(_KEPT)
 def document(shown: FinishedArm) -> dict[str, Any]:
-    """Returns the document for the page. A finished folder does not change, so it is read once. Raises FolderError."""
+    """Returns the document for the page. The folder is read once, because finished folders stay as they are.
+
+    Raises FolderError.
+    """
     experiment = load_experiment(shown.folder)
     summary = summarize(experiment)
     arm = next((arm for arm in summary["arms"] if arm["name"] == shown.arm), None)

@@ -12,7 +12,7 @@ from experiments.scenario.named import LAYERS, Entry, catalogue
 from proxy.server import catalogue as servers
 
 LOWATS = ("none", "1M", "524288", "262144", "131072", "65536", "32768", "16384", "8192", "4096", "1024", "auto")
-"""The values of the LOWAT slider, from no limit to the tightest; the last is the tuner."""
+"""The values of the LOWAT slider, from no limit to the lowest limit; the last value, auto, uses the tuner."""
 
 _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

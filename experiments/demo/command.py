@@ -66,8 +66,9 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
 def _until_a_signal(server: Any, listener: socket.socket) -> None:
     """Runs the server until a signal arrives.
 
-    The lab's signal handlers would raise inside the event loop. So the server handles SIGINT and SIGTERM meanwhile, and
-    raises them again at its end. SIGHUP, which the closing of a terminal sends, is handled here in the same way.
+    The lab's signal handlers would raise exceptions inside the event loop. So the server handles SIGINT and SIGTERM
+    while it runs, and raises these signals again at its end. This function does the same for SIGHUP, which the kernel
+    sends when a terminal is closed.
     """
     heard: list[int] = []
 
@@ -86,7 +87,7 @@ def _until_a_signal(server: Any, listener: socket.socket) -> None:
 
 @contextmanager
 def _browser(address: str) -> Iterator[None]:
-    """Opens the address in a browser, by a file that redirects to it: other users may see a program's arguments."""
+    """Opens a file that redirects the browser to the address, because other users may see a program's arguments."""
     with tempfile.NamedTemporaryFile(
         "w", prefix="priolab-demo-", suffix=".html"
     ) as page:  # readable for this user only

@@ -1,10 +1,10 @@
-"""A connection to the demo. It is closed if a request takes too long to arrive; uvicorn has no time-out for that.
+"""A connection to the demo, closed if a request takes too long to arrive: uvicorn has no time-out for this case.
 
 Rules:
 1. A client has ten seconds to send a request, header and body; then its connection is closed. uvicorn closes an idle
    connection after five seconds.
-2. The number of connections is bounded. A new connection replaces the one that has waited longest for a request. If
-   every other connection is being answered, the new one is closed.
+2. The number of connections is bounded. A new connection replaces the connection that has waited longest for a request.
+   If all other connections are being answered, the new connection is closed.
 3. A client that reads an answer slowly, or not at all, occupies its own connection only.
 """
 
@@ -14,12 +14,15 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST = 100
-"""The most connections. A browser opens six to a server; a process can often have no more than 1024 files open."""
+"""The most connections at a time. A browser opens six to a server; a process may often open only 1024 files."""
 _REQUEST_S = 10.0
 
 
 class TimedConnection(H11Protocol):
-    """A client's connection. request_began_s: the earliest start of its latest request, on the event loop's clock."""
+    """A client's connection.
+
+    request_began_s: the time at which it began to wait for the latest request, on the event loop's clock.
+    """
 
     request_began_s = 0.0
     _deadline: asyncio.TimerHandle | None = None
@@ -48,7 +51,7 @@ class TimedConnection(H11Protocol):
 
     @property
     def is_awaited(self) -> bool:
-        """True if the client still has to send a request, or the rest of one."""
+        """True if the client still has to send a request, or the rest of a request."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
 
     def _time_request(self) -> None:

@@ -18,7 +18,7 @@ _ARM_APART = ("arms", "repeat", "versions")
 
 
 class FinishedArms:
-    """The finished experiments in a results folder. Each is read once, because a finished folder does not change."""
+    """The finished experiments in a results folder. Each experiment is read once: its folder does not change."""
 
     def __init__(self, results: Path) -> None:
         self._results = results
@@ -30,7 +30,10 @@ class FinishedArms:
         self._damaged.add(shown)
 
     def find(self, request: Request) -> FinishedArm | None:
-        """Returns the newest finished arm with the fingerprint of the one-arm request, or None. Raises LabError."""
+        """Returns the newest finished arm with the fingerprint of the one-arm request; None if no arm has it.
+
+        Raises LabError.
+        """
         (arm,) = request.arms
         scenario, capture = arm.scenario, request.manner.capture
         versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
@@ -59,7 +62,7 @@ class FinishedArms:
 
 @cache
 def _versions(fabric: str, server: str, client: str, *, capture: bool) -> Mapping[str, str]:
-    """Returns the versions of the programs. They are read once, because they do not change during a talk."""
+    """Returns the versions of the programs. They are read once, because they hardly change while the demo runs."""
     tools = FABRICS[fabric].tools(scenario_from({"SERVER": server, "CLIENT": client}), capture=capture)
     return fingerprint.versions_here({server: tools})
 
@@ -70,7 +73,7 @@ def _code() -> str:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    """Reads the document; returns an empty one unless it is an experiment with a fingerprint."""
+    """Reads an experiment's document; returns an empty document if the file is no experiment with a fingerprint."""
     try:
         document = read_json(file)
         if isinstance(document, dict) and isinstance(document.get("fingerprint"), dict) and "started_at" in document:
@@ -81,7 +84,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
-    """Returns the name of the document's arm that equals the wanted arm but for the name; None if no arm does."""
+    """Returns the name of the document's arm that equals the wanted arm except in name; None if no arm does."""
     found = document["fingerprint"]
     if any(found.get(key) != value for key, value in wanted.items() if key not in _ARM_APART):
         return None
@@ -93,7 +96,7 @@ def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | N
 
 
 def _is_ok(path: Path, document: Mapping[str, Any], arm: str) -> bool:
-    """True if the arm has a single repetition, and it is ok. Raises OSError, ValueError or KeyError for damage."""
+    """True if the arm has a single repetition, whose run is ok. Raises OSError, ValueError or KeyError for damage."""
     if [name.rpartition(".")[0] for name in document["runs"]].count(arm) != 1:
         return False
     return bool(read_json(path / f"{arm}.1" / "run.json")["status"] == "ok")

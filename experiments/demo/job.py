@@ -1,4 +1,4 @@
-"""A job of the demo: an arm that is being run, and its progress."""
+"""A job of the demo: the run of one arm that the page has requested, and the job's progress."""
 
 import asyncio
 import time
@@ -38,7 +38,12 @@ class News:
 
 @dataclass(eq=False, kw_only=True)
 class DemoJob:
-    """A job. words: its command line. listeners: the number of requests that follow its progress. See also News."""
+    """A job: the run of one arm.
+
+    words: the knobs on the command line of the job's process. listeners: the number of HTTP requests that follow the
+    job's progress. began_s: the time of the request, by the monotonic clock. changed: the event that the next change of
+    the job's state or text sets. state, text, shown: see News.
+    """
 
     id: str
     request: Request

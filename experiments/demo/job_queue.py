@@ -1,12 +1,12 @@
-"""The job queue: accepts requests for arms, and runs as many at once as the machine can.
+"""The job queue: accepts requests for arms, and runs as many arms at once as the machine can.
 
 Rules:
 1. A request consists of the knobs of one scenario; any other request is refused before a job starts.
-2. A finished arm is shown at once. An arm that is running or waiting is one job, for all requests.
+2. A finished arm is shown at once. All requests for an arm that is running or waiting share one job.
 3. A job is a process of its own, `priolab run`; its results are an experiment like any other. If this process ends, the
    job ends, too.
-4. A job is ended when its last listener cancels. Without a listener it is cancelled 30 s after the request, or after
-   the last listener disconnected: a page that is being reloaded has time to come back.
+4. A job is ended when its last listener cancels. A job without a listener is cancelled 30 s after the request, or after
+   the last listener disconnected: a page that is being reloaded has time to connect again.
 5. A job that fails has ended; its text is the reason.
 """
 
@@ -30,7 +30,7 @@ from experiments.scenario.knobs import scenario_from, with_defaults
 
 _STOP_S = 100.0
 _SECOND_THOUGHTS_S = 0.25
-"""The delay before a job starts, so that a slider that is moved does not start a job for each value on its way."""
+"""The delay before a job starts, so that moving a slider does not start a job for each value that the slider passes."""
 _UNHEARD_S = 30.0
 _MOST_LINE_BYTES = 2**20
 _MOST_WAITING = 16
@@ -59,7 +59,7 @@ class JobQueue:
         self._finished.forget(shown)
 
     def find(self, knobs: Mapping[str, str]) -> FinishedArm | None:
-        """Returns the finished arm of these knobs; None if there is none. Missing knobs have defaults.
+        """Returns the finished arm of these knobs; None if no such arm is finished. Missing knobs have defaults.
 
         Raises ScenarioError, and Unavailable if the arm cannot be run here.
         """
@@ -96,7 +96,7 @@ class JobQueue:
         return job
 
     def job(self, number: str) -> DemoJob:
-        """Returns the job with this number. Raises ScenarioError if there is none."""
+        """Returns the job with this number. Raises ScenarioError if no job has this number."""
         if number not in self._jobs:
             raise ScenarioError("job", number[:20], "the number of a job of this demo")
         return self._jobs[number]
@@ -116,7 +116,7 @@ class JobQueue:
             self._watch(job)
 
     def _watch(self, job: DemoJob) -> None:
-        """Ends the job if it has no listener 30 s from now."""
+        """Sees to it that the job ends if it has no listener 30 s from now."""
 
         def look() -> None:
             if not job.listeners:
@@ -131,7 +131,7 @@ class JobQueue:
             self._end(job)
 
     def _end(self, job: DemoJob) -> None:
-        """Ends a job. A running command first cleans up, which takes a moment."""
+        """Marks a job as cancelled, and asks its process to end; the process cleans up first."""
         if job.is_over:
             return
         process = job.process

@@ -1,4 +1,4 @@
-"""The demo's listening socket on 127.0.0.1: on the usual port, a free one, or the one that the user chooses."""
+"""The demo's listening socket on 127.0.0.1: on the usual port, a free port, or the port that the user chooses."""
 
 import socket
 
@@ -10,7 +10,10 @@ _LARGEST_PORT = 65535
 
 
 def listening(asked: str | None) -> socket.socket:
-    """Listens on the given port, or for None on the usual or a free one. Raises ScenarioError, StepFailed."""
+    """Listens on a port, and returns the socket. Raises ScenarioError, StepFailed.
+
+    asked: the port; None for the usual port, or a free port if the usual one is taken.
+    """
     if asked is None:
         try:
             return _bound(USUAL_PORT)

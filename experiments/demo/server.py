@@ -1,13 +1,14 @@
 """The demo's HTTP server, for one user of this machine.
 
 Rules:
-1. It listens on 127.0.0.1, and refuses requests to other host names, because another site's name could resolve to
-   127.0.0.1.
-2. Everything but the page's own files needs a token. The token follows the `#` in the printed address; browsers do not
-   send this part of an address. The page sends the token in a header field that pages of other sites cannot set.
+1. The server listens on 127.0.0.1, and refuses requests to other host names, because another site's name could resolve
+   to 127.0.0.1.
+2. Every request except for the page's own files needs a token. The token follows the `#` in the printed address;
+   browsers do not send this part of an address. The page sends the token in a header field that pages of other sites
+   cannot set.
 3. A request names knobs of a scenario, or the number of a job. The page's files are read once, when the server starts;
    no request can name another file.
-4. No client can delay others: see connection.py.
+4. No client can delay another client: see connection.py.
 """
 
 import asyncio
@@ -74,7 +75,7 @@ _Answer = Callable[[Request], Awaitable[Response]]
 
 
 class DemoServer(uvicorn.Server):
-    """Serves until a signal arrives. Then it ends the jobs, and after them the responses that report their progress."""
+    """The HTTP server. At a signal, it ends the jobs first, and then the responses that report the jobs' progress."""
 
     def __init__(self, queue: JobQueue, token: str, *, idle: bool) -> None:
         """idle: True to run nothing before the page requests it; False to run the page's first arms at once."""
@@ -247,7 +248,7 @@ async def _shown(shown: FinishedArm) -> dict[str, Any]:
 
 
 async def _lines(queue: JobQueue, job: DemoJob) -> AsyncIterator[str]:
-    """Yields each progress of the job as a line of JSON; the last line has the finished arm."""
+    """Yields the job's progress, one line of JSON for each change; the last line has the finished arm, if any."""
     async with contextlib.aclosing(queue.news(job)) as news:
         async for each in news:
             try:

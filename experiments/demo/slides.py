@@ -1,7 +1,7 @@
 """`priolab slides`: exports the demo's story as one HTML file that needs no server, and as a picture of each step.
 
-The HTML file has the modules of the demo's page, as data: URLs, and the films of the arms. The pictures are timelines
-of the loads, which are drawn without a browser.
+The HTML file contains the modules of the demo's page, as data: URLs, and the films of the arms. The pictures are
+timelines of the page loads; drawing them needs no browser.
 """
 
 import base64
@@ -74,7 +74,7 @@ def _can_be_run(step: StoryStep, manner: Manner, report: Report) -> bool:
 
 
 def _arm(knobs: Mapping[str, str]) -> Arm:
-    """Returns an arm whose name has the knobs that differ from their defaults."""
+    """Returns an arm, named after the knobs that differ from their defaults."""
     complete = with_defaults(knobs)
     unusual = [f"{name}-{value}" for name, value in complete.items() if value != KNOBS[name].default]
     return Arm(name="-".join(unusual).lower() or "usual", knobs=complete)
@@ -85,7 +85,7 @@ def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
 
 
 def _found(arms: Sequence[Arm], manner: Manner, results: Path, finished: FinishedArms) -> dict[str, FinishedArm]:
-    """Returns those arms that are finished, by name."""
+    """Returns the finished ones of the arms, by name."""
     asked = {
         arm.name: Request(name=arm.name, arms=(arm,), repeat=1, manner=manner, results=results)
         for arm in _distinct(arms)

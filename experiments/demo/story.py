@@ -16,8 +16,8 @@ _FILE = Path(__file__).with_name("story.toml")
 class StoryStep:
     """A step of the story.
 
-    compare, values: the knob in which the two arms differ, and its values. knobs: the knobs that both arms share.
-    speed: the speed of the film, as a multiple of real time.
+    compare: the knob in which the two arms differ. values: the value of this knob in each arm. knobs: the knobs that
+    both arms share. speed: the speed of the film, as a multiple of real time.
     """
 
     title: str

@@ -26,7 +26,7 @@ def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
 
 
 def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
-    """Returns events, ns_per_event, and the reason if ns_per_event is null. 
+    """Returns events, ns_per_event, and the reason if ns_per_event is null.
 
     account: the counts that the instrument wrote (common/cost.py); None if the instrument left no record.
     """

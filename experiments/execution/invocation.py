@@ -180,7 +180,7 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
 
 
 def ignored(words: Sequence[str]) -> Iterator[str]:
-    """Yields a sentence for each value without effect: overridden by a later argument, or set in the environment only."""
+    """Yields a sentence for each ineffective value: overridden by a later argument, or set in the environment only."""
     counts = split_words(words)
     for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
         if counts[name] != value:

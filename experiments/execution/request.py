@@ -89,7 +89,7 @@ class Request:
 
     repeat: the number of repetitions. results: the folder for results. seed: the seed of the first repetition; each
     further repetition adds 1. side_by_side: the number of runs carried out at once; None to let
-    `experiment.side_by_side` decide. reuse: True to use a finished experiment with the same fingerprint, if there is one.
+    `experiment.side_by_side` decide. reuse: True to use a finished experiment that has the same fingerprint, if any.
     """
 
     name: str

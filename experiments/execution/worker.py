@@ -6,7 +6,7 @@ Rules:
 2. A worker uses its own machine's programs. From the head it needs only `BatchSettings` and the runs.
 3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is removed
    afterwards.
-4. A batch that the head no longer wants ends within a second, together with its guest.
+4. A batch that the head no longer wants ends soon, together with its guest.
 5. Any other failure of a batch raises BatchFailed. Only the head, which sees all workers, can find out whether the
    worker or the batch is at fault.
 """

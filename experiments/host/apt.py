@@ -1,12 +1,12 @@
-"""Asks apt for packages, and installs them without starting their services.
+"""Asks apt which packages it has, and installs packages without starting their services.
 
 Rules:
-1. A package's service is not started: policy-rc.d forbids that during the installation. A policy-rc.d of another
-   program is left as it is. The lab's policy-rc.d forbids nothing once its set-up has ended, even if the set-up was
-   killed, and has a line by which the next set-up recognizes the file.
+1. A package's service is not started: the script policy-rc.d forbids the start during the installation. A policy-rc.d
+   of another program is left as it is. The lab's policy-rc.d forbids nothing once the set-up that wrote it has ended,
+   even if this set-up was killed. The next set-up recognizes the file by one of its lines.
 2. Set-ups side by side wait for each other, and for any other installation of packages.
-3. After an interruption the set-up sends SIGINT to apt-get, and waits until apt-get has ended. So dpkg
-   can finish its work.
+3. After an interruption the set-up sends SIGINT to apt-get, and waits until apt-get has ended, so that dpkg can finish
+   its work.
 """
 
 import fcntl
@@ -44,7 +44,7 @@ def knows_packages() -> bool:
 
 
 def obtainable(packages: Sequence[str]) -> Mapping[str, bool]:
-    """Returns for each package whether apt can install it; an empty mapping if apt cannot say."""
+    """Returns for each package whether apt can install it; an empty mapping if apt gives no answer."""
     if not packages or find("apt-cache") is None or not knows_packages():
         return {}
     try:
@@ -148,7 +148,7 @@ class Installer:
 def _policy() -> str:
     """Returns a policy-rc.d that forbids services (exit code 101) while this process lives, and then allows them (0).
 
-    It recognizes the process by its id and its start time.
+    The script recognizes this process by its id and its start time.
     """
     state = f"/proc/{os.getpid()}/stat"
     began = Path(state).read_text().rpartition(")")[2].split()[_BEGAN]

@@ -23,5 +23,5 @@ def new_folder(final: Path) -> Iterator[Path]:
         try:
             made.rename(final)
         except OSError:
-            if not final.is_dir():  # another process may have been first
+            if not final.is_dir():  # another process may have made the folder meanwhile
                 raise

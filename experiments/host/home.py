@@ -14,7 +14,7 @@ _OF_A_CLONE = ("pyproject.toml", "constraints.txt", "Makefile")
 _SHARED = (".dockerignore", "compose.yaml")
 _IN_IMAGES = ("backend", "client", "common", "netem", "proxy")
 IMAGE_SOURCES = (*_SHARED, *_IN_IMAGES)
-"""The files and folders that container images are built from."""
+"""The files and folders from which container images are built."""
 
 
 def is_clone(root: Path = ROOT) -> bool:
@@ -23,7 +23,7 @@ def is_clone(root: Path = ROOT) -> bool:
 
 
 def setup_command(words: str = "") -> str:
-    """Returns the command that sets this machine up, for messages. words: its arguments."""
+    """Returns the command that sets this machine up, for messages. words: the command's arguments."""
     return f"`{'make' if is_clone() else 'priolab'} setup{f' {words}' if words else ''}`"
 
 
@@ -42,7 +42,7 @@ def pip_install(package: str) -> str:
 
 
 def shared(name: str) -> Path:
-    """Locates a file that a clone has beside its packages, an installed lab in its data. Raises FileNotFoundError."""
+    """Locates a file of the lab: in the clone's root, or in the installed lab's data. Raises FileNotFoundError."""
     if (ROOT / name).is_file():
         return ROOT / name
     try:
@@ -58,7 +58,7 @@ def shared(name: str) -> Path:
 def image_folder(tag: str) -> Path:
     """Returns the folder that images are built from: the clone, or a copy in the cache. Raises OSError.
 
-    tag: part of the copy's name; the copy is made only once.
+    tag: part of the copy's name; for each tag the copy is made only once.
     """
     if is_clone():
         return ROOT

@@ -26,7 +26,7 @@ class Interrupted(BaseException):
 
 
 def raise_interrupted() -> None:
-    """Makes the first of STOPS raise Interrupted. Signals that are already ignored, as under nohup(1), stay ignored."""
+    """Makes the first arriving signal of STOPS raise Interrupted. Ignored signals, as under nohup(1), stay ignored."""
     for stop in STOPS:
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, _interrupt)

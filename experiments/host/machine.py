@@ -19,9 +19,9 @@ _FORBIDDING: Mapping[str, tuple[str, str]] = {
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
     "user.max_user_namespaces": ("0", "10000"),
 }
-"""Settings that may deny user namespaces to ordinary users, each with the value that denies and one that allows.
+"""Settings that may deny user namespaces to ordinary users, each with the value that denies and a value that allows.
 
-Older releases of Debian have the first. Ubuntu has the second since 23.10, and denies by default.
+Older releases of Debian have the first setting. Ubuntu has the second since 23.10, with the value that denies.
 """
 
 
@@ -35,7 +35,10 @@ class Rights(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """A Linux distribution. name: for messages. families: its own ID, and the IDs of distributions that it is like."""
+    """A Linux distribution, as os-release(5) describes it.
+
+    name: the name for messages. families: the values of ID and ID_LIKE.
+    """
 
     name: str
     families: tuple[str, ...]
@@ -46,8 +49,8 @@ class Machine:
     """Facts about this machine.
 
     has_apt: True if apt-get is installed. rights: how packages may be installed. has_cache: True if the cache folder
-    exists. cache_trouble: the reason why the cache folder cannot be written; None if it can. no_namespaces: the setting
-    that denies this user namespaces, and the remedy; None if no setting does.
+    exists. cache_trouble: the reason why the cache folder cannot be written; None if it can be written. no_namespaces:
+    the setting that denies this user namespaces, and the remedy; None if no setting does.
     """
 
     distribution: Distribution
@@ -59,7 +62,7 @@ class Machine:
 
 
 def distribution(release: str | None = None) -> Distribution:
-    """Reads the text of an os-release file, by default this machine's. Without a name it is "this system"."""
+    """Reads the text of an os-release file, by default this machine's. A text without a name gives "this system"."""
     if release is None:
         try:
             release = _RELEASE.read_text()
@@ -75,7 +78,7 @@ def distribution(release: str | None = None) -> Distribution:
 
 
 def look(*, lacks_something: bool) -> Machine:
-    """Collects the facts. lacks_something: True if something must be installed; only then sudo is tried."""
+    """Collects the facts. lacks_something: True if something must be installed, so that sudo has to be tried."""
     trouble = cache_trouble()
     return Machine(
         distribution=distribution(),
@@ -113,7 +116,7 @@ def builds_guests() -> bool:
 
 
 def cache_trouble() -> str | None:
-    """Returns why the cache folder cannot be written; None if it can. Makes the folder if need be."""
+    """Makes the cache folder if need be; returns why it cannot be written, or None if it can be written."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Installs npm packages, in a folder of the cache whose name has the digest of package.json and the lock file.
+"""Installs npm packages in a folder of the cache. The folder's name has a digest of package.json and the lock file.
 
 The lock file beside package.json pins versions and content. It names no registry, so npm's own settings decide where
 packages come from. The packages' scripts are not run.
@@ -75,6 +75,6 @@ def _run(folder: Path, step: str) -> None:
         raise StepFailed(step, f"npm could not unpack a file: {lost.partition(_LOST)[2].strip()}")
     if done.returncode != 0:
         errors = [line for line in said if "error" in line.lower()]
-        # The first line is the error, the last the path of npm's log.
+        # The first such line is the error, the last one has the path of npm's log.
         told = " | ".join(dict.fromkeys(errors[:1] + errors[-1:]))
         raise StepFailed(step, f"npm ended with {done.returncode}: {told}")

@@ -35,12 +35,12 @@ class RunningOrigin:
 
     @classmethod
     def answering(cls, process: Process, answer: str | bytes) -> Self:
-        """Builds the value from the origin's answer to a request for /ready."""
+        """Builds the object from the origin's answer to a request for /ready."""
         return cls(process=process, clock=json.loads(answer)["clock"])
 
 
 def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
-    """Waits until the origin answers a request. Call it in a place that reaches the origin. Raises StepFailed."""
+    """Waits until the origin answers with status 200. Call it in a place that reaches the origin. Raises StepFailed."""
     end = time.monotonic() + _READY_S
     while True:
         origin.check_alive()

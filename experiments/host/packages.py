@@ -29,13 +29,15 @@ BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
 
 @dataclass(frozen=True, kw_only=True)
 class Want:
-    """Something that the set-up wants on this machine. packages: the packages that provide it.
+    """Something that the set-up wants on this machine, such as a program.
 
+    packages: the packages that provide what is wanted.
     programs, files: the want is met if one of the programs and all of the files exist; a file may be a glob pattern.
-    server: the server that needs the packages. in_images: True if the container images have that server.
-    without: the loss if the want is not met; empty if the lab cannot do without.
+    server: the server that needs the packages. in_images: True if the container images contain this server.
+    without: the loss if the want is not met; empty if the set-up fails in this case.
     starts: True if Debian would start the program as a service.
-    builds_kernel, makes_environment: True if the want has no other purpose.
+    builds_kernel: True if only the build of the guest kernel needs the packages.
+    makes_environment: True if only the Python environment needs the packages.
     """
 
     packages: tuple[str, ...]
@@ -101,7 +103,10 @@ def wants_browser(request: SetupRequest) -> bool:
 
 
 def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
-    """Returns the named servers that need npm packages; with needed=False the others, if the request is for tests."""
+    """Returns the servers that the request names and that need npm packages.
+
+    needed: False to return the servers with npm packages that the request does not name, if it is for tests.
+    """
     named = [server for server in servers.values() if server.npm and server.name in request.servers]
     if needed:
         return named
@@ -120,7 +125,8 @@ def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: boo
 def _of_server(server: Server, request: SetupRequest) -> Want | None:
     """Returns a server's want; None if the request does not concern the server.
 
-    The base set is always needed, and so are named servers. The parts `servers`, `demo` and `test` add others.
+    The servers of the base set and the named servers are needed. The parts `servers`, `demo` and `test` add servers
+    that the lab can do without, and so does the default sweep.
     """
     is_needed = server.base or server.name in request.servers
     many = request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers and not server.npm

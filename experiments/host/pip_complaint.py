@@ -1,4 +1,4 @@
-"""Finds the cause of a failure of pip in its output, most of which is about consequences."""
+"""Finds the cause of a failure in pip's output, most of which describes consequences of the cause."""
 
 import re
 
@@ -27,7 +27,7 @@ _LONGEST = 300
 
 
 def cause_of(said: str) -> str:
-    """Returns the cause, with the package concerned if known; empty if there was no output."""
+    """Returns the cause, with the package concerned if known; empty if pip wrote nothing."""
     if found := _DIGEST.search(said):
         file = found[1].partition("#")[0].rpartition("/")[2]
         return (
@@ -49,7 +49,7 @@ def cause_of(said: str) -> str:
     if not causes:
         return _short(lines[-1]) if lines else ""
     nested = [line for line in causes if not line.startswith("ERROR: ")] if _is_build(lines) else []
-    # A compiler's first error is the cause; in Python's chain of exceptions it is the last.
+    # Of a compiler's errors, the first is the cause; of Python's chained exceptions, the last.
     compilers = [line for line in nested if re.search(r"\b(fatal )?error: ", line)]
     cause = (compilers or nested[-1:] or causes)[0]
     package = next((found[1] for line in lines if (found := _BUILDING.search(line))), None)

@@ -2,5 +2,5 @@
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 arm`, `2,000 arms`."""
+    """Returns a number with its noun: `1 arm`, `2,000 arms`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -35,14 +35,14 @@ SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
 
 
 def search_path(environment: Mapping[str, str] | None = None) -> str:
-    """Returns the folders of programs: those of PATH, and SYSTEM_FOLDERS."""
+    """Returns the folders in which programs are searched: PATH, then SYSTEM_FOLDERS, joined by colons."""
     path = (os.environ if environment is None else environment).get("PATH", os.defpath)
     known = path.split(os.pathsep)
     return os.pathsep.join([path, *(folder for folder in SYSTEM_FOLDERS if folder not in known)])
 
 
 def find(program: str) -> str | None:
-    """Returns the absolute path of a program in PATH or SYSTEM_FOLDERS; None if there is none."""
+    """Returns the absolute path of a program in PATH or SYSTEM_FOLDERS; None if neither has it."""
     return shutil.which(program, path=search_path())
 
 
@@ -71,10 +71,10 @@ def _begin_in(cgroup: Path) -> None:
 
 
 def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
-    """Returns the function to call between fork(2) and execve(2); None if there is nothing to do, which is faster.
+    """Returns the function to call between fork(2) and execve(2); None, which is faster, if no call is needed.
 
     The children of the first process of a PID namespace need no `die_with_parent`: when that process ends, the kernel
-    kills all others in the namespace.
+    kills all other processes in the namespace.
     """
     if cgroup is not None:
         return partial(_begin_in, cgroup)
@@ -108,7 +108,8 @@ def run(
     """Runs a short command; returns its standard output. Raises StepFailed, and TimedOut after timeout_s.
 
     step: the name in errors. text_in: the standard input. if_too_slow: the remedy in TimedOut. folder: the command's
-    working directory; None for this process's. check_alive: called every half second; its exception ends the command.
+    working directory; None for the working directory of this process. check_alive: called every half second; its
+    exception ends the command.
     """
     try:
         with subprocess.Popen(
@@ -150,7 +151,7 @@ def _communicate(
 
 
 def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callable[[], None], step: str) -> None:
-    """Calls ready until it returns True. Raises StepFailed after timeout_s seconds, and whatever check_alive raises."""
+    """Calls ready until it returns True. Raises StepFailed after timeout_s seconds, and what check_alive raises."""
     end = time.monotonic() + timeout_s
     while not ready():
         check_alive()
@@ -205,7 +206,7 @@ class _Copy:
 
 
 class Process:
-    """A running program. `name` is its name in errors."""
+    """A running program. name: the program's name in errors. log: the file for the program's output."""
 
     def __init__(
         self,
@@ -265,7 +266,7 @@ class Process:
     def wait(self, timeout_s: float, or_readable: Sequence[int] = ()) -> bool:
         """Waits for the program's end, timeout_s at most; returns True if it has ended.
 
-        A virtual clock can jump over the wait, because this process sleeps in the kernel.
+        This process sleeps in the kernel meanwhile, so a virtual clock can jump over the wait.
 
         or_readable: descriptors; the wait ends when one of them is readable.
         """

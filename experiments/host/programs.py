@@ -31,7 +31,7 @@ def unknown(limit_s: float) -> str:
 def version(*command: str) -> str | None:
     """Returns the first line that a command prints, as its version; None if the command cannot be run.
 
-    The version of a program that is too slow is `unknown`.
+    If the command takes more than 20 s, returns the text of `unknown`.
     """
     try:
         done = subprocess.run(
@@ -46,7 +46,7 @@ def version(*command: str) -> str | None:
 
 
 def server_version(server: Server) -> str | None:
-    """Returns the version that the server prints; None if it is not installed."""
+    """Returns the version that the server prints; None if the server is not installed."""
     program = find(server.program)
     if program is None or lacks_modules(server):
         return None
@@ -54,7 +54,7 @@ def server_version(server: Server) -> str | None:
 
 
 def lack_of(server: Server) -> str | None:
-    """Returns the part of the server that is not installed; None if all parts are."""
+    """Returns the part of the server that is not installed; None if all parts are installed."""
     if find(server.program) is None:
         return server.program
     if lack := next((file for file in server.files if not Path(file).exists()), None):
@@ -63,7 +63,7 @@ def lack_of(server: Server) -> str | None:
 
 
 def remedy_for(server: Server) -> str:
-    """Returns the command that installs the server; or the alternatives, if the distribution has no package of it."""
+    """Returns the command that installs the server, or alternatives if the distribution has no package of it."""
     if absent := _not_packaged(server):
         return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
     parts = [*server.packages, *(["its packages of npm"] if server.npm else [])]
@@ -81,7 +81,7 @@ def absences() -> list[str]:
 
 @cache
 def _obtainable() -> Mapping[str, bool]:
-    """Returns whether apt can install the packages of the servers that are not installed. Asks apt only once."""
+    """Returns for each package of the servers that are not installed whether apt can install it. Asks apt once."""
     absent = [server for server in catalogue().values() if lack_of(server)]
     return obtainable(list(dict.fromkeys(package for server in absent for package in server.packages)))
 
@@ -93,7 +93,7 @@ def _not_packaged(server: Server) -> list[str]:
 def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
     """Checks that the server can do what NATIVE, BUFFERING and RECORD of the scenarios ask for. Raises Unavailable.
 
-    said: the version that the server prints. Versions that the lab was not tried with are accepted.
+    said: the version that the server prints. Versions with which the lab was not tried are accepted.
     """
     for name, native, buffering, record in {
         (each.server, each.native, each.buffering, each.record_bytes) for each in scenarios
@@ -110,14 +110,14 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
 
 
 def lack_of_browser() -> str | None:
-    """Returns the part of CLIENT=chromium that is not installed; None if all parts are."""
+    """Returns the part of CLIENT=chromium that is not installed; None if all parts are installed."""
     if find(BROWSER) is None:
         return BROWSER
     return None if find_spec(DRIVER) else f"{DRIVER}, a package of Python,"
 
 
 def browser_version() -> str | None:
-    """Returns the version that the browser prints; None if it is not installed."""
+    """Returns the version that the browser prints; None if the browser is not installed."""
     program = find(BROWSER)
     return version(program, "--version", "--no-sandbox") if program else None
 

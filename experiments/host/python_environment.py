@@ -1,11 +1,11 @@
-"""The Python environment of a checkout, in .venv: made once, and again when MADE_OF has changed.
+"""The Python environment of a checkout, in .venv. The set-up makes it once, and updates it when MADE_OF has changed.
 
 Rules:
 1. Every package is checked against the digests in build-requirements.txt (pip itself, setuptools) and constraints.txt
-   (all others). `make constraints` writes both files.
+   (all other packages). `make constraints` writes both files.
 2. Packages are installed from wheels: a source package would fetch build tools, whose digests are unknown.
-   PIP_ONLY_BINARY=:none: allows it.
-3. The lab itself is installed last, by setuptools of that environment; this step fetches nothing.
+   PIP_ONLY_BINARY=:none: allows source packages.
+3. The lab itself is installed after the packages that it needs, by the setuptools of .venv; this step fetches nothing.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ class PythonEnvironment:
         self._wanted = f"{hashlib.sha256(content).hexdigest()} {root}"
 
     def lacks(self, extra: str) -> bool:
-        """True if the lab with this extra is not installed, or not up to date. An empty extra is the lab alone."""
+        """True if the lab with this extra is not installed, or not up to date. An empty extra means the lab alone."""
         try:
             return self._mark(extra).read_text() != self._wanted or not self._is_sound()
         except OSError:
@@ -74,7 +74,7 @@ class PythonEnvironment:
         return not self._is_sound()
 
     def install(self, extra: str) -> None:
-        """Makes the environment, if need be, and installs the lab in it; or an extra's packages, if one is named.
+        """Makes the environment, if need be, and installs an extra's packages; if `extra` is empty, installs the lab.
 
         Raises EnvironmentFailed. A new environment that cannot be completed is removed.
         """
@@ -119,9 +119,9 @@ class PythonEnvironment:
         return self._folder / (f".installed-{extra}" if extra else ".installed")
 
     def _is_sound(self) -> bool:
-        """True if the environment was once complete, and its packages are for the Python that it runs now.
+        """True if the environment was once complete, and its packages are for the Python version that it runs now.
 
-        A set-up may have been killed, and the system may have another Python since.
+        It may be incomplete because a set-up was killed; and the system may have replaced its Python since.
         """
         if not self._mark("").exists():
             return False
@@ -156,7 +156,7 @@ class PythonEnvironment:
 
 
 def _kept(said: str) -> str:
-    """Writes the log of a failure as a temporary file; returns a remark with its path, empty if there is no space."""
+    """Writes the log of a failure to a temporary file; returns a remark with the path, empty if writing fails."""
     try:
         descriptor, path = tempfile.mkstemp(prefix="priolab-setup-", suffix=".log")
         with os.fdopen(descriptor, "w") as log:
@@ -174,7 +174,7 @@ def lacks_extra(extra: str) -> str | None:
 def lacks_venv() -> str | None:
     """Returns the Debian package with this interpreter's venv; None if venv is installed.
 
-    Debian packages it separately for each version; python3-venv is for the version of `python3`.
+    Debian has a package with venv for each version of Python; python3-venv is for the version of `python3`.
     """
     if find_spec("venv") and find_spec("ensurepip"):
         return None
@@ -184,7 +184,7 @@ def lacks_venv() -> str | None:
 
 
 def install_all(environment: PythonEnvironment, wanted: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
-    """Installs the lab, then the wanted extras, each unless it is installed. Raises EnvironmentFailed."""
+    """Installs the lab, then the wanted extras; leaves out what is installed already. Raises EnvironmentFailed."""
     for extra, what in [
         ("", "making the Python environment"),
         *((extra, f"installing {what}") for extra, what in wanted),

@@ -21,10 +21,10 @@ class OptionalPackages:
 
 @dataclass(frozen=True, kw_only=True)
 class SetupPlan:
-    """A set-up's steps.
+    """The plan of a set-up: what to install, and what to report.
 
-    install: needed packages. optional: packages whose installation may fail. services: programs that Debian would start
-    at boot. notes: lines for the user. refusals: the reasons why nothing is installed.
+    install: the needed packages. optional: packages whose installation may fail. services: programs that Debian would
+    start at boot. notes: lines for the user. refusals: the reasons why nothing is installed.
     """
 
     install: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ def remedy(packages: Iterable[str], machine: Machine) -> str:
 
 
 def not_packaged(distribution: Distribution, packages: Iterable[str], *, server: str, in_images: bool) -> str:
-    """Returns a line about a server that this distribution has no package of, with the alternatives."""
+    """Returns a line about a server for which this distribution has no package, with the alternatives."""
     images = ", FABRIC=compose has it in its images" if in_images else ""
     return (
         f"{distribution.name} has no package {' or '.join(packages)}: name another SERVER{images},"
@@ -103,7 +103,7 @@ def _trouble(request: SetupRequest, machine: Machine, *, builds_kernel: bool) ->
 
 
 def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[str]:
-    """Yields notes about missing packages and the guest kernel. lacking: wants that the part does not need."""
+    """Yields notes about missing packages and the guest kernel. lacking: unmet wants that the part can do without."""
     packages = _packages([want for want in lacking if want.needed])
     if packages:
         yield f"not installed: {' '.join(packages)}; FABRIC=compose needs none of them"
@@ -132,7 +132,7 @@ def _do_without(want: Want, distribution: Distribution, obtainable: Mapping[str,
 
 
 def _optional(wants: Sequence[Want]) -> list[OptionalPackages]:
-    """Groups wants with the same loss into one entry. All servers share an entry."""
+    """Makes one entry of all wants with the same loss, and one entry of all servers."""
     servers = [want for want in wants if want.server]
     absent = ",".join(want.server for want in servers)
     groups = {f"there is no SERVER={absent}": servers} if servers else {}

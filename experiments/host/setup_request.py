@@ -12,7 +12,7 @@ from common.formats.files import MOST_TOML_BYTES, content, parsed
 
 _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path("experiments/sweep/catalogue")}
 _WITHOUT_PACKAGES = {"compose"}
-"""Fabrics whose programs are in container images."""
+"""Fabrics that need no packages on this machine, because their programs are in container images."""
 
 MAKE_VARIABLE = "PRIOLAB_KNOBS"
 """The environment variable with the NAME=VALUE arguments of make."""
@@ -44,8 +44,9 @@ class SetupPart(StrEnum):
 class SetupRequest:
     """The request for a set-up.
 
-    servers: the servers that were named, which are needed. others: servers that the lab can use, but also do without.
-    clients: the clients that were named. fabrics: the fabrics that were named; an empty set means `auto`.
+    part: the part of the lab to set up. servers: the named servers, which are needed. others: servers that the lab can
+    use, but also do without. clients: the named clients. fabrics: the named fabrics; an empty set means `auto`.
+    capture: True if CAPTURE=yes was given.
     """
 
     part: SetupPart = SetupPart.EVERYTHING
@@ -64,7 +65,7 @@ class SetupRequest:
 
     @property
     def in_guests(self) -> bool:
-        """True if the guest kernel is needed: for FABRIC=virtual, and for auto, which prefers it."""
+        """True if the guest kernel is needed: for FABRIC=virtual, and for FABRIC=auto, which prefers guests."""
         if self.part is SetupPart.TEST or not self.fabrics:
             return self.runs_here
         return self.runs_here and bool(self.fabrics & {"virtual", "auto"})
@@ -76,9 +77,9 @@ def words_in(text: str) -> list[str]:
 
 
 def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> SetupRequest:
-    """Builds the request from NAME=VALUE arguments. Unknown names and values are refused later, by the command itself.
+    """Builds the request from NAME=VALUE arguments. Does not check names and values: a later command does.
 
-    root: the folder that holds the named scenarios' catalogues.
+    root: the folder that holds the catalogues of named scenarios and sweeps.
     """
     values: dict[str, list[str]] = {}
     for word in words:
@@ -103,7 +104,7 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
 
 
 def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:
-    """Returns the knobs of a named scenario or sweep, or of a TOML file; an empty mapping if it cannot be read."""
+    """Returns the knobs of a named scenario or sweep, or of a TOML file; an empty mapping if no file can be read."""
     path = Path(entry) if entry.endswith(".toml") else root / _CATALOGUES[name] / f"{entry}.toml"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))

@@ -12,8 +12,8 @@ class Tools:
     """The programs that a run uses.
 
     programs: for each program's name the command that starts it in its place; an absolute path on this machine.
-    versions: for each program's name its version. node_route: how Node reads the clock, if known beforehand. tuner: the
-    order for LOWAT=auto.
+    versions: for each program's name its version. node_route: how Node reads the clock; None if unknown before the
+    run. tuner: the order for LOWAT=auto.
     """
 
     programs: Mapping[str, str]

@@ -15,8 +15,9 @@ from proxy.tuner.tuner import CannotTune, TunerKind
 class TunerOrder:
     """The tuner to use in a run.
 
-    kind: the kind that TUNER asks for; None for the first that can be used. program: the path of the compiled BPF
-    program. lack: the reason why there is no program.
+    kind: the kind of tuner that TUNER names; None for the first kind that can be used. program: the path of the
+    compiled BPF program; None if the run has none. lack: the reason why the BPF program could not be compiled; None if
+    it was compiled or is not needed.
     """
 
     kind: str | None = None
@@ -25,7 +26,7 @@ class TunerOrder:
 
     @property
     def must_be_bpf(self) -> bool:
-        """True if TUNER=bpf, so no process beside the front may stand in."""
+        """True if TUNER=bpf, so no process beside the front may replace the BPF program."""
         return self.kind == TunerKind.BPF
 
 
@@ -34,7 +35,7 @@ NO_TUNER = TunerOrder()
 
 
 def lack_of_compiler() -> str | None:
-    """Returns why the tuner's BPF program cannot be compiled on this machine; None if it can."""
+    """Returns why the tuner's BPF program cannot be compiled on this machine; None if it can be compiled."""
     try:
         compiler.compiled(cache_folder())
     except CannotTune as error:
