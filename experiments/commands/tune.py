@@ -109,8 +109,8 @@ def tune(options: argparse.Namespace, report: Report) -> int:
 def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, printer: DecisionPrinter) -> None:
     """Tunes until a signal ends the command. If a log is written, SIGHUP reopens the log and does not end the command.
 
-    Signals arrive through a socket, not in a Python signal handler. Such a handler could interrupt the thread that it
-    has to wake while this thread holds the lock that the handler needs.
+    Signals arrive through a socket, not in a Python signal handler. A handler could interrupt the thread that it has
+    to wake while this thread holds the lock that the handler needs.
     """
     waited_for = [told.fileno()] if tuner.readable is None else [told.fileno(), tuner.readable]
     try:

@@ -21,7 +21,7 @@ _REQUEST_S = 10.0
 class TimedConnection(H11Protocol):
     """A client's connection.
 
-    request_began_s: the time at which it began to wait for the latest request, on the event loop's clock.
+    request_began_s: the time at which the connection began to wait for the latest request, on the event loop's clock.
     """
 
     request_began_s = 0.0

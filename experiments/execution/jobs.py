@@ -167,7 +167,7 @@ class _Job:
         self._log.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        keeper.clean_up(str(self._scratch))  # has an effect only if the keeper was killed
+        keeper.clean_up(str(self._scratch))  # needed only if the keeper itself was killed
 
     def _give_up_processor(self) -> None:
         if self._claim:

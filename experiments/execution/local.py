@@ -2,7 +2,7 @@
 
 Runs that share a command are a batch. The command may report progress in the lines `begins NAME` and `ended NAME`. When
 a run has ended, it is judged and its run.json is written (`conclusion.conclude`), while the rest of its batch goes on.
-A thread of its own does this, so that the next batch can begin meanwhile. The limit of wall time applies to each run,
+Another thread judges the run, so that the next batch can begin meanwhile. The limit of wall time applies to each run,
 from its beginning.
 """
 

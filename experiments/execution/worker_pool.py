@@ -4,8 +4,8 @@ Rules:
 1. When the head first sees a worker, it asks the worker whether the worker's machine has the same programs and code as
    the head (`worker.py`). Only a worker that has not refused gets batches.
 2. A worker that is lost and comes back counts as new.
-3. A worker on which three different batches in a row failed gets no more batches: its disk may be full. If one and the
-   same batch fails repeatedly, it counts once, because the fault may lie in the batch.
+3. A worker on which three different batches in a row failed gets no more batches: its disk may be full. A batch
+   that fails repeatedly counts once, because the fault may lie in the batch.
 """
 
 import asyncio

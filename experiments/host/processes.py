@@ -266,7 +266,7 @@ class Process:
     def wait(self, timeout_s: float, or_readable: Sequence[int] = ()) -> bool:
         """Waits for the program's end, timeout_s at most; returns True if it has ended.
 
-        This process sleeps in the kernel meanwhile, so a virtual clock can jump over the wait.
+        While it waits, this process sleeps in the kernel, so a virtual clock can jump over the wait.
 
         or_readable: descriptors; the wait ends when one of them is readable.
         """
