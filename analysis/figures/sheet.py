@@ -51,7 +51,7 @@ _Y2_AT: Any = alt.Y2Value
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """The common axis, from 0 to `most`."""
+    """The horizontal axis that all panels share, from 0 to `most`."""
 
     most: float
     title: str
@@ -175,7 +175,7 @@ class Panel:
         )
 
     def numbers(self, rows: Sequence[Mapping[str, Any]], tooltip: Mapping[str, str]) -> Chart:
-        """Makes tooltips of the interactive figure, each from start to end of a row. tooltip: words by field."""
+        """Makes a tooltip for each row, shown between the row's start and end. tooltip: the title of each field."""
         return (
             alt.Chart(values(rows))
             .mark_rect(opacity=0, aria=False)
@@ -199,7 +199,7 @@ _MOVE = alt.selection_interval(bind="scales", encodings=["x"], name="move")
 
 
 def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitleParams:
-    """Returns the title above a panel. subtitle: its words, between which it is wrapped."""
+    """Returns the title above a panel. subtitle: single words; lines are broken between them."""
     return alt.TitleParams(
         words,
         subtitle=lettering.wrapped(subtitle, " ", SMALL, WIDTH),
