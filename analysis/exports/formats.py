@@ -22,7 +22,7 @@ class Format:
     """An export format.
 
     writes: a description of the format's files. files: the function that makes these files. library: an optional Python
-    module; if it is not installed, the function `files` raises ImportError.
+    module; without this module `files` raises ImportError.
     """
 
     writes: str

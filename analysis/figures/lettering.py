@@ -49,7 +49,7 @@ class Label:
     font_px: float
 
     def covers(self, x_px: float, margin_px: float) -> bool:
-        """True if a vertical line at x_px would come closer to the text than the margin."""
+        """True if a vertical line at x_px would cross the text, or come closer to the text than the margin."""
         width_px = text_px(self.text, self.font_px) * self.side
         left_px, right_px = sorted((self.at_px, self.at_px + width_px))
         return left_px - margin_px < x_px < right_px + margin_px

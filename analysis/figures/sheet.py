@@ -65,7 +65,7 @@ class Axis:
         return at_px / WIDTH * self.most
 
     def step(self, index: int, step_px: float) -> dict[str, float]:
-        """Returns start and end of the step with this index, if the axis is divided into steps of step_px."""
+        """Returns the start and end of a step of the axis, which is divided into steps of step_px. index: from 0."""
         start, end = (round(self.value(at * step_px), 4) for at in (index, index + 1))
         return {"start": start, "end": min(end, self.most)}
 
@@ -151,7 +151,7 @@ class Panel:
     def instant(
         self, at: float, spans: Sequence[tuple[float, float]], colour: str = INK, *, width_px: float = 3
     ) -> Chart:
-        """Draws a dashed vertical line at a value of the axis. spans: its parts, each as (bottom, top)."""
+        """Draws a dashed vertical line at a value of the axis. spans: the line's parts, each as (bottom, top)."""
         rows = [{"start": at, "base": bottom, "top": top} for bottom, top in spans]
         return (
             alt.Chart(values(rows))

@@ -33,7 +33,7 @@ from analysis.records.runs import Experiment
 _STEP_PX = 10
 _LOOK_PX = 4
 
-# Vertical layout of a panel, in lane heights.
+# Vertical layout of a panel, in multiples of a lane's greatest thickness.
 _UNIT_PX = 66
 _LANE = 1.85
 _MARK = 1.16

@@ -204,7 +204,7 @@ def _is_alone(load: PageLoad, times: ResourceTimes) -> bool:
 def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
     """Returns when the client had the first data of a resource.
 
-    If other resources wait for it, returns when the first of these was requested, because this needs all data.
+    If other resources wait for it, returns when the first of these was requested: this needs all data of the resource.
     """
     awaiting = [each.requested_ns for each in load.resources.values() if each.resource.after == times.name]
     return min(awaiting, default=times.first_byte_ns)

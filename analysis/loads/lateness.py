@@ -3,9 +3,9 @@
 Before the first byte of a resource come the page's request, the page, the resource's request and, if nothing is ahead
 of it on the link, the resource's first packet. The link determines how long these take. If they take longer, client,
 ferry, front or origin had to wait for a processor. So the additional time is the sum of the delays of these programs,
-and follows from the logs of client and origin alone. In the guest it is 0.2 ms. The lab compares this additional time
-with the tolerance. The lab does not use a percentile over all events: a busy machine that is in time for the few events
-before the first bytes is as good as an idle one.
+and follows from the logs of client and origin alone. In the guest this sum is 0.2 ms. The lab compares this additional
+time with the tolerance. The lab does not use a percentile over all events: a busy machine that is in time for the few
+events before the first bytes is as good as an idle one.
 
 How long packets wait in the client's kernel until the client reads them is a separate figure (client/socket.json),
 because this wait concerns all bytes. The figure is a median. A higher percentile would mislead: after a gap in the

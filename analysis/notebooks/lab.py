@@ -1,8 +1,8 @@
 """Helpers of the notebooks: make or reuse runs, show tables.
 
-Experiments and sweeps are given by the words of a command line. One that exists is reused if it is in the folder
-`results`, with the same arms, programs, kernel and code. This folder is in the checkout or, for an installed lab, in
-the current folder. The environment variable PRIOLAB_RESULTS names another folder.
+An experiment or sweep is given by the words of a command line. It is not run again if the folder `results` has one with
+the same arms, programs, kernel and code. This folder is in the checkout or, for an installed lab, in the current
+folder. The environment variable PRIOLAB_RESULTS names another folder.
 """
 
 import os
