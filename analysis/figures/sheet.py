@@ -199,7 +199,7 @@ _MOVE = alt.selection_interval(bind="scales", encodings=["x"], name="move")
 
 
 def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitleParams:
-    """Returns the title above a panel. subtitle: single words; lines are broken between them."""
+    """Returns the title above a panel. subtitle: a list of words; lines are broken between words."""
     return alt.TitleParams(
         words,
         subtitle=lettering.wrapped(subtitle, " ", SMALL, WIDTH),

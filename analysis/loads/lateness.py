@@ -46,8 +46,8 @@ def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scena
     """Returns the lateness of the resources FIRST and IMPORTANT, if it can be measured.
 
     FIRST is measured when its first packet arrives at the client; the client must record TLS records. IMPORTANT is
-    measured when the origin has it. With LOSS nothing is measured, because a lost page is late without a busy machine.
-    With JITTER, twice the jitter of each packet counts as the link's own delay.
+    measured when the origin has the resource. With LOSS nothing is measured, because a lost page is late without a busy
+    machine. With JITTER, twice the jitter of each packet counts as the link's own delay.
     """
     if scenario.loss:
         return {}

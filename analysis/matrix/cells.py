@@ -1,4 +1,4 @@
-"""A cell of the matrix: a server and a dialect, and the fate of the order. Pure.
+"""A cell of the matrix: if an order that the client asks for in a dialect arrives through a server. Pure.
 
 Rules:
 1. Each load is made twice: the client asks for the script first, then for the image first. Only a difference between
@@ -63,7 +63,7 @@ class OwnOrder(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The fate of the order on the slow link."""
+    """The fate of the order that the client asks for, on the slow link."""
 
     ARRIVES = "arrives"
     """Asking has at least a third of the expected effect."""
@@ -234,7 +234,7 @@ def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
 
 
 def _lead(share: float) -> float:
-    """Returns a resource's lead over another of the same size, from its share of the link until one is complete."""
+    """Returns a resource's lead over another of the same size, from its share of the link while both are loading."""
     return 1 - 1 / (2 * share) if share >= 0.5 else 1 / (2 * (1 - share)) - 1
 
 
@@ -287,8 +287,8 @@ def _lanes(load: PageLoad) -> list[tuple[float, str, int]]:
 class Matrix:
     """The whole matrix.
 
-    cells: by server and dialect. unasked: loads without priorities, by server. versions: of the servers. absent: the
-    servers that are not installed, with the reason.
+    cells: by server and dialect. unasked: loads without priorities, by server. versions: the version of each server.
+    absent: the servers that are not installed, with the reason.
     """
 
     cells: Mapping[tuple[str, str], Cell]

@@ -58,7 +58,7 @@ def _folder(command_name: str, words: Sequence[str]) -> Path:
 
 
 def arms(experiment: Experiment) -> dict[str, Run]:
-    """Returns the run of each arm, by the arm's name; of several repetitions, the typical one."""
+    """Returns the typical run of each arm, by the arm's name. An arm without an ok run is left out."""
     chosen = {name: typical(runs) for name, runs in experiment.arms().items()}
     return {name: run for name, run in chosen.items() if run is not None}
 

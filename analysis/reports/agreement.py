@@ -79,7 +79,7 @@ def _row(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Returns a table: figures in milliseconds, the largest difference, and the allowed one."""
+    """Returns a table: figures in milliseconds, the largest difference, and the allowed difference."""
     ways = list(rows[0].by_way)
     lines = [
         f"| arm | figure | {' | '.join(ways)} | largest difference | allowed | |",

@@ -37,7 +37,7 @@ class Table:
 
 
 def of_networks(summary: Document) -> Table:
-    """Makes a line for each network: the recommended LOWAT, and first byte and goodput with it."""
+    """Makes a line for each network: the recommended LOWAT, and first byte and goodput with this LOWAT."""
     head = ("network", "recommended LOWAT", "script first byte", "LOWAT unset", "goodput", "goodput falls at")
     return Table(head=(*head, "noise band"), rows=tuple(_network(network) for network in summary["networks"]))
 
