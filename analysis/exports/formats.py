@@ -21,8 +21,8 @@ class File:
 class Format:
     """An export format.
 
-    writes: a description of its files. files: makes them. library: a Python module that need not be installed; without
-    it `files` raises ImportError.
+    writes: a description of the format's files. files: the function that makes these files. library: an optional Python
+    module; without this module `files` raises ImportError.
     """
 
     writes: str

@@ -3,11 +3,12 @@
 Origin and meaning of the fields:
 - without an underscore: defined by HAR 1.2. `wait` ends and `receive` begins with the first byte of DATA, which the lab
   calls "first byte" everywhere. `dns`, `connect` and `ssl` do not apply, because the connection exists before the load.
-- `_priority`, `_resourceType`: defined by Chrome DevTools. `_priority` is the one for which Chrome sends the weight.
+- `_priority`, `_resourceType`: defined by Chrome DevTools. `_priority` is the priority for which Chrome sends the
+  request's weight.
 - `_chunks`, `_http2_stream_*`: defined by WebPageTest. A chunk is payload that became readable together: `ts` is the
   time in milliseconds since the page's request, `bytes` the size. PerfCascade and waterfall-tools read chunks, too.
 - `_focalAvailable`: defined by the lab, a page timing: the time at which the origin had the focal resource. Viewers
-  that draw a line for every page timing show it, such as PerfCascade.
+  that draw a line for every page timing, such as PerfCascade, show this time, too.
 - `_headers_ms`: defined by the lab: the arrival of the response's HEADERS, in milliseconds since the page's request.
 """
 
@@ -20,8 +21,9 @@ from common.formats.plan import NAMES
 
 _HTTPS_PORT = 443
 _KINDS = {"text/html": "document", "image/jpeg": "image", "text/javascript": "script", "text/css": "stylesheet"}
-"""DevTools' name for the kind of a resource, by content type. For all other content types it is `fetch`."""
-# Chrome converts its five priorities to those of SPDY/3, these to weights (spdy_http_utils.cc, client/priorities.py).
+"""DevTools' name for the kind of a resource, by content type. A resource of any other content type is `fetch`."""
+# Chrome converts its five priorities to SPDY/3 priorities, and SPDY/3 priorities to weights (spdy_http_utils.cc,
+# client/priorities.py).
 _PRIORITIES = {256: "VeryHigh", 220: "High", 183: "Medium", 147: "Low", 110: "VeryLow"}
 
 

@@ -5,7 +5,7 @@ Rules:
 2. Slices of a track may be nested, but must not overlap otherwise. So each stream, and each path at the origin, has its
    own track.
 3. Names of tracks begin with the place: client, front, link, origin. Perfetto chooses the order of tracks itself.
-4. A counter has values from the client's first event on, and a new value only when it has changed.
+4. A counter has values from the client's first event on, and a new value only when the value has changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
 
 _TRACKS = 10**5
-"""How many track numbers each run has: the first are for its streams, those from _ORIGIN on for paths at the origin."""
+"""The number of tracks that a run can have. Those below _ORIGIN are for loads and streams, the rest for the origin."""
 _ORIGIN = 5 * 10**4
 
 
@@ -64,7 +64,7 @@ class _Process:
         yield from self._queue()
 
     def _requests(self) -> list[OriginRequest]:
-        """Returns the origin's records of the client's requests, without the lab's own requests before."""
+        """Returns the origin's records of requests, without the lab's own requests before the client's first event."""
         return [each for each in self._recording.requests if each.received_ns >= self._recording.zero_ns]
 
     def _marks(self) -> Iterator[_Event]:

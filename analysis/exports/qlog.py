@@ -5,14 +5,14 @@ of SPDY, are in the lab's namespace `priolab`, and have the form of similar even
 
 | event | vantage point | modelled on |
 |---|---|---|
-| priolab:frame_created, priolab:frame_parsed | client | http3's |
-| priolab:stream_data_moved | client | quic's |
+| priolab:frame_created, priolab:frame_parsed | client | http3:frame_created, http3:frame_parsed |
+| priolab:stream_data_moved | client | quic:stream_data_moved |
 | priolab:metrics_updated | server | quic:recovery_metrics_updated |
 | priolab:queue_updated | network | - |
 
 docs/qlog.cddl defines these events. Other events are a `simulation:marker`; the scenario is a `simulation:scenario`.
 
-Times are milliseconds since the client's first event, the same in the three traces of a run.
+All traces of a run have times in milliseconds since the client's first event.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ from common.formats.scenario import ScenarioRecord
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """A run with its logs. loads: the measured load is the last."""
+    """A run that is ok, with its logs. loads: all complete loads, the measured load last."""
 
     name: str
     arm: str
@@ -36,7 +36,7 @@ class Recording:
 
     @property
     def scenario(self) -> ScenarioRecord:
-        """The scenario that the run was asked for."""
+        """The run's scenario, from run.json."""
         return self.record.scenario
 
     @cached_property
@@ -67,7 +67,7 @@ class Recording:
         return (t_ns - self.zero_ns) / 10**6
 
     def parent(self, stream: Stream) -> int:
-        """Returns the stream that the plan makes a stream depend on (RFC 7540, 5.3.1); 0 for the root."""
+        """Returns the number of the stream on which `stream` depends in the plan (RFC 7540, 5.3.1); 0 for the root."""
         position = stream.request.signals.position
         name = position.depends_on if position else None
         groups = {group.name: group.stream_id for group in self.plan.groups}
@@ -102,9 +102,10 @@ class Album:
     left_out: tuple[str, ...]
 
     def wall_clock(self, recording: Recording, t_ns: int) -> datetime:
-        """Converts a time to date and time. Every run begins at the experiment's start, so that runs can be overlaid.
+        """Converts a time on the run's clock to a date and time. Every run begins at the start of the experiment.
 
-        A guest's clock has no date, and jumps. Differences within a run are exact to the microsecond.
+        So viewers can overlay runs. The true date is not known, because a guest's clock has no date, and jumps.
+        Differences within a run are exact to the microsecond.
         """
         return self.started_at + timedelta(microseconds=(t_ns - recording.zero_ns) / 1000)
 

@@ -11,7 +11,10 @@ from common.formats.reading import FolderError
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """DATA payload that became readable at t_ns. started_ns: its TLS records began to arrive; None over QUIC."""
+    """DATA payload that became readable at t_ns.
+
+    started_ns: the time at which its first TLS record began to arrive; None over QUIC.
+    """
 
     started_ns: int | None
     t_ns: int

@@ -22,10 +22,10 @@ CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """The typical run of an arm, read once. Figures show only what follows from its logs.
+    """The typical run of an arm, with its logs. Figures show only what follows from these logs.
 
-    server, client: names of the front and the client; None if all arms have the same. called: the arm's name in
-    figures, in place of a name made from LOWAT.
+    server: the name of the front; None if all arms have the same front. client: the name of the client; None if all
+    arms have the same client. called: the arm's name in figures; None for a name made from server, client and LOWAT.
     """
 
     run: Run
@@ -39,13 +39,13 @@ class Arm:
 
     @property
     def lowat(self) -> int | None:
-        """LOWAT if it is one number for the whole run, else None."""
+        """LOWAT in bytes; None if LOWAT is unset or auto."""
         lowat = self.run.scenario.lowat
         return lowat if isinstance(lowat, int) else None
 
     @property
     def name(self) -> str:
-        """The arm's name in figures: what distinguishes it from the others."""
+        """The arm's name in figures, which distinguishes the arm from the other arms."""
         if self.called is not None:
             return self.called
         return f"{self.client}, {self.setting}" if self.client else self.setting
@@ -100,14 +100,14 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
-    """Yields the facts common to all arms, then the arms without an ok run."""
+    """Yields the facts above a figure, then the status of each arm without an ok run."""
     yield from facts(shown, experiment.record.fabric)
     names = {arm.run.arm for arm in shown}
     yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
 
 
 def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
-    """Yields the facts common to all arms: the link, and the settings of the front."""
+    """Yields the facts above a figure. Servers and clients are those of all arms, other settings those of the first."""
     run = shown[0].run
     scenario = run.scenario
     rate = scenario.rate_bit_s
@@ -136,7 +136,7 @@ def _buffer(size_bytes: int | None) -> str:
 
 
 def _unusual(scenario: ScenarioRecord) -> Iterator[str]:
-    """Yields the settings that differ from those of most figures, as knobs."""
+    """Yields each setting that differs from the usual one, written as a knob, such as LOSS=1%."""
     if scenario.native != "off":
         yield f"NATIVE={scenario.native}"
     if scenario.buffering != "on":

@@ -1,7 +1,8 @@
 """Computes the data of the socket's lane: bytes between the front's kernel and the client, over time. Pure.
 
 1. unsent: bytes in the front's kernel that have not been sent once. TCP_NOTSENT_LOWAT bounds these bytes.
-2. in flight: bytes sent that the client cannot read yet. A lost byte, and all behind it, count until it has arrived.
+2. in flight: bytes sent that the client cannot read yet. A lost byte, and all bytes behind it, count until the
+   lost byte arrives.
 3. queue: the part of the bytes in flight that is in the bottleneck queue.
 """
 
@@ -29,7 +30,10 @@ class Look:
 
 
 def backlog(load: PageLoad, layers: Layers, until_s: float) -> list[Look]:
-    """Returns the samples until until_s after the page's request; none if they are too few, or all without a byte."""
+    """Returns the samples until until_s after the page's request.
+
+    Empty if there are fewer than FEWEST_LOOKS samples, or if no sample has bytes unsent or in flight.
+    """
     looks = [_look(load, layers, sample) for sample in layers.sockets if 0 <= load.ms(sample.t_ns) / 1000 <= until_s]
     is_telling = any(look.unsent_bytes or look.in_flight_bytes for look in looks)
     return looks if is_telling and len(looks) >= FEWEST_LOOKS else []
@@ -71,7 +75,8 @@ _STEPS = [digit * 10.0**power for power in range(-4, 12) for digit in (1, 2, 5)]
 def ticks(most: float, least_step: float) -> list[float]:
     """Returns evenly spaced round numbers above 0 and up to most.
 
-    They are at least least_step apart, unless most itself is smaller than that.
+    Their step is 1, 2 or 5 times a power of ten: the smallest such number from least_step up. If that number is above
+    `most`, the step is the largest such number up to `most`.
     """
     steps = [step for step in _STEPS if step <= most]
     step = next((step for step in steps if step >= least_step), steps[-1])

@@ -1,12 +1,12 @@
 """Draws how LOWAT follows a link whose rate changes: a panel for each arm, on one time axis.
 
-Bytes are shown as the time that the link needs to send them, on a logarithmic scale, where a tenfold rate is the same
+Bytes are shown as the time that the link needs to send them. The scale is logarithmic, so a factor of ten is the same
 distance everywhere. Each panel shows:
 
     area            the unsent bytes in the front's kernel
-    line            the most bytes that LOWAT and one packet buffer allow; no line without a limit
+    line            the most unsent bytes that LOWAT and one packet buffer allow; no line without a limit
     dotted line     the target
-    band            a quarter around the target: in it LOWAT is right
+    band            from a quarter below the target to a quarter above; LOWAT is right if its line is in the band
     dashed line     a change of the rate
     shade           the two round trips after a change
 
@@ -45,7 +45,7 @@ _S = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
-    """An arm. name: in words. began_ns: the start of its measured load."""
+    """An arm of the figure. name: its name in words. seen: its logs. began_ns: the start of its measured load."""
 
     name: str
     seen: Seen
@@ -62,7 +62,7 @@ def save(arms: Sequence[Followed], headline: Sequence[str], folder: Path) -> lis
 
 
 def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Chart:
-    """Draws the sheet. headline: words above it. There must be at least one arm."""
+    """Draws the sheet. arms: at least one. headline: the facts above the panels."""
     most_s = max(arm.s(arm.seen.until_ns) for arm in arms)
     axis = Axis(most=most_s * 1.02, title="seconds after the page was asked for")
     panels = [_panel(arm, axis, is_last=arm is arms[-1]) for arm in arms]

@@ -1,9 +1,10 @@
 """Draws a plot of the knee's figure: measures of a network against LOWAT, in plain Vega-Lite.
 
 LOWAT is on a logarithmic axis. LOWAT unset is at the right end, not joined to the other values. Bars are intervals. The
-grey band is the noise band (`spread.reach`) around the best value's first byte, or around the goodput of the reference
-(`knee`, rule 2). A median outside the band differs measurably, unless its bar overlaps the bar of that value. A ring
-marks the recommended value. A dashed line shows the result of LOWAT=auto.
+grey band is the noise band (`spread.reach`) around one value of LOWAT: in the plot of goodput around the reference
+(`knee`, rule 2), in the other plot around the best value. A value whose median is outside the band differs measurably
+from the value in the band, unless their bars overlap. A ring marks the recommended value. A dashed line shows the
+result of LOWAT=auto.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ GAP_PX = 36
 AXIS_PX = 84
 """The width of the axis left of a plot."""
 
-_UNSET_AFTER = 1.5  # in doublings of the largest value
+_UNSET_AFTER = 1.5  # from the largest value to LOWAT unset, in doublings
 _ROOM, _GOODPUT_ROOM = 1.12, 1.5  # above the highest value, as a factor; the plot of goodput has text there
 _SERIES: Mapping[Measure, tuple[str, str]] = {
     Measure.FIRST_BYTE: ("script first byte", IMPORTANT[0]),
@@ -41,7 +42,7 @@ _COLOURS = {**dict(_SERIES.values()), _AUTO: STEERED}
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """The size of a network's plots. columns: networks side by side."""
+    """The size of a network's plots. columns: the number of networks side by side. font_px: the size of the titles."""
 
     columns: int
     font_px: int
@@ -52,11 +53,11 @@ class Size:
         return (WIDTH - (self.columns - 1) * GAP_PX) // self.columns - AXIS_PX
 
     def height_px(self, measure: Measure) -> int:
-        """Returns the height of a plot whose noise band is that of this measure."""
+        """Returns the height of a plot that has the noise band of this measure."""
         return round(self.width_px * (0.14 if measure is Measure.GOODPUT else 0.34)) + 50
 
     def letters(self, **more: Any) -> Declaration:
-        """Returns the fonts of an axis."""
+        """Returns the fonts of an axis, with `more` properties of the axis."""
         return {
             "labelFontSize": self.font_px - 2,
             "titleFontSize": self.font_px,
@@ -67,9 +68,9 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """The common axis: values by binary logarithm, then LOWAT unset.
+    """The axis that all plots share: fixed values of LOWAT on a binary logarithmic scale, then LOWAT unset.
 
-    has_steered: true if any of the plots shows LOWAT=auto, which has no position on the axis.
+    has_steered: True if any of the plots shows LOWAT=auto, which has no position on the axis.
     """
 
     values: tuple[int, ...]
@@ -100,7 +101,7 @@ class Axis:
         return log2(min(self.values, default=1)) - 0.6, self.unset + 0.6
 
     def x(self, size: Size, *, is_shown: bool) -> Declaration:
-        """Returns the declaration of the axis, labelled with the values."""
+        """Returns the declaration of the axis. is_shown: True if the axis has title, labels and ticks."""
         labels = [(log2(value), _short(value)) for value in self.values] + [(self.unset, NONE)]
         text = " : ".join(f"abs(datum.value - {place:.6f}) < 0.001 ? '{label}'" for place, label in labels)
         axis = {
@@ -117,7 +118,7 @@ class Axis:
 
 
 class Plot:
-    """A plot of some measures of a network. The noise band and the ring are those of the last measure."""
+    """A plot of some measures of a network. The noise band and the ring belong to the last measure in `drawn`."""
 
     def __init__(self, network: Network, knee: Knee, axis: Axis, size: Size, drawn: Sequence[Measure]) -> None:
         self._knee, self._axis, self._size, self._drawn = knee, axis, size, drawn
@@ -127,7 +128,7 @@ class Plot:
         self._scale, self._unit = _unit(self._judged, self._most)
 
     def declaration(self, move: str) -> Declaration:
-        """Returns the declaration of the plot. move: the name of the selection that moves its axis."""
+        """Returns the declaration of the plot. move: the name of the selection that moves the plot."""
         layers = [*self._band(), *self._auto(), *self._lines(), *self._ring()]
         layers[0]["params"] = [{"name": move, "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}]
         return {"width": self._size.width_px, "height": self._size.height_px(self._judged), "layer": layers}

@@ -1,6 +1,7 @@
 """Draws the first-byte ladder of two resources in each arm: from the first packet to the first whole frame.
 
-Every rung has its own row: a bar from the previous rung's time to its own, with the difference as a label.
+Every rung has its own row, with a bar from the time of the previous rung to the time of this rung. The bar's label is
+the difference of these times.
 """
 
 from collections.abc import Iterator, Sequence
@@ -86,7 +87,7 @@ def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Chart:
 
 
 def _steps(arm: Arm, rungs: Sequence[Reached]) -> Iterator[tuple[float, float, Rung, str]]:
-    """Yields for each rung: the previous rung's and its own time in ms after the first rung, the rung, its label."""
+    """Yields for each rung (start of its bar, end of its bar, rung, label). Times are in ms after the first rung."""
     before_ns = first_ns = rungs[0].t_ns
     for rung in rungs:
         step_ms = (rung.t_ns - before_ns) / 10**6

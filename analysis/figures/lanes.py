@@ -1,9 +1,9 @@
 """Computes the timeline's lanes: each resource's share of the link over time. Pure.
 
 Rules:
-1. A lane begins with the first byte of its resources, and ends with the last. If that is shorter than a step, the lane
-   is a whole step that ends with the last byte, if there is room before it. Its thickness then has no meaning, but it
-   is visible.
+1. A lane begins with the first byte of its resources, and ends with the last byte. A lane shorter than a step would be
+   invisible. It is drawn as a whole step, whose thickness has no meaning. This step ends with the last byte; but it
+   never begins before the page's request.
 2. Payload is drawn at the time at which it crossed the link. It becomes readable later: with the last byte of its TLS
    record and, after a loss, together with many records.
 3. So the TLS record with the first byte crossed the link before the lane begins. It is drawn only if the lane's first
@@ -48,7 +48,7 @@ class _Burst:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """A lane of one or several resources. name: that of the resource, or the number of the resources in words."""
+    """A lane of one or several resources. name: the resource's name, or a count such as `7 others`."""
 
     name: str
     colour: str
@@ -67,7 +67,7 @@ def lanes_of(page: Page) -> list[Lane]:
     """Returns the lanes of a page, from the lowest to the highest: the others, and above them the important resources.
 
     Each resource has its own lane if six lanes suffice. If not, the others share a lane; six or more important
-    resources share one, too.
+    resources share another lane.
     """
     others, important = page.others, page.important
     if len(others) + len(important) <= _MOST_LANES:
@@ -97,7 +97,8 @@ def _own(resources: Sequence[Resource], colours: Sequence[str]) -> list[Lane]:
 def lanes(load: PageLoad, rate: Rate | None, step_s: float) -> dict[str, list[Step]]:
     """Returns the steps of each lane, without gaps, each about step_s long.
 
-    rate: with times from the page's request. If the rate changes, a share is that of the rate at its time.
+    rate: the link's rate, with times in nanoseconds after the page's request; None if it is unlimited. If the rate
+    changes, a step is compared with the bytes that the link can carry during this step.
     """
     pieces = {lane.name: lane.pieces(load) for lane in lanes_of(load.page)}
     bursts = _bursts(load, pieces, rate)
@@ -167,7 +168,7 @@ def _cut(load: PageLoad, times: Traffic, bursts: list[_Burst], step_s: float) ->
 
 
 def _parts(burst: _Burst, edges: list[float]) -> list[tuple[int, float]]:
-    """Returns for each step that the burst touches (index of the step, fraction of the burst in it)."""
+    """Returns (index of the step, fraction of the burst in the step) for each step that the burst touches."""
     width_s = (edges[-1] - edges[0]) / (len(edges) - 1)
     first, last = (
         min(len(edges) - 2, max(0, int((at_s - edges[0]) / width_s))) for at_s in (burst.start_s, burst.end_s)

@@ -48,7 +48,7 @@ def _panel(arm: Arm, ledger: Ledger, present: Sequence[Layer], axis: Axis, *, is
 
 
 def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
-    """Yields the start and end of each part. A negative part, such as `unexplained` can be, is left out."""
+    """Yields the start and end of each part. Parts that are not positive are left out."""
     start_s = 0.0
     for layer, wait_ns in ledger.parts.items():
         if wait_ns > 0:

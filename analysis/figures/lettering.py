@@ -49,7 +49,7 @@ class Label:
     font_px: float
 
     def covers(self, x_px: float, margin_px: float) -> bool:
-        """True if a vertical line at x_px would come closer to the text than the margin."""
+        """True if a vertical line at x_px would cross the text, or come closer to the text than the margin."""
         width_px = text_px(self.text, self.font_px) * self.side
         left_px, right_px = sorted((self.at_px, self.at_px + width_px))
         return left_px - margin_px < x_px < right_px + margin_px
@@ -62,14 +62,20 @@ def beside(text: str, at_px: float, font_px: float, width_px: float) -> Label:
 
 
 def spans(bottom: float, top: float, rows: Sequence[float], half: float) -> list[tuple[float, float]]:
-    """Returns the parts of a vertical line that leave rows of text free. rows: from the bottom up. half: half a row."""
+    """Returns the parts of a vertical line that leave rows of text free.
+
+    rows: the heights of the rows' middles, from the bottom up. half: half the height of a row.
+    """
     bottoms = [bottom, *(row + half for row in rows)]
     tops = [*(row - half for row in rows), top]
     return list(zip(bottoms, tops, strict=True))
 
 
 def edges(first: str, last: str, span_px: tuple[float, float], font_px: float, width_px: float) -> list[Label]:
-    """Returns the labels of a lane's first and last byte: two inside its edges, or one if the lane is too short."""
+    """Returns the labels of a lane's first and last byte: two labels inside the lane, or one if the lane is too short.
+
+    span_px: the lane's left and right end. width_px: the width of the figure.
+    """
     first_px, last_px = span_px
     room_px = last_px - first_px
     if room_px >= text_px(first, font_px) + text_px(last, font_px) + _GAP_LETTERS * font_px:

@@ -16,7 +16,7 @@ GRID = "#e4e4e4"
 
 IMPORTANT = ("#d55e00", "#e69f00", "#8a5a00")
 OTHERS = ("#0072b2", "#3f93c9", "#56a3a6", "#5b7fa6", "#7aa6d8")
-"""Colours of important resources and of the others, in the page's order; they repeat."""
+"""Colours of important resources and of the others, in the page's order. Longer pages use them again."""
 
 RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": IMPORTANT[0]})
 """Colours of the resources of PAGE=maps."""

@@ -50,7 +50,7 @@ _OPTIONS = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, 
 def save(chart: Any, folder: Path, name: str) -> list[Path]:
     """Writes NAME.svg, NAME.png and NAME.html, each atomically. Returns the paths. Raises OSError.
 
-    It does not validate the declaration, because that costs as much as drawing. Tests validate it.
+    The declaration is not validated, because validation takes as long as drawing. Tests validate every figure.
     """
     return save_declaration(chart.to_dict(validate=False), folder, name)
 

@@ -48,7 +48,7 @@ def rate_lines(
 
 
 def _placed(steps: Iterable[tuple[float, int]], panel: Panel) -> Iterator[tuple[float, Label | None]]:
-    """Yields each step with its label, None if that would overlap the previous label."""
+    """Yields each step with its label; with None if the label would overlap the previous label."""
     free_from_px = 0.0
     for at_s, rate_bit_s in steps:
         at_px = panel.axis.pixels(at_s)

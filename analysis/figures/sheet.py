@@ -51,7 +51,7 @@ _Y2_AT: Any = alt.Y2Value
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """The common axis, from 0 to `most`."""
+    """The horizontal axis that all panels share, from 0 to `most`."""
 
     most: float
     title: str
@@ -65,7 +65,7 @@ class Axis:
         return at_px / WIDTH * self.most
 
     def step(self, index: int, step_px: float) -> dict[str, float]:
-        """Returns start and end of the step with this index, if the axis is divided into steps of step_px."""
+        """Returns the start and end of a step of the axis, which is divided into steps of step_px. index: from 0."""
         start, end = (round(self.value(at * step_px), 4) for at in (index, index + 1))
         return {"start": start, "end": min(end, self.most)}
 
@@ -151,7 +151,7 @@ class Panel:
     def instant(
         self, at: float, spans: Sequence[tuple[float, float]], colour: str = INK, *, width_px: float = 3
     ) -> Chart:
-        """Draws a dashed vertical line at a value of the axis. spans: its parts, each as (bottom, top)."""
+        """Draws a dashed vertical line at a value of the axis. spans: the line's parts, each as (bottom, top)."""
         rows = [{"start": at, "base": bottom, "top": top} for bottom, top in spans]
         return (
             alt.Chart(values(rows))
@@ -175,7 +175,7 @@ class Panel:
         )
 
     def numbers(self, rows: Sequence[Mapping[str, Any]], tooltip: Mapping[str, str]) -> Chart:
-        """Makes tooltips of the interactive figure, each from start to end of a row. tooltip: words by field."""
+        """Makes a tooltip for each row, shown between the row's start and end. tooltip: the title of each field."""
         return (
             alt.Chart(values(rows))
             .mark_rect(opacity=0, aria=False)
@@ -199,7 +199,7 @@ _MOVE = alt.selection_interval(bind="scales", encodings=["x"], name="move")
 
 
 def title(words: str, subtitle: Sequence[str], colour: str = INK) -> alt.TitleParams:
-    """Returns the title above a panel. subtitle: its words, between which it is wrapped."""
+    """Returns the title above a panel. subtitle: a list of words; lines are broken between words."""
     return alt.TitleParams(
         words,
         subtitle=lettering.wrapped(subtitle, " ", SMALL, WIDTH),

@@ -33,7 +33,7 @@ from analysis.records.runs import Experiment
 _STEP_PX = 10
 _LOOK_PX = 4
 
-# Vertical layout of a panel, in lane heights.
+# Vertical layout of a panel, in multiples of a lane's greatest thickness.
 _UNIT_PX = 66
 _LANE = 1.85
 _MARK = 1.16
@@ -59,7 +59,7 @@ _LOWAT_ROOM = 1.6
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """A row of the socket's lane: its heights base and top stand for 0 and most_bytes, in every panel alike."""
+    """A row of the socket's lane, the same in all panels. The height base stands for 0 bytes, top for most_bytes."""
 
     base: float
     top: float

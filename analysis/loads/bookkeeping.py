@@ -159,8 +159,8 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
     """Returns when the bottleneck has transmitted all bytes before a position; None if unknown.
 
     The first sample at which the position has been sent shows what the link holds. Bytes sent behind the position do
-    not count. The bottleneck transmits the others without a pause. If it is empty and behind the delay line, it begins
-    when the first packet in the delay line reaches it.
+    not count. The bottleneck transmits all other bytes on the link without a pause. If the bottleneck is empty and
+    behind the delay line, it begins when the first packet in the delay line reaches it.
     """
     sample = next((sample for sample in sockets if sample.sent_bytes >= position), None)
     if sample is None:
@@ -188,7 +188,10 @@ def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
 def _reached(
     sockets: Sequence[SocketSample], counts: Sequence[int], position: int, earliest_ns: int, latest_ns: int
 ) -> int:
-    """Returns when a count reached a position: the middle between two samples, but within earliest_ns and latest_ns."""
+    """Returns when a count of bytes reached a position: the middle between two samples, from earliest_ns to latest_ns.
+
+    counts: the count at each sample. If no sample has reached the position, the result is latest_ns.
+    """
     for index, count in enumerate(counts):
         if count >= position:
             t_ns = sockets[index].t_ns

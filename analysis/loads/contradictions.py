@@ -42,7 +42,7 @@ _MOST_HEADERS_BYTES = 94
 """The longest headers of a packet: Ethernet, IPv4, and TCP with timestamps and three SACK blocks."""
 
 _FIRST_PACKETS = 4
-"""Packets that may come besides a document's full ones: the set-up of TLS and HTTP/2, and its last, partial packet."""
+"""Packets besides a document's full packets: the set-up of TLS and HTTP/2, and the document's last, partial packet."""
 
 _TRAIN_PACKETS = 8
 
@@ -52,7 +52,7 @@ _ROOT = "/"
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """Tolerances: a difference up to these is no contradiction.
+    """The tolerances of the checks. A difference up to a tolerance is no contradiction.
 
     rate: the fraction by which a rate may deviate. moment_ns: the error when times of two logs are compared. late_ns:
     the time by which a busy machine may record something late.
@@ -80,7 +80,7 @@ class Contradiction:
 def contradictions(
     evidence: Evidence, layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """Returns the contradictions, the easiest to understand first. scenario: that of run.json.
+    """Returns the contradictions, the easiest to understand first. scenario: the scenario in run.json.
 
     Raises FolderError if the record of a load is incomplete.
     """
@@ -120,8 +120,8 @@ def _served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
 class _Asked:
     """A request of a load, as the client and the origin logged it.
 
-    sent_ns: the client sent it. first_ns: see `_had_ns`. request: the origin's record of it. is_alone: True if the
-    resource is a document, and no other resource was loading from sent_ns to first_ns.
+    sent_ns: the time at which the client sent the request. first_ns: see `_had_ns`. request: the origin's record of the
+    request. is_alone: True if the resource is a document, and no other resource was loading from sent_ns to first_ns.
     """
 
     name: str
@@ -180,7 +180,7 @@ def _backwards(what: str, step_ns: int) -> Contradiction:
 
 
 def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
-    """Returns the requests of the loads: the last ones for each path. By earlier ones the lab checked the front."""
+    """Yields the requests of the loads: the last ones of each path. With earlier requests the lab checked the front."""
     for resource in evidence.page.resources:
         served = _served(resource, evidence)[-len(loads) :]
         for load, request in zip(loads, served, strict=False):
@@ -202,7 +202,10 @@ def _is_alone(load: PageLoad, times: ResourceTimes) -> bool:
 
 
 def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
-    """Returns when the client had the first data of a resource, or all data if other requests wait for them."""
+    """Returns when the client had the first data of a resource.
+
+    If other resources wait for it, returns when the first of these was requested: this needs all data of the resource.
+    """
     awaiting = [each.requested_ns for each in load.resources.values() if each.resource.after == times.name]
     return min(awaiting, default=times.first_byte_ns)
 

@@ -54,9 +54,10 @@ def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
 
 
 def _complete_ns(length_bytes: int, after: Sequence[Event]) -> int | None:
-    """Returns when the whole frame had arrived; None if it never had.
+    """Returns when the whole frame had arrived; None if a part of the frame never arrived.
 
-    The length includes padding, which causes no event of its own, so the next frame and the stream's end count, too.
+    The length includes padding, which causes no event of its own. So the next frame's header and the stream's end also
+    show that the frame is complete.
     """
     payload_bytes = 0
     for event in after:

@@ -2,10 +2,10 @@
 
 Before the first byte of a resource come the page's request, the page, the resource's request and, if nothing is ahead
 of it on the link, the resource's first packet. The link determines how long these take. If they take longer, client,
-ferry, front or origin had to wait for a processor. So the difference is the sum of all their delays, and follows from
-the logs of client and origin alone. In the guest it is 0.2 ms. The lab compares this difference with the tolerance. It
-does not use a percentile over all events: a busy machine that is in time for the few events before the first bytes is
-as good as an idle one.
+ferry, front or origin had to wait for a processor. So the additional time is the sum of the delays of these programs,
+and follows from the logs of client and origin alone. In the guest this sum is 0.2 ms. The lab compares this additional
+time with the tolerance. The lab does not use a percentile over all events: a busy machine that is in time for the few
+events before the first bytes is as good as an idle one.
 
 How long packets wait in the client's kernel until the client reads them is a separate figure (client/socket.json),
 because this wait concerns all bytes. The figure is a median. A higher percentile would mislead: after a gap in the
@@ -32,7 +32,11 @@ IMPORTANT = "important"
 
 @dataclass(frozen=True, kw_only=True)
 class Late:
-    """A lateness. late_ns: the delay that the link does not explain. first_byte_ns: from the page's request."""
+    """The lateness of a resource.
+
+    late_ns: the delay that the link does not explain. first_byte_ns: the time from the page's request to the resource's
+    first byte.
+    """
 
     late_ns: int
     first_byte_ns: int
@@ -42,8 +46,8 @@ def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scena
     """Returns the lateness of the resources FIRST and IMPORTANT, if it can be measured.
 
     FIRST is measured when its first packet arrives at the client; the client must record TLS records. IMPORTANT is
-    measured when the origin has it. With LOSS nothing is measured, because a lost page is late without a busy machine.
-    With JITTER, twice the jitter of each packet counts as the link's own delay.
+    measured when the origin has the resource. With LOSS nothing is measured, because a lost page is late without a busy
+    machine. With JITTER, twice the jitter of each packet counts as the link's own delay.
     """
     if scenario.loss:
         return {}
@@ -66,7 +70,7 @@ def _late(load: PageLoad, times: ResourceTimes, late_ns: int) -> Late:
 def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
     """Returns the first resource that is no document, and the time at which its first TLS record began to arrive.
 
-    None if no TLS records are known, or if a resource that it did not wait for arrived before it.
+    None if no TLS records are known, or if another resource, for which the first one did not wait, arrived sooner.
     """
     contents = {each.name for each in load.page.contents}
     began = sorted(

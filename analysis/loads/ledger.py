@@ -1,7 +1,8 @@
 """The ledger: where the focal resource's first byte waited, and how many bytes of the others were ahead of it. Pure.
 
-The first byte's wait begins when the origin has the byte. It ends when the byte's TLS record is complete at the client.
-In between the byte is always in exactly one of these layers, in this order:
+The others are all resources that are neither important nor documents. The first byte's wait begins when the origin has
+the byte. It ends when the byte's TLS record is complete at the client. In between the byte is always in exactly one of
+these layers, in this order:
 
 1. pending: in the front, which could still send it before the others; but the kernel accepts no bytes;
 2. committed: in the front's output queue, behind bytes of the others (in a TLS record or an output buffer);
@@ -79,7 +80,7 @@ class Ledger:
     """The ledger of a load.
 
     available_ns: the time at which the origin had the focal resource. first_byte_ns: the time at which the client could
-    use its first byte. parts: the wait in each layer, in nanoseconds. moments: in order of time.
+    use the resource's first byte. parts: the wait in each layer, in nanoseconds. moments: in order of time.
     """
 
     load: int

@@ -66,8 +66,9 @@ class Traffic:
 class ResourceTimes:
     """The times of one resource in one load, in nanoseconds of CLOCK_MONOTONIC.
 
-    available_ns: from then on the origin could send the response, or its first chunk. headers_ns: arrival of the
-    response's HEADERS. pieces: all DATA payload, in order. The first byte of a resource is the first of its payload.
+    available_ns: the time from which on the origin could send the response, or its first chunk. headers_ns: arrival of
+    the response's HEADERS. pieces: all DATA payload, in order. The first byte of a resource is the first of its
+    payload.
     """
 
     resource: Resource

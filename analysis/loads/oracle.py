@@ -42,14 +42,14 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
             the whole document goes to the client                    transmission(the document's size) + delay
         the request of the resource itself goes to the front         delay_up
         the origin holds the resource back                           the resource's delay
-        the smallest packet with a byte of it goes to the client     transmission(1) + delay
+        the smallest packet with its first byte goes to the client   transmission(1) + delay
 
     A document must arrive as a whole, because only then the client requests the resources that wait for it. The bound
     assumes that servers and kernels take no time, the connection exists, nothing is lost and no window limits the
     front. Transmission counts what no protocol can leave out: 66 bytes of headers per packet, and one TLS record and
     one frame per response. The last packet is the smallest possible, so no TLS record must be filled first. With
     jitter, the delay toward the client is the shortest possible. Just before the rate rises, a packet that waits for
-    the rise may arrive sooner than one that does not, so the bound lets a packet wait.
+    the rise may arrive sooner than a packet that is sent at once, so the bound lets a packet wait.
 
     An ideal server sends bytes of the others as long as the resource does not exist. `other_bytes` is what the link can
     carry in that time, from the instant at which the first of the others can reach it; at most all of the others.
@@ -99,7 +99,7 @@ class Inversion:
     """How far a load stays behind its bound.
 
     late_ns: the time by which the focal resource's first byte came later than the bound. other_bytes: the bytes of the
-    others that came before this first byte, beyond those of the bound.
+    others that came before this first byte, less the `other_bytes` of the bound; at least 0.
     """
 
     bound: Bound

@@ -22,8 +22,8 @@ ALONE = 0.98
 class Probe:
     """The result of a probe.
 
-    important: name of the important resource. steps: how often the window was opened a bit. served: (resource, payload
-    bytes) in the order of arrival; successive pieces of a resource are joined.
+    important: name of the important resource. steps: the number of steps in which the window was opened. served:
+    (resource, payload bytes) in the order of arrival; successive pieces of a resource are joined.
     """
 
     important: str

@@ -16,11 +16,11 @@ class Payload:
     """The payload of some resources in one load, by position in the TCP stream.
 
     Payload counts as spread evenly over its TLS record. A record holds at most 16 KiB (RFC 8446, 5.1), so the payload
-    before a position is off by less than that, and exact at the end of a record.
+    before a position is off by less than 16 KiB, and exact at the end of a record.
     """
 
     def __init__(self, events: Iterable[Event], load: int, resources: Container[str | None]) -> None:
-        """events: all of the connection, in order. load: number of the load. resources: names of the resources."""
+        """events: all events of the connection, in order. load: the load's number. resources: the resources' names."""
         ends: list[int] = []
         sizes: list[int] = []
         for event in events:
@@ -49,7 +49,7 @@ class Payload:
         return already + inside * max(0, position - start) // (self._ends[index] - start)
 
     def first(self) -> int:
-        """Returns where the TLS record with the first payload byte begins. Raises ValueError if that is unknown."""
+        """Returns where the TLS record with the first payload byte begins. Raises ValueError if it is unknown."""
         for index, total in enumerate(self._totals):
             if total:
                 return self._ends[index - 1] if index else 0

@@ -52,7 +52,10 @@ class _Group:
 
 
 def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement:
-    """Judges one load. favoured: names of the resources asked to come first. one_way_ns: delay toward the client."""
+    """Judges one load.
+
+    favoured: names of the resources that the client asked to get first. one_way_ns: the delay toward the client.
+    """
     important = _Group.of(load, load.page.important, "important resources")
     others = _Group.of(load, load.page.others, "other resources")
     available_ns, rest = important.focal.available_ns, others.traffic

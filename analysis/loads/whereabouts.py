@@ -3,11 +3,11 @@
 Front and client count positions in the same stream, and TCP keeps the order of its bytes, so five positions are enough:
 
     bytes up to `arrived`            at the client
-    from there up to `far_from`      sent, but neither on the link nor readable: lost, or received behind a lost packet
-    from there up to `near_from`     in the stage of the link that is farther from the front
-    from there up to `sent`          in the stage of the link that is nearer to the front
-    from there up to `handed`        unsent in the front's kernel
-    all others                       in the front
+    from `arrived` to `far_from`     sent, but neither on the link nor readable: lost, or received behind a lost packet
+    from `far_from` to `near_from`   in the stage of the link that is farther from the front
+    from `near_from` to `sent`       in the stage of the link that is nearer to the front
+    from `sent` to `handed`          unsent in the front's kernel
+    bytes behind `handed`            in the front
 
 The stages of the link are the delay line and the bottleneck queue. The delay line is nearer to the front, except with
 SHAPER_AT=front, where the bottleneck is on the front's own egress.
@@ -22,7 +22,7 @@ from common.packets import unframed
 
 @dataclass(frozen=True, kw_only=True)
 class Whereabouts:
-    """Positions in the TCP stream; each is at most as large as the one listed above it. The module explains them."""
+    """Positions in the TCP stream, the largest first. The module explains them."""
 
     handed_bytes: int
     sent_bytes: int

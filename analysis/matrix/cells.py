@@ -1,9 +1,9 @@
-"""A cell of the matrix: a server and a dialect, and the fate of the order. Pure.
+"""A cell of the matrix: if an order that the client asks for in a dialect arrives through a server. Pure.
 
 Rules:
 1. Each load is made twice: the client asks for the script first, then for the image first. Only a difference between
-   the two shows that the server read the order. This holds for the probes, in which nothing blocks the server, and for
-   the loads over the slow link.
+   the two loads shows that the server read the order. This holds for the probes, in which nothing blocks the server,
+   and for the loads over the slow link.
 2. The effect of asking on the slow link, without LOWAT and with it, is a fraction of the effect when nothing blocks the
    server. These fractions show which layer lost the order.
 """
@@ -18,13 +18,13 @@ from analysis.loads.probe import ALONE, Probe
 from analysis.records.runs import Run
 
 _DIFFERENCE = 0.03
-"""Shares that differ by less count as equal. A step of the window is about 0.02."""
+"""Shares that differ by less than this count as equal. A step of the window is about 0.02."""
 
 _ARRIVES = 1 / 3
 """The fraction of the expected effect from which on the order counts as arrived.
 
 The whole effect cannot arrive, because the image has a head start of a tenth to a third of the load, and fronts queue
-some data. In measurements 0.36 to 0.91 of the expected effect arrives, which may itself be small.
+some data. In measurements 0.36 to 0.91 of the expected effect arrives. The expected effect may itself be small.
 """
 
 _NOTHING = 0.1
@@ -63,15 +63,15 @@ class OwnOrder(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The fate of the order on the slow link."""
+    """The fate of the order that the client asks for, on the slow link."""
 
     ARRIVES = "arrives"
     """Asking has at least a third of the expected effect."""
     WEAK = "weak"
-    """Asking has an effect, but less than a third of the expected one."""
+    """Asking has an effect, but less than a third of the expected effect."""
     LOST = "lost"
     TURNED = "turned round"
-    """The resource asked for first is complete later than if the other one is asked for first."""
+    """A resource is complete later if it is asked for first than if the other resource is asked for first."""
 
 
 class Layer(StrEnum):
@@ -108,7 +108,7 @@ class Crossing:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two loads that differ only in the resource asked to come first: the script (asked), the image (swapped)."""
+    """Two loads that differ only in the resource that is asked for first: the script (asked), the image (swapped)."""
 
     asked: Crossing
     swapped: Crossing
@@ -222,8 +222,8 @@ class Cell:
 def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
     """Returns a server's interpretation of a dialect, from two shares of the window that the script got.
 
-    asked: the client asked for the script first. swapped: it asked for the image first. doubt: the possible error of a
-    share.
+    asked: the share if the client asks for the script first. swapped: the share if the client asks for the image first.
+    doubt: the possible error of a share.
     """
     alone = min(ALONE, 1 - doubt)
     if asked >= alone and swapped <= 1 - alone:
@@ -234,14 +234,14 @@ def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
 
 
 def _lead(share: float) -> float:
-    """Returns a resource's lead over another of the same size, from its share of the link until one is complete."""
+    """Returns a resource's lead over another of the same size, from its share of the link while both are loading."""
     return 1 - 1 / (2 * share) if share >= 0.5 else 1 / (2 * (1 - share)) - 1
 
 
 def own_order(share: float, turned: float) -> OwnOrder:
     """Returns a server's own order, from the script's shares without priorities.
 
-    share: the image was requested first. turned: the script was requested first.
+    share: the share if the image is requested first. turned: the share if the script is requested first.
     """
     firsts = (share >= _MOSTLY, turned >= _MOSTLY)
     lasts = (share <= 1 - _MOSTLY, turned <= 1 - _MOSTLY)
@@ -287,8 +287,8 @@ def _lanes(load: PageLoad) -> list[tuple[float, str, int]]:
 class Matrix:
     """The whole matrix.
 
-    cells: by server and dialect. unasked: loads without priorities, by server. versions: of the servers. absent: the
-    servers that are not installed, with the reason.
+    cells: by server and dialect. unasked: loads without priorities, by server. versions: the version of each server.
+    absent: the servers that are not installed, with the reason.
     """
 
     cells: Mapping[tuple[str, str], Cell]
@@ -307,7 +307,7 @@ class Matrix:
         return list(dict.fromkeys(dialect for _, dialect in self.cells))
 
     def document(self) -> dict[str, Any]:
-        """Returns the results as JSON has them, for comparisons between versions of a server."""
+        """Returns the results as a JSON document, for comparisons between versions of a server."""
         return {
             "format": 1,
             "servers": {

@@ -1,8 +1,8 @@
 """Helpers of the notebooks: make or reuse runs, show tables.
 
-Experiments and sweeps are given by the words of a command line. One that exists is reused if it is in the folder
-`results`, with the same arms, programs, kernel and code. This folder is in the checkout or, for an installed lab, in
-the current folder. The environment variable PRIOLAB_RESULTS names another folder.
+An experiment or sweep is given by the words of a command line. It is not run again if the folder `results` has one with
+the same arms, programs, kernel and code. This folder is in the checkout or, for an installed lab, in the current
+folder. The environment variable PRIOLAB_RESULTS names another folder.
 """
 
 import os
@@ -58,7 +58,7 @@ def _folder(command_name: str, words: Sequence[str]) -> Path:
 
 
 def arms(experiment: Experiment) -> dict[str, Run]:
-    """Returns the run of each arm, by the arm's name; of several repetitions, the typical one."""
+    """Returns the typical run of each arm, by the arm's name. An arm without an ok run is left out."""
     chosen = {name: typical(runs) for name, runs in experiment.arms().items()}
     return {name: run for name, run in chosen.items() if run is not None}
 

@@ -1,9 +1,9 @@
 """The rate of a run's link over time, as the run's scenario states it. Pure.
 
 A scenario's `rate_bit_s` holds until the first of its `rate_steps`, which is a text such as
-`10240000bit@2000000000ns+1024000bit@6000000000ns`. Times in this text count from the start of the measured load. Here
-the rate changes at exactly that time. A real link first finishes the packet that it is sending, so its change may be
-late by the transmission time of one packet.
+`10240000bit@2000000000ns+1024000bit@6000000000ns`. Times in this text count from the start of the measured load. In
+this module the rate changes at exactly that time. A real link first finishes the packet that it is sending, so its
+change may be late by the transmission time of one packet.
 """
 
 import re

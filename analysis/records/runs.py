@@ -38,7 +38,8 @@ class Evidence:
 class Layers:
     """Samples of the front's socket and of the link, and the client's arrivals, all with times of the same clock.
 
-    Each tuple is in order of time, and empty if the run has no such records. queue: of the direction to the client.
+    Each tuple is in order of time, and empty if the run has no such records. queue: samples of the direction toward the
+    client.
     """
 
     sockets: tuple[SocketSample, ...]
@@ -77,7 +78,7 @@ class Run:
 
     @property
     def scenario(self) -> ScenarioRecord:
-        """The scenario that the run was asked for."""
+        """The run's scenario, from run.json."""
         return self.record.scenario
 
     @property

@@ -1,6 +1,6 @@
-"""Notes on knobs that had no effect, or not the effect that one expects. Each note names the knob that helps. Pure.
+"""Notes on knobs that had no effect, or an unexpected effect. Each note names the knob that helps. Pure.
 
-Each rule compares what a run was asked for with what the run observed, or with the run's outcome.
+A rule compares the scenario of a run with the settings that the run observed, or with the run's outcome.
 """
 
 from collections.abc import Callable
@@ -37,13 +37,13 @@ def advice(run: RunRecord) -> list[str]:
 
 
 def _fixed(scenario: ScenarioRecord) -> int | None:
-    """Returns LOWAT if it is one number for the whole run, else None."""
+    """Returns LOWAT in bytes; None if LOWAT is unset or auto."""
     lowat = scenario.lowat
     return lowat if isinstance(lowat, int) else None
 
 
 def _can_bind(scenario: ScenarioRecord) -> bool:
-    """True if the others have more bytes than LOWAT. If not, `_no_limit` or `_larger_than_image` says so."""
+    """True if the others have more bytes than LOWAT. If not, `_no_limit` or `_larger_than_image` has a note."""
     lowat = _fixed(scenario)
     return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
 

@@ -1,6 +1,6 @@
-"""Compares results of the same arms between all ways to make a link and its places, figure by figure. Pure.
+"""Compares results of the same arms that were made in several ways, figure by figure. Pure.
 
-A way is a fabric with a shaper, such as `virtual, netem`.
+A way is a fabric with a shaper, such as `virtual, netem`, or a version of the guest's kernel.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from common.formats.scenario import ScenarioRecord
 from common.packets import RECORD_BYTES
 
 FRACTION = 0.03
-"""Figures may differ by this fraction of the largest one, or by one TLS record's time at the link's lowest rate,
+"""Figures may differ by this fraction of the largest figure, or by one TLS record's time at the link's lowest rate,
 whichever is more, because a repetition may be one record off."""
 
 _FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "last_byte_ms"))
@@ -24,8 +24,8 @@ _FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "
 class Row:
     """A figure of an arm.
 
-    by_way: the figure in milliseconds, by way; None if a repetition is not ok. difference_ms: between the largest and
-    the smallest; None if one is missing. allowed_ms: the largest difference that counts as agreement.
+    by_way: the figure in milliseconds, by way; None if a repetition is not ok. difference_ms: the largest figure less
+    the smallest; None if a figure is missing. allowed_ms: the largest difference that counts as agreement.
     """
 
     arm: str
@@ -79,7 +79,7 @@ def _row(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Returns a table: figures in milliseconds, the largest difference, and the allowed one."""
+    """Returns a table: figures in milliseconds, the largest difference, and the allowed difference."""
     ways = list(rows[0].by_way)
     lines = [
         f"| arm | figure | {' | '.join(ways)} | largest difference | allowed | |",

@@ -33,7 +33,7 @@ class NoFilm(Exception):
 class Tape:
     """The load's TLS records, in order.
 
-    end: the position at which each ends. others, important: payload bytes of these resources in each.
+    end: the position at which each record ends. others, important: each record's payload bytes of these resources.
     """
 
     end: tuple[int, ...]
@@ -64,9 +64,10 @@ class Arrivals:
 class Asked:
     """The times of the important resources, or of the others.
 
-    stream: `others` or `important`. name: of the resource; if there are several, their number. sent_ms: the client sent
-    the request. received_ms: the origin received it. available_ms: the origin had the resource. Of several resources,
-    all times but last_byte_ms are those of one: the focal resource, or the first of the others to be available.
+    stream: `others` or `important`. name: the resource's name, or a count such as `7 others`. sent_ms: the client sent
+    the request. received_ms: the origin received the request. available_ms: the origin had the resource. size_bytes:
+    the payload of all resources together. If there are several resources, last_byte_ms is that of the last; the other
+    times are those of the focal resource, or of the first of the others to be available.
     """
 
     stream: str
@@ -81,7 +82,10 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Film:
-    """A film. load: the load's number. duration_ms: until the last stream ended. queue_first: see `whereabouts`."""
+    """The film of a load.
+
+    load: the load's number. duration_ms: the time until the load's last stream ended. queue_first: see `whereabouts`.
+    """
 
     load: int
     duration_ms: float
@@ -92,7 +96,7 @@ class Film:
     arrivals: Arrivals
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the film as JSON has it."""
+        """Returns the film as a JSON document."""
         return {
             **vars(self),
             "resources": [vars(each) for each in self.resources],

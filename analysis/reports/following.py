@@ -3,13 +3,14 @@
 1. A round trip of the connection begins at an instant, and ends when all bytes sent before that instant are
    acknowledged, lost ones included. Then the next round trip begins. So a round trip includes the wait in the
    bottleneck queue, and is much longer after a drop of the rate.
-2. LOWAT lets LOWAT bytes and one packet buffer of 64 KiB stand unsent, because the kernel fills a buffer without
-   checking. Divided by the link's present rate of payload, these bytes are a time.
-3. LOWAT is right while this time differs from the target by at most a quarter: a tuner ignores changes of an eighth,
-   and the rates that it uses are measured.
+2. LOWAT lets LOWAT bytes and one packet buffer of 64 KiB stand unsent, because the kernel checks LOWAT only before it
+   begins a buffer. Divided by the link's present rate of payload, these bytes are a time. The target is the longest
+   time for which bytes should stand unsent.
+3. LOWAT is right while this time differs from the target by at most a quarter. An exact match cannot be expected,
+   because a tuner ignores changes of an eighth, and uses measured rates.
 4. LOWAT has followed a step at the instant from which on it is right until the next step, or until the front has handed
-   over all its bytes. It follows in time if this instant comes at most two round trips after the step. A fixed LOWAT,
-   which is right for one rate, does not follow.
+   over all its bytes. LOWAT follows in time if this instant comes at most two round trips after the step. A fixed
+   LOWAT, which is right for one rate, does not follow.
 5. The unsent bytes, as a time, have followed a step at the sample from which on no sample is more than a quarter above
    the target, and no period of twice the target has only samples below half of the target. After a drop of the rate
    this takes until the link has sent the older unsent bytes. This is the observable effect of rule 4.
@@ -40,7 +41,7 @@ _NS = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A LOWAT of the connection, from t_ns on. lowat_bytes: None for no limit."""
+    """A value of LOWAT that applies from t_ns on. lowat_bytes: None for no limit."""
 
     t_ns: int
     lowat_bytes: int | None
@@ -50,9 +51,9 @@ class Setting:
 class Seen:
     """The observations of a connection.
 
-    looks: the samples of the front's socket, in order of time. rate: of the link; its first piece is no step. until_ns:
-    the time at which the front had handed over all its bytes. target_ns: the longest time for which bytes should stand
-    unsent.
+    looks: the samples of the front's socket, in order of time. settings: the values of LOWAT, in order of time. rate:
+    the link's rate; only its first piece is no step. until_ns: the time at which the front had handed over all its
+    bytes. target_ns: the longest time for which bytes should stand unsent.
     """
 
     looks: Sequence[SocketSample]
@@ -132,7 +133,10 @@ def steps(seen: Seen) -> list[Step]:
 
 
 def _lowat_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
-    """Returns from when on LOWAT was right until until_ns, at the earliest from_ns; None if it was not right then."""
+    """Returns the instant from which on LOWAT was right until until_ns; None if it was wrong just before until_ns.
+
+    The instant is from_ns at the earliest.
+    """
     changes = [from_ns, *(each.t_ns for each in seen.settings if from_ns < each.t_ns < until_ns)]
     since_ns = None
     for t_ns in reversed(changes):

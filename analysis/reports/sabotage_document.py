@@ -29,7 +29,7 @@ Arm = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Spoiler:
-    """A scenario that spoils the effect. knobs: as text. see, layer, tell, cure: its card, with the layer in words."""
+    """A scenario that spoils the effect. knobs: as text. see, layer, tell, cure: the texts of its card."""
 
     name: str
     title: str

@@ -102,7 +102,7 @@ _WHOLE_OF_MAPS = ("image_bytes_before_script", "image_bytes_during_script")
 
 
 def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
-    """Returns the medians of the measured loads, None without values; the keys of PAGE=maps only for this page."""
+    """Returns the medians over measured loads, None without values. Only PAGE=maps has keys for script and image."""
 
     def middle(values: Iterable[float], digits: int | None) -> float | None:
         """Returns the median, rounded to the given number of digits; None without values."""

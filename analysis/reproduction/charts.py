@@ -64,7 +64,10 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
 
 
 def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Chart:
-    """Draws by load the script's first byte, with LOWAT unset and set (above), and the send buffer (below)."""
+    """Draws two charts against the load's number.
+
+    Above is the script's first byte, with LOWAT unset and set. Below is the send buffer with LOWAT unset.
+    """
     series = {"LOWAT unset": (_SCRIPT, control, -26), "LOWAT 131072": (_KEPT, treatment, 26)}
     most_s = max(load.first_byte_s for load in [*control, *treatment]) * 1.2
     numbers = [load.number for load in control]

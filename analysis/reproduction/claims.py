@@ -1,13 +1,13 @@
 """Judges for each picture of the article if its claim holds here. Pure: from numbers to a judgement.
 
-Each picture has a criterion. It depends on verdicts (`analysis.loads.verdict`) and times, never on how a picture looks:
+Each picture has a criterion, which depends on verdicts (`analysis.loads.verdict`) and times, never on looks:
 
 1. fast link, LOWAT unset: the verdict is nothing-to-prioritize.
 2. slow link, LOWAT unset: the verdict is inverted.
 3. slow link, LOWAT 131072: the verdict is kept, and the script's first byte comes sooner than with LOWAT unset.
-4. which value: no LOWAT delays the page as a whole by 5 %, and no value brings the script later than the next larger
-   value does, by more than a TLS record's time. Then the answer is the largest value whose script comes at most a TLS
-   record's time later than the soonest.
+4. which value: no LOWAT delays the page as a whole by 5 % or more, and with no value the script comes later by more
+   than a TLS record's time than with the next larger value. If so, the answer is the largest value whose script comes
+   at most a TLS record's time later than the soonest.
 5. load by load, with a send buffer that grows by itself: with LOWAT unset the first load is kept and a later one is
    inverted; with LOWAT 131072 no load is inverted.
 """

@@ -17,7 +17,7 @@ _ARTICLE, _HERE = "The article", "Here"
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A claim with its picture. svg: a whole document. table: a row of headings, then other rows. note: text below."""
+    """A claim with its picture. svg: a whole document. table: headings, then rows of cells. note: text below it."""
 
     claim: Claim
     svg: str

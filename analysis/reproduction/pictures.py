@@ -19,8 +19,9 @@ LOWAT_BYTES = 131_072
 class Experiments:
     """The experiments that the pictures are made of. Every run is ok.
 
-    fast: a fast link, LOWAT unset. slow: a slow link, LOWAT unset, the article's value and other values. growing: a
-    send buffer that grows by itself, LOWAT unset and the article's value, several loads.
+    fast: one arm, on a fast link with LOWAT unset. slow: arms on a slow link with LOWAT unset, the article's value and
+    other values. growing: arms of several loads with LOWAT unset and the article's value, in which the send buffer
+    grows by itself.
     """
 
     fast: Experiment

@@ -24,8 +24,8 @@ _MS = 10**6
 class Study:
     """The measurements about LOWAT=auto.
 
-    summary: that of the sweep. at_moments: first bytes of scripts at several moments, by network. kept: checks of the
-    recommended values in new runs, by network. followed: arms on a link whose rate changes, by name.
+    summary: the summary of the sweep. at_moments: first bytes of scripts at several moments, by network. kept: checks
+    of the recommended values in new runs, by network. followed: arms on a link whose rate changes, by name.
     """
 
     summary: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Study:
 
 
 def text(study: Study, knobs: Mapping[str, str]) -> str:
-    """Returns the document. knobs: those of the link whose rate changes."""
+    """Returns the document. knobs: the knobs of the load on the link whose rate changes."""
     parts = [*_grid(study), *_promises(study), *_following(study, knobs)]
     return "\n\n".join(["# LOWAT=auto, measured", *parts]) + "\n"
 

@@ -77,7 +77,7 @@ def _medians(ordered: Sequence[float]) -> Iterator[tuple[float, int]]:
 
 
 def _at_least(size: int, smallest: int, least: int) -> int:
-    """Returns the number of draws with at least `least` of the `smallest` lowest values."""
+    """Returns the number of draws in which at least `least` values are among the `smallest` lowest values."""
     return sum(comb(size, k) * smallest**k * (size - smallest) ** (size - k) for k in range(least, size + 1))
 
 

@@ -3,8 +3,8 @@
 A run that is missing or not ok is no error. It is listed (`Trouble`), so that evaluations can say what is missing. An
 ok run without goodput is listed, too.
 
-LOWAT is in bytes, `none` or `auto`. Older sweeps kept it as the user wrote it, such as 16k; then the bytes are read
-from one of the runs.
+LOWAT is in bytes, `none` or `auto`. The sweep.json of an older sweep has LOWAT as the user wrote it, such as 16k. In
+this case the bytes are read from one of the runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +33,8 @@ class Trouble:
 class SweepArm:
     """An arm of a sweep, with its runs.
 
-    knobs: as text: LOWAT in bytes, `none` or `auto`, the others as the user gave them. twin_of: the arm that this one
-    repeats with other seeds. good: the runs that count. troubles: the others.
+    knobs: values as text; LOWAT is in bytes, `none` or `auto`, every other knob is as the user wrote it. twin_of: the
+    arm that this arm repeats with other seeds. good: the runs that count. troubles: the runs that do not count.
     """
 
     name: str

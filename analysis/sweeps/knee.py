@@ -2,9 +2,9 @@
 
 1. A value takes no part if none of its runs is ok, or too few are (`networks`, rule 5).
 2. Goodput is compared with a reference: the goodput with LOWAT unset. If too few runs with LOWAT unset are ok, the
-   reference is the largest fixed value, and the report says so. If no other value is left, nothing is known of goodput.
+   reference is the largest fixed value, and the report says so. With a single value there is nothing to compare.
    `falls_at` is the first value, from unset downwards, whose goodput is measurably less. A value is out if its goodput
-   is measurably less, and by more than 1 %. A careful measurement also finds differences that are too small to matter.
+   is measurably less, and by more than 1 %, because measurable differences may be too small to matter.
 3. The best of the values that are not out is the one with the soonest script first byte.
 4. The recommended value is the largest whose script first byte is not measurably later than that of the best value.
    LOWAT unset counts as larger than any other value. A smaller value would bring no visible benefit, and would wake the
@@ -12,9 +12,9 @@
 5. One value beats another if it is measurably better in one, and measurably worse in none, of these measures: script
    first byte, goodput, and the front's processor time (if known). "No difference" is not transitive, because two small
    steps may add up to a difference. So values can beat each other in a circle, and all values may be beaten. Therefore
-   the front of trade-offs is the Schwartz set: the values that no other beats, or else those of a circle that no value
-   outside of it beats. Each of them beats, directly or through others, every value that beats it in the same way. The
-   set is never empty.
+   the front of trade-offs is the Schwartz set. A value is in this set if it beats, directly or through other values,
+   every value that beats it directly or through other values. A value that no other value beats is in the set, and so
+   are the values of a circle that no value outside the circle beats. The set is never empty.
 
 `spread` decides what is measurable. LOWAT=auto takes no part; `steered` judges it against the best fixed value.
 """
@@ -48,7 +48,7 @@ class Knee:
     spreads: Mapping[Measure, Spread]
 
     def against(self, level: Level, other: Level, measure: Measure) -> Difference:
-        """Compares two values. Raises KeyError if the measure is missing for one."""
+        """Compares two values. Raises KeyError if one of them lacks the measure."""
         return difference(level.estimate(measure), other.estimate(measure), self.spreads[measure])
 
 
@@ -99,7 +99,10 @@ def _front(tried: Sequence[Level], bands: Mapping[Measure, Spread]) -> Iterator[
 
 
 def _reached(beaten: Mapping[str, set[str]], value: str) -> set[str]:
-    """Returns the values that beat a value, directly or through others. beaten: for each value, those that beat it."""
+    """Returns the values that beat a value, directly or through others.
+
+    beaten: for each value, the values that beat it directly.
+    """
     found: set[str] = set()
     waiting = [value]
     while waiting:

@@ -2,10 +2,10 @@
 
 Times are those of the measured load, in milliseconds from the request of its page (run.json):
 
-- the focal resource's first byte, and the part of its wait in the send queue: unsent in the front's kernel;
+- the focal resource's first byte, and the time that this byte waited in the send queue, unsent in the front's kernel;
 - complete: the arrival of the last byte of all resources;
 - goodput: payload without documents, divided by the time in which the front had some of this payload to send. The time
-  begins with the first payload byte and ends with the last. If the client had all of the others before the focal
+  begins with the first payload byte and ends with the last. If the client had all other resources before the focal
   resource's first byte could arrive, the time in between does not count, because the front had nothing to send. So
   goodput shows a link that idles because the kernel has too few bytes. Latency and the origin's delay, which are the
   same for every LOWAT, do not hide it.
@@ -69,8 +69,8 @@ def grains(run: Run) -> Mapping[Measure, float]:
 
     Payload is sent and readable in whole TLS records. Chance decides which record comes last, or before the script. So
     no time is more exact than the transmission time of the packets that can hold a record, or than the clock's step if
-    this step is longer. The grain of goodput corresponds to it. If the rate changes, the lowest rate counts, because
-    any record may have been sent at the lowest rate.
+    this step is longer. The grain of goodput is the change of goodput that such a difference of time makes. If the rate
+    changes, the lowest rate counts, because any record may have been sent at the lowest rate.
     """
     rate_bit_s = _slowest_bit_s(run)
     packets_ms = _RECORD_PACKETS * PACKET_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0

@@ -30,7 +30,7 @@ class MomentMeans:
         return min(self.may_be_best, key=self.mean_ms)
 
     def mean_ms(self, value: str) -> float:
-        """Returns a value's mean first byte over all moments. Raises KeyError."""
+        """Returns a value's mean first byte over all moments. Raises KeyError if the value was not measured."""
         return mean(self.first_bytes_ms[value])
 
     @property

@@ -34,7 +34,7 @@ def network_of(words: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 class Level:
     """A value of LOWAT in a network, with its estimates.
 
-    value: as text. asked: the number of repetitions that the sweep should have. estimates: by measure; None for a
+    value: LOWAT as text. asked: the number of repetitions that the sweep should have. estimates: by measure; None for a
     measure that was not counted. The mapping is empty if no repetition is ok.
     """
 
@@ -75,10 +75,11 @@ class Level:
 class Network:
     """A network of a sweep.
 
-    name: the knobs that distinguish it in the sweep. knobs: all of its knobs, without LOWAT. words: the knobs to give
-    to `priolab run` for this network, without LOWAT. levels: fixed values, the smallest first, then LOWAT unset, then
-    LOWAT=auto. pair: a value of LOWAT and its twin; None without a twin. grains: the smallest meaningful differences.
-    record_ms: the transmission time of a TLS record of 16 KiB at the link's rate.
+    name: the knobs that distinguish the network in the sweep. knobs: all its knobs, without LOWAT and TARGET_DELAY.
+    words: the knobs to give to `priolab run` for this network, without LOWAT and TARGET_DELAY. levels: fixed values,
+    the smallest first, then LOWAT unset, then LOWAT=auto. pair: a value of LOWAT and its twin; None without a twin.
+    grains: the smallest meaningful differences. record_ms: the transmission time of a TLS record of 16 KiB at the
+    link's rate.
     """
 
     name: str
@@ -197,6 +198,6 @@ _TELLING = ("RATE", "DELAY", "CC", "SERVER")
 
 
 def _name(knobs: Mapping[str, str], varied: Sequence[str]) -> str:
-    """Returns the knobs of which the sweep has several values; for a single network, some of the most important."""
+    """Returns the knobs of which the sweep has several values; without such knobs, some important ones."""
     names = [name for name in varied if name in knobs] or [name for name in _TELLING if name in knobs]
     return " ".join(f"{name}={knobs[name]}" for name in names)

@@ -26,7 +26,7 @@ PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A measure of new runs. found: its estimate. low, high: the limits that the sweep promised for its median."""
+    """The check of a measure. found: the estimate from new runs. low, high: the promised limits for its median."""
 
     measure: Measure
     found: Estimate
@@ -54,8 +54,9 @@ def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
 def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
     """Checks new runs against a network of a sweep's summary (`summary.summarize`).
 
-    Only runs count that have the network's knobs, written as in the summary, and the recommended LOWAT. Raises
-    FolderError if no such run is ok, if one has another fabric or a seed of the sweep, or if no value is recommended.
+    Only runs count that are ok, with the recommended LOWAT and the network's knobs, written as in the summary. Raises
+    FolderError if no run counts, if one that counts has another fabric than the sweep or one of its seeds, or if no
+    value is recommended.
     """
     knee = network["knee"]
     if knee["recommended"] is None:

@@ -1,12 +1,12 @@
 """Computes the noise band of a network from its A/A pair: a difference within the band may be chance. Pure.
 
-1. The pair is two arms of the same scenario with different seeds, its halves. The pair's spread is the largest ratio
-   between a median in the interval of one half and a median in the interval of the other half. Two medians can differ
-   by this ratio for no reason.
+1. The pair is two arms of the same scenario with different seeds. Each arm is a half of the pair. The pair's spread is
+   the largest ratio between a median in the interval of one half and a median in the interval of the other half. Two
+   medians can differ by this ratio for no reason.
 2. The spread is a ratio, because it grows with the measured value: a wait is bytes over a rate, and chance affects the
-   rate. If the halves of a pair wait 7 s and 2 s, which is 5 s apart, then 0.5 s and 2 s are still not the same.
-   However large a ratio is, it leaves some values distinguishable. A distance, or a fraction of the larger value, could
-   cover all values.
+   rate. For example, the halves of a pair wait 7 s and 2 s. Their distance is 5 s and their ratio 3.5. 0.5 s and 2 s
+   have the ratio 4, so they still differ, though their distance is smaller than 5 s. A distance, or a fraction of the
+   larger value, could cover all values. A ratio always leaves some values distinguishable.
 3. No difference below the grain counts (`measures.grains`: a TLS record, or the clock's step). Runs that repeat to the
    byte, such as the guest's without loss, have no spread, but they are no more exact than the grain. In a ratio, a
    value below the grain counts as the grain, so that of two such values neither is twice the other.
@@ -31,7 +31,7 @@ class Spread:
 
     amount, ratio: the largest distance and the largest ratio between medians of the halves; None without a pair. The
     ratio is 1 or more. It is infinite if the median of one half may be 0, that of the other is not, and the grain is 0.
-    repetitions: the number for each half.
+    repetitions: the number of repetitions of each half.
     """
 
     grain: float

@@ -1,8 +1,8 @@
 """Compares LOWAT=auto with the best value that could have been set by hand, network by network. Pure.
 
 1. The best fixed value has the soonest script first byte of all fixed values whose goodput is within 1 % of that with
-   LOWAT unset. The same is required of auto. If no value keeps goodput, or the goodput with LOWAT unset is not known,
-   all fixed values are candidates.
+   LOWAT unset, as rule 3 requires of auto. If no value keeps goodput, or the goodput with LOWAT unset is not known, all
+   fixed values are candidates.
 2. Auto is near if its script first byte is later than that of the best fixed value by at most 15 %, or by at most the
    time of a TLS record of 16 KiB at the link's rate.
 3. Auto keeps goodput if its goodput is within 1 % of that with LOWAT unset.
@@ -28,8 +28,8 @@ class Judgement:
     """The judgement of LOWAT=auto in a network.
 
     value: `auto`, with TARGET_DELAY if the sweep has several. best: the best fixed value. left_out: fixed values that
-    lose too much goodput. ratio: auto's script first byte as a multiple of that of the best fixed value. goodput_part:
-    auto's goodput as a fraction of that with LOWAT unset. is_near, keeps_goodput: None if not known.
+    lose too much goodput. ratio: auto's script first byte as a multiple of the best fixed value's. goodput_part: auto's
+    goodput as a fraction of the goodput with LOWAT unset. is_near, keeps_goodput: None if not known.
     """
 
     network: str

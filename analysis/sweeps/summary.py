@@ -124,7 +124,7 @@ def _knee(network: Network, knee: Knee, made: Mapping[str, Any]) -> dict[str, An
 
 
 def _anew(made: Mapping[str, Any]) -> list[str]:
-    """Returns the knobs for as many new runs, in the same fabric, with seeds that the sweep did not use."""
+    """Returns the knobs to repeat a scenario as often as the sweep, in its fabric, with seeds that it did not use."""
     repeat, seed = made["repeat"], made["last_seed"] + 1
     if seed + repeat - 1 > _LARGEST_SEED:
         seed = made["first_seed"] - repeat

@@ -37,7 +37,7 @@ class Table:
 
 
 def of_networks(summary: Document) -> Table:
-    """Makes a line for each network: the recommended LOWAT, and first byte and goodput with it."""
+    """Makes a line for each network: the recommended LOWAT, and first byte and goodput with this LOWAT."""
     head = ("network", "recommended LOWAT", "script first byte", "LOWAT unset", "goodput", "goodput falls at")
     return Table(head=(*head, "noise band"), rows=tuple(_network(network) for network in summary["networks"]))
 
@@ -50,7 +50,7 @@ def of_values(network: Document) -> Table:
 
 
 def of_auto(summary: Document) -> Table | None:
-    """Makes a line for each judgement of LOWAT=auto; None if it was not tried."""
+    """Makes a line for each judgement of LOWAT=auto; None if LOWAT=auto was not tried."""
     rows = [_auto(network, judgement) for network in summary["networks"] for judgement in network["auto"]]
     head = ("network", "value", "script first byte", "best fixed", "ratio", "near", "goodput of unset", "kept")
     return Table(head=(*head, "noise band"), rows=tuple(rows)) if rows else None

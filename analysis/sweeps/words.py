@@ -135,7 +135,7 @@ def _compared(network: Network, knee: Knee, level: Level | None) -> str:
 
 
 def left_out(network: Network) -> str | None:
-    """Returns a sentence about the values with too few ok runs to be compared; None if there are none."""
+    """Returns a sentence about the values with too few ok runs to be compared; None if there are no such values."""
     if not network.thin:
         return None
     each = ", ".join(f"{lowat(level)} ({_repetitions(level)})" for level in network.thin)
