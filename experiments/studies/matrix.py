@@ -1,8 +1,8 @@
-"""Measures which servers keep the order that the client asks for: `make matrix` writes docs/matrix.md, .html and .json.
+"""Measures which servers keep the order that clients ask for: `make matrix` writes docs/matrix.md, .html and .json.
 
-Probes every installed server in every dialect. If the probes find that a server follows a dialect's priorities, the study
-also loads the page in this dialect over the slow link: without LOWAT, with LOWAT, and with the server's own mechanism,
-if the server has one. Existing results of the same code and programs are reused.
+Probes every installed server in every dialect. If the probes find that a server follows a dialect's priorities, the
+study also loads the page in this dialect over the slow link: without LOWAT, with LOWAT, and with the server's own
+mechanism, if the server has one. Existing results of the same code and programs are reused.
 """
 
 import argparse
