@@ -11,7 +11,7 @@ from common.formats.run import RunRecord
 from experiments.sweep.estimate import duration
 
 _TRUST_S = 10.0
-"""The weight of the estimate: as much as that of finished runs that took this many seconds, as estimated."""
+"""The weight of the estimate: that of this many seconds of finished runs whose time was as estimated."""
 
 
 def link_s(run: RunRecord) -> float:

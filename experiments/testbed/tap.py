@@ -4,7 +4,7 @@ Rules:
 1. A tap listens before the client starts, and records every packet: a missed packet makes the run invalid.
 2. Packets are recorded in full. Their timestamps are the kernel's, in nanoseconds of CLOCK_REALTIME.
 3. The kernel hands packets to tcpdump in blocks, the last one up to `LAST_BLOCK_S` late. So a tap runs
-   `LAST_BLOCK_S` longer than the loads.
+   longer than the loads by at least this time.
 4. The messages of tcpdump are kept only if the tap failed.
 """
 
@@ -41,9 +41,9 @@ def command(program: str, device: str, file: Path) -> list[str]:
 
 @contextmanager
 def listening(tap: Process, end: Callable[[], object]) -> Iterator[Process]:
-    """Waits until the tap listens, and yields the tap. When the context closes, calls `end` and waits until the tap ends.
+    """Waits until the tap listens, and yields the tap. When the context closes, ends the tap.
 
-    Raises StepFailed, and InvalidRun if the tap missed packets.
+    end: makes the tap end. Raises StepFailed, and InvalidRun if the tap missed packets.
     """
     with tap:
         wait_until(lambda: _LISTENS in tail(tap.log, _WHOLE_LOG), _READY_S, tap.check_alive, tap.name)

@@ -27,7 +27,7 @@ def version(timeout_s: float = _ANSWER_S) -> str:
 
 
 def version_told() -> str:
-    """Returns the engine's version; after a time-out, a text instead. Raises StepFailed if no engine answers."""
+    """Returns the engine's version, or after a time-out the reason. Raises StepFailed if no engine answers."""
     try:
         return version()
     except TimedOut as error:
@@ -193,7 +193,8 @@ def removal(project: str) -> str:
     """Returns a shell script that removes all containers and networks of a project.
 
     The engine may still carry out an earlier request, so the script repeats until two checks in a row find nothing. It
-    waits for an engine that does not answer. After 30 failed checks, a line of progress says what may be left.
+    waits for an engine that does not answer. After 30 checks without success, a line of progress says what
+    may be left.
     """
     own = f"--filter label={_LABEL}.project={project}"
     return f"""#!/bin/sh

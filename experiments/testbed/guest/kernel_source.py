@@ -109,7 +109,7 @@ def stand_in() -> Path | None:
 def find(choice: SourceChoice, tell: Callable[[str, float], None]) -> Path:
     """Returns a tarball of the wanted source. Fetches the tarball if it is not on this machine. Raises Unavailable.
 
-    If the pinned version cannot be fetched, returns the distribution's own source.
+    If the pinned version cannot be fetched, returns the distribution's own source, if installed.
 
     tell: called with the step, and the fraction of the step that is done.
     """

@@ -179,7 +179,7 @@ def _lack_of(option: str, lack: str) -> str | None:
 
 
 def memory_mib(scenario: Scenario) -> int:
-    """Returns the MiB of memory for a guest with that scenario. Without a guest, the run needs no more."""
+    """Returns the MiB of memory for a guest with that scenario. Without a guest, a run needs no more."""
     own_mib = _MEMORY_MIB + _COPIES * scenario.page.total_bytes // 2 // _MIB
     if scenario.client is not ClientKind.CHROMIUM:
         return own_mib

@@ -114,7 +114,7 @@ class Namespaces:
         wire_origin(front, origin)
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Sets sysctls, and GSO by ip(8). If the congestion control's sysctl fails, `start_front` sets the sockets."""
+        """Sets sysctls, and GSO by ip(8). `start_front` sets CC if the sysctl of CC fails."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
@@ -279,7 +279,7 @@ def _become_client(command: Sequence[str]) -> int:
 
 @cache
 def _node_route(node: str) -> ClockRoute:
-    """Returns the way in which Node reads the clock. A guest does so before the first run (`known_beforehand`)."""
+    """Returns the way in which Node reads the clock. A guest finds out before its first run."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 
 
