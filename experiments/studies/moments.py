@@ -39,7 +39,8 @@ def moments_ms(knobs: Mapping[str, str]) -> tuple[int, ...]:
 def grids(summary: Mapping[str, Any]) -> list[list[str]]:
     """Returns the sweeps to run, one for each rate of the summary's networks.
 
-    A sweep is a list of words such as LOWAT=4096,16384. Each sweep has all of the summary's values of LOWAT except unset, with all delays of the script.
+    A sweep is a list of words such as LOWAT=4096,16384. Each sweep has all of the summary's values
+    of LOWAT except unset, with all delays of the script.
     """
     by_rate: dict[str, list[Mapping[str, str]]] = {}
     for network in summary["networks"]:

@@ -32,7 +32,7 @@ have 255 bytes."""
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A sweep's grid. levels: the values, as text, of knobs with several values. fixed: the value of other knobs."""
+    """A sweep's grid. levels: the values, as text, of knobs with several values. fixed: values of other knobs."""
 
     levels: Mapping[str, tuple[str, ...]]
     fixed: Mapping[str, str]
