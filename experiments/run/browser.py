@@ -1,4 +1,4 @@
-"""CLIENT=chromium: the command that starts the browser, and checks of what the browser did."""
+"""Builds the command that starts the client, and checks what a browser did (CLIENT=chromium)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,10 @@ from proxy.certificates import certificates_in
 
 
 def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: Tools) -> tuple[str, ...]:
-    """Returns the argument list of the client: the browser or the lab's own. The plan is in the run folder."""
+    """Returns the argument list that starts the client: the browser, or the lab's own client.
+
+    The client reads its plan from the run folder.
+    """
     plan, certificates = str(folder.client / "plan.json"), certificates_in(folder.asked)
     if scenario.client is ClientKind.CHROMIUM:
         words = (plan, str(certificates.chain), str(folder.client), tools.programs[BROWSER])
@@ -24,9 +27,9 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
 def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, Any]:
     """Returns the entries of `observed` in run.json that come from client/browser.json.
 
-    resolution_ns: the resolution of the other clocks, None if unknown. `clock_resolution_ns` is the coarser of this and
-    the net log's resolution. `seeded` is False, because a browser's run does not follow from the seed: runs with the
-    same seed agree to a few milliseconds, not byte for byte.
+    resolution_ns: the resolution of the clocks of Python and Node; None if unknown. The entry `clock_resolution_ns` is
+    the larger of resolution_ns and the resolution of the browser's net log. The entry `seeded` is False, because a
+    browser's run does not follow from the seed: runs with the same seed agree to a few milliseconds, not byte for byte.
     """
     document = read_json(folder.client / "browser.json")
     carrying = [connection for connection in document["connections"] if connection["requests"]]

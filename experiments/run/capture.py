@@ -1,10 +1,11 @@
 """A capture: the packets at both ends of the connection, as files that Wireshark opens decrypted.
 
 Rules:
-1. During the run, tcpdump writes raw packets into wire/END.pcap. When the run has ended, the lab joins them with the
-   client's TLS keys into wire/END.pcapng, and removes the raw files. A pcapng file is complete or absent. After a
-   failed run it holds the packets up to the failure.
-2. Packets have timestamps of CLOCK_REALTIME, everything else of CLOCK_MONOTONIC. wire/clock.json has the difference.
+1. During the run, tcpdump writes raw packets into wire/END.pcap. When the run has ended, the lab joins each raw file
+   with the client's TLS keys into wire/END.pcapng, and removes the raw file. A pcapng file is complete or absent. After
+   a failed run the pcapng file holds the packets up to the failure.
+2. Packets have timestamps of CLOCK_REALTIME, everything else of CLOCK_MONOTONIC. wire/clock.json has the difference of
+   these clocks.
 """
 
 import time
@@ -40,7 +41,7 @@ def check(*, own_tcpdump: bool) -> None:
 
 @contextmanager
 def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
-    """Captures packets at both ends while the context is open. Yields the processes that do so.
+    """Captures packets at both ends while the context is open. Yields the processes that capture.
 
     Raises StepFailed, and InvalidRun if a packet was missed.
     """
@@ -55,7 +56,7 @@ def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Seque
 
 
 def finish(folder: RunFolder) -> None:
-    """Makes wire/END.pcapng for both ends. Removes the raw files, whether or not this succeeds.
+    """Makes wire/END.pcapng for both ends. Removes the raw files, also after a failure.
 
     Raises the first StepFailed after trying both ends.
     """

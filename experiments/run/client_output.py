@@ -1,7 +1,7 @@
 """Reads the client's standard output: passes progress on, and reports when each load began.
 
-`client/__main__.py` writes two kinds of lines. Those that begin with "@ " are progress. `began N T` says that load N
-began at time T (CLOCK_MONOTONIC, ns).
+`client/__main__.py` writes two kinds of lines. Lines that begin with "@ " are progress. A line `began N T` says that
+load N began at time T (CLOCK_MONOTONIC, ns).
 """
 
 import os
@@ -14,7 +14,7 @@ _BEGAN = re.compile(rb"began (\d+) (\d+)", re.ASCII)
 
 
 class Listening:
-    """The pipe to which a program writes its output. A context manager, which closes the pipe."""
+    """Reads a program's output from a pipe. A context manager, which closes the pipe."""
 
     def __init__(self, pass_on: Callable[[str], None], began: Callable[[int, int], None]) -> None:
         """began: called with N and T of each line `began N T`. pass_on: called with each other line."""
@@ -34,7 +34,7 @@ class Listening:
             os.close(descriptor)
 
     def started(self) -> None:
-        """Closes this process's write end. To be called once the program has started, with its own copy of that end."""
+        """Closes this process's write end. Call this method once the program has started and has its own write end."""
         self._open.remove(self.writing)
         os.close(self.writing)
 

@@ -20,7 +20,8 @@ def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> t
     """Returns the fabric of that name, and the reason for the choice. `auto` chooses the first that can be used.
 
     A fabric can be used if it can run all the scenarios. Raises ScenarioError for an unknown name. Raises Unavailable
-    if the fabric cannot be used, or with `auto` none; then the error has the reason of each fabric.
+    if the named fabric cannot be used. With `auto`, raises Unavailable with each fabric's reason if no fabric can be
+    used.
     """
     if name in FABRICS:
         for scenario in scenarios:

@@ -5,10 +5,10 @@ The guest's root is the host's file system, read-only. The folder of the current
 Rules:
 1. Every run finds the guest in the same state: the same time of day, the same phase of the kernel's ticks, random
    numbers that follow from the run's seed, an empty /run, and the run's folder under the same path. Every run is the
-   first process of a PID namespace, so all processes that it started end with it.
+   first process of a PID namespace, so all processes that the run started end with the run.
 2. Programs run in the order in which they were woken (SCHED_FIFO). The kernel's default scheduler would measure CPU
    time with a clock that stands still, and would choose anew at every entry into the kernel, page faults included. The
-   order would then depend on the layout of code in memory. Browsers do run under the default scheduler, because their
+   order would then depend on the layout of code in memory. Browsers run under the default scheduler, because their
    threads wait for each other by spinning.
 3. A run's output stands between the lines "@ begins NAME" and "@ ended NAME".
 """
@@ -37,7 +37,8 @@ _CONGESTION_CONTROLS = "reno cubic bbr"
 _PRIORITY = 1  # under SCHED_FIFO
 _LIST = 9  # the descriptor of the list of run folders
 _FOLDER = Path("/mnt")
-# A tick is 10 ms. The kernel rounds a timer to a multiple of ticks: the longer the timer, the larger, up to 4,096.
+# A tick is 10 ms. The kernel rounds a timer to a multiple of some number of ticks. This number grows with the timer's
+# length, up to 4,096.
 _ALIGNMENT_NS = 1024 * 10**9
 # From this time on, the timestamps of eighty runs have the same number of digits. One more digit would make lines
 # longer and fill buffers sooner, and programs would then read the clock at other times.
@@ -45,7 +46,7 @@ _FIRST_NS = 16 * _ALIGNMENT_NS
 
 
 def _wait_for_alignment() -> None:
-    """Sleeps until the clock has the phase with which every run begins. The guest skips the wait, as all idle time."""
+    """Sleeps until the clock has the phase with which every run begins. The guest's clock jumps over the wait."""
     due_ns = max(_FIRST_NS, (time.monotonic_ns() // _ALIGNMENT_NS + 1) * _ALIGNMENT_NS)
     until = (ctypes.c_long * 2)(due_ns // 10**9, 0)  # struct timespec
     libc.prctl(_PR_SET_TIMERSLACK, 1)
@@ -61,7 +62,7 @@ def _take_turns() -> None:
 
 
 def _prepare(orders: Sequence[Order]) -> None:
-    """Warms caches, so that every run starts from the same state. Raises ChildProcessError."""
+    """Warms caches, so that every run starts from the same state. Raises ChildProcessError if the rehearsal fails."""
     keep_open({program for order in orders for program in order.programs.values()})
     known_beforehand(orders[0].programs["node"])
     if not _in_a_child(rehearse):
@@ -69,7 +70,7 @@ def _prepare(orders: Sequence[Order]) -> None:
 
 
 def _in_a_child(do: Callable[[], None]) -> bool:
-    """Runs `do` in a process and a mount namespace of its own, with an empty /run. Returns True if it succeeded."""
+    """Runs `do` in a process and a mount namespace of its own, with an empty /run. Returns True if `do` succeeded."""
     child = os.fork()
     if child == 0:
         code = 1

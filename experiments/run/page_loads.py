@@ -1,4 +1,4 @@
-"""Loads the pages: plans the loads, starts the client, and runs all instruments until it has ended."""
+"""Loads the pages: plans the loads, starts the client, and runs all instruments until the client has ended."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,10 +33,11 @@ _BLAME_S = 0.5  # the wait after a failed client, to see whether the front ended
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """The order of an arm, the fabric's tolerance, and the start of the loads.
+    """The conditions under which an arm runs.
 
-    aligned: True if the client connects at a whole second of the clock. A guest's clock moves whenever a program reads
-    it. The alignment keeps the start independent of how often programs read the clock before.
+    order: the arm's order. tolerance: the fabric's tolerance. aligned: True if the client connects at a whole second of
+    the clock. Every reading moves a guest's clock. With the alignment, the time of the connection does not depend on
+    how often programs read the clock before.
     """
 
     order: Order
@@ -58,7 +59,8 @@ def load_pages(
 ) -> tuple[Span, Received]:
     """Loads the pages. Returns the span of the measured load, and the traffic from the front during all loads.
 
-    Raises StepFailed, and InvalidRun if the front's socket was not sampled until the end.
+    at_work: the running link, and the running tuner; the tuner is None if LOWAT is not auto. Raises StepFailed, and
+    InvalidRun if the front was not sampled until the end.
     """
     link, tuner = at_work
     scenario = conditions.order.scenario
@@ -141,14 +143,14 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
 
 @contextmanager
 def _nothing(folder: RunFolder) -> Iterator[Look]:
-    """Replaces the sampling of a front without TCP: leaves empty journals."""
+    """Takes the place of the sampling if the front does not use TCP. Makes empty journals."""
     for name in ("sockets.jsonl", "process.jsonl"):
         (folder.front / name).touch()
     yield no_look
 
 
 def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None:
-    """Runs each instrument when it is due, and all of them after output of the client, until the client has ended."""
+    """Calls each Look when it is due, and every Look after output of the client, until the client has ended."""
     next_ns = [0] * len(looks)
     while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9, listening.waited_for):
         if listening.hear():

@@ -25,7 +25,7 @@ def tell(step: str) -> None:
 def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None = None) -> None:
     """Runs the arm and writes outcome.json, also when the arm fails.
 
-    seeded: True if everything random follows from the order's seed, and not only the ferry's random numbers.
+    seeded: True if all random numbers follow from the order's seed; False if only the ferry's random numbers do.
     known_as: the run folder's path outside the guest, which replaces the path inside it in the reason of a failure.
     """
     observed: dict[str, Any] = {"seeded": seeded}

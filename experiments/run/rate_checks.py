@@ -18,7 +18,7 @@ _BYTE_BITS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """The times at which the measured load began and its client had ended (CLOCK_MONOTONIC)."""
+    """The measured load's start, and the end of the client or of the browser's events (CLOCK_MONOTONIC)."""
 
     began_ns: int
     ended_ns: int
@@ -51,9 +51,9 @@ def observed_steps(link: Link, folder: Path, span: Span) -> list[dict[str, Any]]
 
 
 def check_steps(found: Sequence[dict[str, Any]], tolerance: Tolerance) -> None:
-    """Raises InvalidRun for a step that was missed, set another rate, or came later than the round trip's tolerance.
+    """Raises InvalidRun for a step that was missed, set another rate, or was later than the tolerance allows.
 
-    A step due after the end of the load is not checked.
+    The allowed lateness is the tolerance of the round trip. A step due after the end of the load is not checked.
     """
     for step in found:
         name = f"the rate {step['at_ns'] / 10**6:g} ms into the load"

@@ -1,4 +1,4 @@
-"""Compares a scenario's kernel settings with those read back from where they take effect."""
+"""Compares a scenario's settings with the settings in effect, as read from kernel, sockets, journals and counters."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -39,7 +39,10 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Compares the settings after the loads with those before. Both are from `Places.settings`. Raises InvalidRun."""
+    """Compares the settings after the loads with the settings before the loads. Raises InvalidRun.
+
+    `Places.settings` returned both.
+    """
     for name, value in after.items():
         _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
 
@@ -58,10 +61,11 @@ def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[Proce
 
 
 def check_connection(port: int, processes: Sequence[ProcessSample], load: range) -> None:
-    """Checks that the sampled connection was the client's, from that port. Raises InvalidRun.
+    """Checks that the sampled connection came from the client's port. Raises InvalidRun.
 
     load: the times of the measured load, from the first payload to the last. Earlier samples are not checked: the
-    sampler takes the connection that has carried most, and until then spare ones may have carried as much.
+    sampler takes the connection that has carried the most bytes, and a browser's spare connection may have carried as
+    many bytes before the measured load.
     """
     seen = {sample.peer_port for sample in processes if sample.t_ns in load} - {None}
     if seen - {port}:
@@ -71,8 +75,8 @@ def check_connection(port: int, processes: Sequence[ProcessSample], load: range)
 def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the front's live connection. Raises InvalidRun.
 
-    A socket whose option TCP_NOTSENT_LOWAT is unset (0) takes LOWAT from the sysctl. Only NATIVE=on and LOWAT=auto may
-    set the option. The send buffer begins at the size asked for, and the kernel only enlarges it.
+    A socket whose option TCP_NOTSENT_LOWAT is unset (0) takes its value from the sysctl. Only NATIVE=on and
+    LOWAT=auto may set the option. The send buffer begins at the size asked for, and the kernel only enlarges it.
     """
     _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
     if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:
@@ -84,8 +88,8 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the largest TLS record that the client decrypted. Raises InvalidRun.
 
-    A front that holds whole responses fills its records. A front that holds less may never fill one, so then only the
-    upper limit is checked.
+    A front with BUFFERING=on holds whole responses, and fills its records if a response has the size of two records.
+    Any other front may never fill a record, so only the upper limit is checked.
     """
     asked, found = scenario.record_bytes, observed["record_bytes"]
     if asked is None:
@@ -100,8 +104,9 @@ def check_tuned(
 ) -> None:
     """Checks that the live socket's LOWAT had the values in the tuner's journal. Raises InvalidRun.
 
-    At each sample, the option must have the value that was set last, or one set before the next sample. With NATIVE=on
-    the server may set the option, too, so then it is only checked that the journal has a decision.
+    At each sample, the option must have the last value set before the sample, or a value set from this sample to the
+    next. Before the first decision the option may be 0 (unset). With NATIVE=on the server may set the option, too, so
+    the only check is that the journal has a decision.
     """
     made = [decision for decision in decisions if decision.peer == client and decision.outcome == SET]
     if not made:
@@ -125,9 +130,10 @@ def check_kept(scenario: Scenario, counters: Mapping[str, Any]) -> None:
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:
     """Checks that the ferry lost packets only by the rules of Link, and sent them on time. Raises InvalidRun.
 
-    In each direction, 99 % of the packets must be late by no more than the tolerance of the round trip. In a direction
-    that never had a queue, which is one without a rate, half of the packets must be: a burst crosses such a direction
-    as fast as the ferry works, so the end of the burst is late although the ferry does what was asked for.
+    In each direction, 99 % of the packets must be late by no more than the tolerance of the round trip. A direction
+    without a rate never has a queue. In such a direction, only half of the packets must be within the tolerance: a
+    burst crosses the direction as fast as the ferry works, so the end of the burst is late although the ferry works as
+    ordered.
     """
     for direction, figures in counters.items():
         lost = figures["kernel_drops"] + figures["refused"]

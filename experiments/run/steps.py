@@ -126,7 +126,7 @@ def run_arm(
 
 
 def _largest_record(account: Path) -> int | None:
-    """Returns the size of the largest TLS record that the client decrypted, in bytes; None if it wrote none down."""
+    """Returns the size of the largest TLS record that the client decrypted, in bytes; None if it is not recorded."""
     found: int | None = read_json(account).get("largest_record_bytes") if account.exists() else None
     return found
 

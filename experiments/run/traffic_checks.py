@@ -1,4 +1,4 @@
-"""Checks that during the loads the link carried all bytes of the client's connection, and no others."""
+"""Checks that during the loads the link carried all bytes of the client's connection, and no other bytes."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,10 @@ _MARGIN_BYTES = 16 * 1024
 
 
 def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets: Sequence[SocketSample]) -> None:
-    """Compares the bytes from the front with those that the client received and those retransmitted. Raises InvalidRun.
+    """Compares the bytes that the link carried from the front with the bytes received and retransmitted.
 
-    With SHAPER_AT=front, packets are lost before they reach the link, so retransmitted bytes may have crossed it once.
+    With SHAPER_AT=front, packets are lost before they reach the link, so retransmitted bytes may have crossed the link
+    only once. Raises InvalidRun.
     """
     if len(sockets) < FEWEST_LOOKS:
         return  # too few samples to know how many bytes were retransmitted
@@ -32,7 +33,7 @@ def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets
 
 
 def _arrived_bytes(folder: RunFolder, client: ClientKind) -> int:
-    """Returns the bytes that arrived on all connections; a browser opens spare ones."""
+    """Returns the bytes that arrived on all connections of the client. A browser opens spare connections."""
     if client is ClientKind.CHROMIUM:
         connections = read_json(folder.client / "browser.json")["connections"]
         return sum(int(connection["received_bytes"]) for connection in connections)

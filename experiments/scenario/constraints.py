@@ -1,4 +1,4 @@
-"""Constraints between knobs: of a probe, a bottleneck at the front, a protocol, a browser, and a server."""
+"""Constraints between knobs, for probes, bottlenecks at the front, protocols, browsers and servers."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,10 @@ Given = Callable[[str], str]
 
 
 def check(scenario: Scenario, given: Given, usual: Given) -> None:
-    """Checks all constraints. usual: returns the default text of the knob of that name. Raises ScenarioError."""
+    """Checks all constraints. Raises ScenarioError.
+
+    given: returns the text given for a knob, or its default. usual: returns the default text of a knob.
+    """
     _check_probe(scenario, given)
     _check_egress(scenario, given)
     server = catalogue()[scenario.server]
@@ -96,7 +99,7 @@ _CHROMIUM_WINDOW_BYTES = 6 * 2**20
 
 
 def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
-    """Checks the constraints of a browser: its own choices, and the protocols that it speaks. Raises ScenarioError."""
+    """Checks that the knobs leave a browser its own choices, and a protocol that it speaks. Raises ScenarioError."""
     if scenario.client is not ClientKind.CHROMIUM:
         return
     for name, fits, allowed in (
@@ -147,7 +150,7 @@ def _check_level(
 ) -> None:
     """Checks that the server has the level `asked` of the knob. Raises ScenarioError.
 
-    given: the knob's text, where this is not the level's name.
+    given: the knob's text, if this text is not the level's name.
     """
     levels = switch_of(server).levels
     if asked not in levels:

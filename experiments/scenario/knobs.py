@@ -1,4 +1,4 @@
-"""Knobs: the settings that people give as NAME=VALUE, and the scenario that they describe.
+"""Knobs: the settings that people give as NAME=VALUE, and the scenario that the knobs describe.
 
 People give knobs as Make variables, on the command line and in TOML files. The table KNOBS has the name, default and
 meaning of each knob; help texts and docs/knobs.md are made from it.
@@ -123,7 +123,7 @@ def _server(text: str) -> str:
 
 
 def _named(switch_of: Callable[[Server], Switch]) -> str:
-    """Lists the servers that have the setting, each with its own name of the setting."""
+    """Returns, as text, the servers that have the setting, each with the server's own name of the setting."""
     switches = ((server.name, switch_of(server)) for server in catalogue().values())
     return "; ".join(f"{name}: {switch.name}" for name, switch in switches if switch.name)
 

@@ -1,6 +1,6 @@
 """Named scenarios: files of the catalogue, and the user's own files.
 
-An entry with a card spoils the effect; all such entries together are the sabotage catalogue.
+An entry with a card is a scenario that spoils the effect. The entries with a card are the sabotage catalogue.
 """
 
 import difflib
@@ -36,7 +36,7 @@ LAYERS: Mapping[str, str] = MappingProxyType(
         "origin": "the origin",
     }
 )
-"""Descriptions of the layers that can spoil the effect: the layers of the ledger, and others where no byte waits."""
+"""Descriptions of the layers that can spoil the effect: the ledger's layers, and layers in which no byte waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Card:
     """The explanation of how a scenario spoils the effect.
 
     see: the symptom. layer: the layer that causes the symptom, a key of LAYERS. tell: how to recognize this cause.
-    cure: words KNOB=VALUE that restore the effect; None if the card has none.
+    cure: words KNOB=VALUE that restore the effect; None if the card names no cure.
     """
 
     see: str
@@ -86,7 +86,7 @@ def sabotage() -> Mapping[str, Entry]:
 
 
 def read_entry(path: Path) -> Entry:
-    """Reads a scenario file: `title`, `expect`, a table `knobs`, and perhaps a table `card`. Raises ScenarioError."""
+    """Reads a scenario file: `title`, `expect`, a table `knobs`, and optionally `card`. Raises ScenarioError."""
     where = f"SCENARIO={path}"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
@@ -138,7 +138,7 @@ def _check_knobs(where: str, table: Mapping[str, Any]) -> None:
 
 
 def entry_of(text: str) -> Entry:
-    """Returns the scenario of that name, or in that file. Raises ScenarioError."""
+    """Returns the named scenario, or the scenario in a file. text: a name, or a path. Raises ScenarioError."""
     if text.endswith(".toml"):
         return read_entry(Path(text))
     if text not in catalogue():

@@ -42,8 +42,8 @@ _REQUIRED = object()
 class _Key:
     """A key of a table in a page file.
 
-    parse: turns the key's value into the lab's; raises ValueError. allowed: the allowed values, for errors. default:
-    the result for a missing key; _REQUIRED if the key must not be missing.
+    parse: turns the value in the file into the value of the page; raises ValueError. allowed: the allowed values, for
+    errors. default: the result for a missing key; _REQUIRED if the key must not be missing.
     """
 
     parse: Callable[[Any], Any]
@@ -133,13 +133,13 @@ def catalogue() -> Mapping[str, Path]:
 
 
 def page_titles() -> Mapping[str, str]:
-    """Returns the titles of the catalogue's pages by their names."""
+    """Returns the titles of the catalogue's pages by the pages' names."""
     parameters = Parameters(size_bytes=SIZE_MOST, script_delay_ns=0)
     return {name: read_page(path, parameters).title for name, path in catalogue().items()}
 
 
 def page_of(text: str, parameters: Parameters) -> Page:
-    """Returns the page of that name, or in that file. Raises ScenarioError."""
+    """Returns the page of the catalogue, or the page in a file. text: a name, or a path. Raises ScenarioError."""
     if text.endswith(".toml"):
         return read_page(Path(text), parameters)
     if text not in catalogue():
@@ -176,7 +176,7 @@ def read_page(path: Path, parameters: Parameters) -> Page:
 def _name(path: Path) -> str:
     """Returns the name of the page in a file: the file's name without `.toml`.
 
-    Keeps `.toml` if a page of the catalogue has that name, and this is another file.
+    Keeps `.toml` if the catalogue has a page of that name in another file.
     """
     known = catalogue().get(path.stem)
     return printable(path.stem if known is None or known == path.resolve() else path.name)
@@ -294,7 +294,7 @@ def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
 def _html_bytes(page: Page, html: Resource) -> int:
     """Returns an upper bound of the size of the HTML that the origin writes.
 
-    The HTML has a tag, or a line of a script that fetches, for each resource that waits for another.
+    For each resource that waits for another resource, the HTML has a tag, or a line of a script that fetches.
     """
     waiting = [resource for resource in page.resources if resource.after is not None]
     tags = sum(_TAG_BYTES + 2 * len(each.path) + len(each.name) + len(each.after or "") for each in waiting)

@@ -16,7 +16,7 @@ from netem import words
 from netem.link import Link
 
 LOWAT_AUTO = AUTO
-"""The LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""
+"""The value of LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""
 
 LOWAT_MOST = 2**32 - 1
 """The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
@@ -54,11 +54,11 @@ class ClientKind(StrEnum):
 class Scenario:
     """Everything that may change a result.
 
-    server: name of the front's server. native: level of the server's own mechanism (NATIVE). buffering: level of its
-    buffering (BUFFERING).
+    server: name of the front's server. native: level of the server's own mechanism (NATIVE). buffering: level of
+    the server's buffering (BUFFERING).
     record_bytes: the front's largest TLS record; None leaves the server's default.
     lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes. None leaves the kernel's default, no limit.
-    LOWAT_AUTO does so, too, and a tuner sets the option of each connection.
+    LOWAT_AUTO also leaves the default, and a tuner sets TCP_NOTSENT_LOWAT of each connection.
     target_delay_ns: the tuner's target (proxy/tuner/law.py).
     sndbuf_bytes: the middle value of net.ipv4.tcp_wmem of the front's place; None leaves the kernel's default.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.

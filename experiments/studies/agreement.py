@@ -97,7 +97,7 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[LinkOption]) ->
 
 
 def write_kernels(path: Path, report: Report) -> bool:
-    """Compares the kernels alone, and replaces their section of the document. Raises LabError.
+    """Compares the kernels alone, and replaces the document's section about kernels. Raises LabError.
 
     Returns True if all figures agree, and all repeats are identical.
     """

@@ -1,7 +1,7 @@
 """Makes the animated picture of README.md anew: `python -m experiments.studies.animation FILE`, or `make picture`.
 
-The demo's own page plays the story's step about LOWAT, in headless Chromium. Each frame shows a given position of the
-film, so the picture does not depend on this machine's speed.
+The demo's own page plays the story's step about LOWAT, in headless Chromium. Each frame shows a fixed position of the
+animation, so the picture does not depend on this machine's speed.
 """
 
 import io

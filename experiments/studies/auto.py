@@ -2,8 +2,8 @@
 
 The study has four parts:
 1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
-2. The same sweep with other delays of the script (`moments`). It shows if the best fixed value is better in general, or
-   by luck with one delay.
+2. The same sweep with other delays of the script (`moments`). The sweep shows whether the best fixed value is better in
+   general, or by luck with one delay.
 3. Runs of the sweep's recommended value for each network, with new seeds.
 4. Runs over a link whose rate changes tenfold during the load.
 
@@ -56,14 +56,14 @@ STEPS = {
     "RELOADS": "0",
     "TARGET_DELAY": "100ms",
 }
-"""The link with rate steps, the page and the tuner's target.
+"""The knobs of part 4: the link with rate steps, the page and the tuner's target.
 
 At both rates one packet buffer is sent in less time than the target. The queue is so long that the congestion window
 stays large enough for the faster rate.
 """
 
 _FIXED = (16_384, 53_248, 131_072, 524_288, 1_130_496)
-"""The fixed values of LOWAT to compare with. 53248 is right for 10 Mbit/s, 1130496 for 100 Mbit/s."""
+"""The fixed values of LOWAT with which LOWAT=auto is compared. 53248 is right for 10 Mbit/s, 1130496 for 100 Mbit/s."""
 
 _DRAWN = ("LOWAT=auto, in the kernel", "LOWAT=53248", "LOWAT=131072", "LOWAT=1130496", "LOWAT unset")
 _CASES = (
@@ -97,7 +97,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
 
 
 def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
-    """Runs a sweep, or reuses a finished one. Returns its folder and the sweep."""
+    """Runs a sweep, or reuses a finished one. Returns the sweep's folder, and the sweep."""
     request = sweep_request_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(request, yes=False)
     executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
@@ -163,7 +163,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _draw(arms: Sequence[Followed], folder: Path) -> None:
-    """Draws the picture beside the document. Does not keep its HTML, a megabyte, most of which is Vega."""
+    """Draws the picture beside the document. Does not keep the picture's HTML file, which has a megabyte."""
     headline = [f"{name}={value}" for name, value in STEPS.items()]
     with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
         for drawn in save(arms, headline, Path(scratch)):

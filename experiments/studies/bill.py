@@ -1,4 +1,4 @@
-"""Writes a software bill of materials for each container image: CycloneDX JSON, from the image's dpkg and Python lists.
+"""Writes a software bill of materials (CycloneDX JSON) for each container image, from its dpkg and Python packages.
 
     python -m experiments.studies.bill FOLDER [SERVER,...]     writes FOLDER/IMAGE.cdx.json
 
@@ -35,10 +35,11 @@ _PYTHON = ("python3", "-c", _LIST)
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerImage:
-    """The packages of an image.
+    """A container image and its packages.
 
-    base: the image that it is built on. system: its /etc/os-release. dpkg, python: its packages, one per line, as name,
-    version and for dpkg architecture, separated by tabs.
+    base: the image on which this image is built. system: the text of the image's /etc/os-release. dpkg, python: the
+    image's Debian packages and Python packages, one per line. A line has name, version and for dpkg architecture,
+    separated by tabs.
     """
 
     name: str

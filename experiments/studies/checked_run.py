@@ -1,4 +1,4 @@
-"""Runs an experiment for a study. All of its runs must be ok, because the study's conclusions rest on each of them."""
+"""Runs an experiment for a study. Every run must be ok, because the study's results depend on every run."""
 
 from analysis.records.runs import Experiment, load_experiment
 from experiments.commands.console import Report
@@ -8,7 +8,7 @@ from experiments.execution.request import Request
 
 
 def run_checked(request: Request, report: Report) -> Experiment:
-    """Runs the experiment, or reuses a finished one if the request allows that.
+    """Runs the experiment, or reuses a finished experiment if the request allows reuse.
 
     Raises LabError, also if a run is not ok.
     """

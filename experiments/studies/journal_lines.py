@@ -29,7 +29,7 @@ def _since_its_beginning(value: Any, begin_ns: int) -> Any:
 def lines(journal: Path) -> Iterator[Any]:
     """Yields the lines of a journal, with times counted from the run's beginning.
 
-    On the guest's clock runs begin at different times, because a guest carries out several.
+    Runs begin at different times of the guest's clock, because a guest carries out several runs.
     """
     texts = journal.read_text().splitlines()
     if journal.suffix != ".jsonl":

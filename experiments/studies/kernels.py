@@ -1,4 +1,4 @@
-"""Runs the same arms on guests of several Linux versions; checks that figures agree and repeats are byte-identical."""
+"""Runs the same arms in guests of several Linux versions. Checks that figures agree, and that repeats are identical."""
 
 import json
 from collections.abc import Mapping, Sequence

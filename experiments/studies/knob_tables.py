@@ -26,7 +26,7 @@ page from the code.
 
 
 def document() -> str:
-    """The page, as Markdown."""
+    """Returns docs/knobs.md as Markdown."""
     return _HEAD.format(scenario=_table(KNOBS.values()), run=_table(RUN_KNOBS.values()))
 
 

@@ -1,8 +1,8 @@
-"""Measures which servers keep the order: `make matrix` writes docs/matrix.md, .html and .json.
+"""Measures which servers keep the order that clients ask for: `make matrix` writes docs/matrix.md, .html and .json.
 
-Probes every installed server in every dialect. Where the probes find that the server orders by the dialect, also loads
-the page over the slow link: without LOWAT, with LOWAT, and with the server's own mechanism if the server has one.
-Existing results of the same code and programs are reused.
+Probes every installed server in every dialect. If the probes find that a server follows a dialect's priorities, the
+study also loads the page in this dialect over the slow link: without LOWAT, with LOWAT, and with the server's own
+mechanism, if the server has one. Existing results of the same code and programs are reused.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _SIZE = PROBE_LEAST_BYTES * 3 // 2
 _PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
 _LINK = {"RELOADS": "0", "LOWAT": "16384"}
 _WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
-"""Ways to keep few bytes unsent in the kernel, with their knobs: none, LOWAT, and the server's own mechanism."""
+"""Ways to limit unsent bytes in the kernel, each with its knobs: no limit, LOWAT, and the server's own mechanism."""
 _UNASKED = "none"
 """Stands for the dialect in the names of arms whose client asks for no order."""
 
@@ -84,7 +84,7 @@ def _dialect(text: str) -> str:
 
 
 def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
-    """Returns the requested servers that are installed, and why each other one is absent. Raises LabError."""
+    """Returns the requested servers that are installed, and why each remaining server is absent. Raises LabError."""
     speaking = [server.name for server in catalogue().values() if server.protocol == Protocol.HTTP2]
     names = _several(words, "SERVER") or speaking
     for name in names:
@@ -108,7 +108,7 @@ def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
 
 
 def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
-    """Yields the arms over the slow link: in dialects that the server orders by, and without priorities."""
+    """Yields the arms over the slow link: in dialects whose priorities the server follows, and without priorities."""
     of_cells = _cells(probes.runs)
     for server in servers:
         ways = [way for way in _WAYS if way != "native" or _has_native(server)]
@@ -222,5 +222,5 @@ def _write_all(path: Path, found: Matrix) -> list[Path]:
 
 
 def _plain(document: Any) -> Any:
-    """The document through JSON and back: string enums become strings."""
+    """Returns the document after a conversion to JSON and back, which turns string enums into strings."""
     return json.loads(json.dumps(document))

@@ -1,14 +1,14 @@
-"""Varies the moment at which the script becomes available, to tell if a LOWAT is better in general or by luck. Pure.
+"""Varies the moment at which the script becomes available, to see if a LOWAT is better in general or by luck. Pure.
 
 1. A server writes whole buffers, and a packet buffer has 64 KiB. A script that becomes available just before the server
-   writes the next buffer is sent soon. A script that becomes available just after waits for that whole buffer. So the
-   first byte with one delay of the script is partly luck, and the best of several values of LOWAT is partly the
-   luckiest.
+   writes the next buffer is sent soon. A script that becomes available just after the server has written this buffer
+   waits until the buffer is sent. So with one delay of the script, the time of the first byte is partly luck. The value
+   of LOWAT with the earliest first byte is then partly the luckiest value.
 2. Every value of LOWAT is tried in every network with several delays of the script (JS_DELAY). The delays are spread
    evenly over the time that two packet buffers take at the link's rate. The means over the delays are compared. The
    best fixed value has the smallest mean of those that cost no goodput (analysis/sweeps/steered.py).
-3. A mean is near the best under the same rule as a first byte with one delay: at most 15 %, or one TLS record's time,
-   later.
+3. A mean counts as near the best mean if it is later by at most 15 %, or by at most the time of one TLS record. The
+   same rule applies to a first byte with one delay.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,9 +37,10 @@ def moments_ms(knobs: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def grids(summary: Mapping[str, Any]) -> list[list[str]]:
-    """Returns the words NAME=VALUE,... of the sweeps to make, one for each rate of the summary's networks.
+    """Returns the sweeps to run, one for each rate of the summary's networks.
 
-    Each sweep has all of the summary's values of LOWAT except unset, with all delays of the script.
+    A sweep is a list of words such as LOWAT=4096,16384. Each sweep has all of the summary's values
+    of LOWAT except unset, with all delays of the script.
     """
     by_rate: dict[str, list[Mapping[str, str]]] = {}
     for network in summary["networks"]:

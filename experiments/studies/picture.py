@@ -18,8 +18,8 @@ _PICTURES: Mapping[str, tuple[Mapping[str, str], str, tuple[str, ...]]] = {
     "http3": ({"SERVER": "caddy,caddy-h3", "LOWAT": "16384"}, "timeline", (".svg",)),
     "chromium": ({"CLIENT": "h2,chromium", "LOWAT": "16384"}, "clients", (".svg",)),
 }
-"""The pictures by file name: the experiment's knobs, the figure, and the suffixes of the files to keep. A .png of four
-arms has a megabyte. So has every .html, most of which is Vega."""
+"""The pictures by file name: the experiment's knobs, the figure, and the suffixes of the files to keep. Files of a
+megabyte are not kept: every .html, and a .png of four arms."""
 
 
 def main() -> None:

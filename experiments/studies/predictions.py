@@ -55,7 +55,8 @@ _CASES = (
     "LOWAT=131072 PRIORITY=none",
     "LOWAT=131072 SIZE=204800",
 )
-"""The cases vary each term of the model. Runs like these suggested the terms, but no number was fitted to the runs."""
+"""The cases that are predicted and measured. They vary each term of the model. Runs like these suggested the terms, but
+no number was fitted to the runs."""
 
 
 def write(path: Path, report: Report) -> None:

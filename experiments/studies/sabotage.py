@@ -23,11 +23,11 @@ from experiments.studies.checked_run import run_checked
 _STEP = "the sabotage catalogue"
 _SAMPLE = "50ms"  # coarser than in an experiment, which halves a run's cost; the client's events stay as precise
 PLAIN = "maps"
-"""The scenario whose effect the others spoil."""
+"""The scenario whose effect the scenarios of the sabotage catalogue spoil."""
 
 
 class Role(StrEnum):
-    """The role of an arm in a case."""
+    """The role of an arm: control or treatment, without or with the cure of the catalogue's entry."""
 
     CONTROL = "control"
     TREATMENT = "treatment"
@@ -36,7 +36,7 @@ class Role(StrEnum):
 
 
 Case = tuple[str, Role]
-"""The name of the catalogue's entry, and the role of the arm."""
+"""A case: the name of the catalogue's entry, and the role of the arm."""
 
 
 def arms() -> dict[Case, Arm]:

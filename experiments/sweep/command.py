@@ -67,7 +67,7 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
 
 
 def _is_absent(name: str, *, in_images: bool) -> bool:
-    """True if the server is not installed here; with in_images, if no container image has the server."""
+    """True if the server is not installed here. With in_images, True if no container image has the server."""
     server = catalogue()[name]
     return not server.in_images if in_images else lack_of(server) is not None
 
@@ -97,7 +97,7 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
 
 
 def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:
-    """The executor: this machine, or a cluster. Raises Unavailable."""
+    """Returns the executor: this machine, or the cluster of this scheduler. Raises Unavailable."""
     if scheduler is None:
         return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
     try:
@@ -128,7 +128,7 @@ def present(folder: Path, report: Report) -> int:
 
 
 def is_sweep(folder: Path) -> bool:
-    """True if a results folder is that of a sweep."""
+    """True if a results folder is the folder of a sweep."""
     return record_of(folder) is not None
 
 

@@ -1,10 +1,10 @@
 """Estimates the time of runs: link time by arithmetic, wall time from measured runs. Pure.
 
 An estimate is good to a factor of two. That is enough to warn before a sweep that takes a night. While a sweep runs,
-finished runs correct the estimate of the others (`tally.py`).
+finished runs correct the estimate of the remaining runs (`tally.py`).
 
 Runs in the guest were measured with the named sweeps `maps` (three loads of 1.4 MB) and `modem` (four loads), with
-`maps` at 10 Mbit/s, and with pages of 10 MB at that rate, in two guests at once on two processors. A run took half a
+`maps` at 10 Mbit/s, and with pages of 10 MB at 10 Mbit/s, in two guests at once on two processors. A run took half a
 second plus one second per 15 MB, whatever the link. The first run of a guest took two seconds more. (Two other guests
 were running, so these figures are half of the measured times.) A browser's timers keep the guest's clock from jumping:
 a browser's run took ten seconds plus a quarter to a third of the link time (`fast-link`, `maps` and `modem` with
@@ -37,7 +37,7 @@ _BROWSER_PER_LINK_S = 0.35
 
 @dataclass(frozen=True, kw_only=True)
 class TimeEstimate:
-    """link_s: seconds of link time. wall_s: seconds of wall time with side_by_side runs at once."""
+    """The estimated time of runs: link time, and wall time with side_by_side runs at once, in seconds."""
 
     link_s: float
     wall_s: float
@@ -94,8 +94,8 @@ def _held_back_s(scenario: Scenario, moved_s: float) -> float:
 def wall_s(scenario: Scenario, *, virtual_clock: bool) -> float:
     """Estimates the wall time of a run in seconds, without the start of its guest.
 
-    With the virtual clock the wall time depends on the bytes that are transferred, and hardly on link time. With a
-    browser it depends on both.
+    With the virtual clock the wall time depends on the bytes that are transferred, and hardly on link time. The
+    wall time of a browser's run depends on both.
     """
     if not virtual_clock:
         return _REAL_START_S + link_s(scenario)

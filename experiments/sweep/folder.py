@@ -1,15 +1,15 @@
 """A sweep's folder: its content, its lock, and its resumption.
 
 Rules:
-1. `sweep.json` is written before the first run, and never changes. It has the order in which runs are given out.
+1. `sweep.json` is written before the first run, and never changes. The file has the order in which runs are given out.
 2. A run's folder under its final name is complete. A run's folder that ends in `.partial` was left by a process that
    was killed, and is removed when the sweep is resumed.
 3. The process that runs a sweep, its owner, holds the lock of the sweep's folder. A request for the same sweep (arms,
    manner, programs, kernel, code) resumes the newest folder of this sweep that has no owner.
-4. A resumed sweep repeats runs that failed or were unsupported, because the reason may have gone. It keeps invalid
-   runs: they were measured, and repeating them until they are ok would be selecting results.
+4. A resumed sweep repeats runs that failed or were unsupported, because the reason may be gone. A resumed sweep keeps
+   invalid runs: they were measured, and repeating them until they are ok would be selecting results.
 5. The sweep's folder has a name that ends in `.partial` until every run is complete. Then experiment.json is written,
-   and the folder is an experiment like others.
+   and the folder is a results folder like that of any experiment.
 """
 
 import os
@@ -62,7 +62,7 @@ class SweepFolder:
 
     @classmethod
     def resume(cls, results: Path, fingerprint: Mapping[str, Any]) -> Self | None:
-        """Returns the newest folder with that fingerprint and without an owner; None if no folder is like that.
+        """Returns the newest folder that has this fingerprint and no owner; None if no folder has both properties.
 
         Removes the runs to be repeated. The folder may have all of its runs, if its owner was killed before it could
         rename the folder.
@@ -94,7 +94,7 @@ class SweepFolder:
         return self.record.order
 
     def building(self, name: str) -> RunFolder:
-        """The folder in which to build a run."""
+        """Returns the folder in which a run's files are until the run is complete."""
         return RunFolder(self.path / f"{name}{PARTIAL}")
 
     def file(self, name: str) -> None:
@@ -137,7 +137,7 @@ class SweepFolder:
 
 
 def unfinished(path: Path) -> str | None:
-    """Describes an interrupted sweep; None if the folder is not that of a sweep."""
+    """Describes an interrupted sweep; None if the folder is not a sweep's."""
     record = record_of(path)
     if record is None:
         return None

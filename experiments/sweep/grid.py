@@ -26,12 +26,13 @@ from experiments.scenario.scenario import LOWAT_AUTO
 
 _TWIN = "twin"
 _LONGEST_NAME = 180
-"""The most characters of an arm's name. A folder's name may have 255 bytes, with the repetition and a suffix."""
+"""The most characters of an arm's name. The name of a run's folder adds the repetition and a suffix, and may
+have 255 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """levels: the values, as text, of each knob that was given several. fixed: the value of each knob given one."""
+    """A sweep's grid. levels: the values, as text, of knobs with several values. fixed: values of other knobs."""
 
     levels: Mapping[str, tuple[str, ...]]
     fixed: Mapping[str, str]
@@ -60,7 +61,7 @@ class Grid:
         return with_defaults({**self.fixed, **levels})
 
     def some(self, most: int) -> Iterator[dict[str, str]]:
-        """Yields the knobs of randomly drawn combinations, without making the whole grid. Draws the same every time."""
+        """Yields the knobs of `most` random combinations, without making the grid. Every call yields the same."""
         draw = random.Random(0)
         for _ in range(most):
             yield self.knobs({name: draw.choice(values) for name, values in self.levels.items()})

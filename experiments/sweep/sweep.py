@@ -134,7 +134,7 @@ def expanded(request: SweepRequest, *, yes: bool) -> tuple[Point, ...]:
 def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path:
     """Runs what is missing, or finds a sweep to reuse. Returns the finished folder.
 
-    Raises LabError. Runs that are complete by then are kept.
+    Raises LabError. After an error, complete runs are kept.
     """
     tools = executor.prepare(sweep.scenarios, progress.step)
     fingerprint = fingerprint_of(sweep, tools)
@@ -169,7 +169,7 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
 def estimate_here(
     request: SweepRequest, scenarios: Sequence[Scenario], side_by_side: int | None = None
 ) -> estimate.TimeEstimate:
-    """Estimates the time on this machine; if the fabric cannot be used here, on a similar machine where it can.
+    """Estimates the time of a sweep on this machine, or on a similar machine if this machine cannot use the fabric.
 
     side_by_side: the number of runs at once; None for as many as this machine can run.
     """
@@ -187,7 +187,7 @@ def estimate_here(
 
 
 def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
-    """Makes a new folder for the sweep, without a run."""
+    """Makes and locks a new folder for the sweep. The folder has no runs."""
     started = datetime.now(UTC)
     name = folder_name(sweep.name, started)
     return SweepFolder.begin(
@@ -214,7 +214,7 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
 
 
 def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
-    """Returns the sweep's fingerprint. It is that of an experiment with a digest in place of the many arms."""
+    """Returns the sweep's fingerprint: the fingerprint of an experiment, with a digest in place of the arms."""
     request = Request(
         name=sweep.name,
         arms=(),

@@ -38,7 +38,7 @@ def catalogue() -> Mapping[str, SweepFile]:
 
 
 def named(text: str) -> SweepFile:
-    """Returns the sweep of that name, or in that file. Raises ScenarioError."""
+    """Returns the named sweep, or the sweep in a file. text: a name, or a path. Raises ScenarioError."""
     if text.endswith(".toml"):
         return read(Path(text))
     if text not in catalogue():
@@ -67,7 +67,7 @@ def read(path: Path) -> SweepFile:
 
 
 def _table(path: Path, document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
-    """Yields the entries of a table of the document. Raises ScenarioError for a name that does not belong there."""
+    """Yields the entries of a table of the document. Raises ScenarioError for a name that the table may not have."""
     table = document.get(key, {})
     if not isinstance(table, dict):
         raise ScenarioError(f"{path}: {key}", repr(table), f"a table, [{key}]")

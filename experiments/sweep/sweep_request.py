@@ -1,7 +1,8 @@
 """Turns the arguments of `priolab sweep` into a request: words NAME=VALUE,..., a named sweep, or a file. Pure.
 
-Without a knob, a scenario or a sweep, the request is the default sweep, with those of its servers that are installed.
-Knobs alone make up the grid. Beside a named sweep, a file or a scenario, knobs replace its values.
+Without a knob, a scenario or a sweep, the request is the default sweep, without servers that are not installed.
+If only knobs are given, they make up the grid. Knobs beside a named sweep, a file or a scenario replace the values of
+the sweep, file or scenario.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +21,9 @@ from experiments.sweep.sweep_file import SweepFile
 _SWEEP, _SCENARIO, _SERVER = "SWEEP", "SCENARIO", "SERVER"
 _WORDS = (_SWEEP, _SCENARIO, *KNOBS, *RUN_WORDS)
 _SAMPLE = "100ms"
-"""The sampling interval, ten times that of an experiment. The client records first bytes, which stay as precise. The
-part of the wait that the ledger explains changes by two thousandths. A run takes a quarter of the space, and a third of
-the time to conclude."""
+"""The sampling interval of a sweep, ten times that of an experiment. First bytes stay as precise, because the client
+records them. The part of the wait that the ledger explains changes by two thousandths. A run's folder takes a quarter
+of the space, and the evaluation of a run takes a third of the time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ def sweep_request_from(
 ) -> SweepRequest:
     """Builds the request from words: NAME=VALUE,VALUE, or the name of a sweep.
 
-    over: words that override the others, such as those of make. is_absent: returns True for a server that the default
+    over: words that override `words`, such as make's variables. is_absent: returns True for a server that the default
     sweep must leave out; called for the default sweep alone. Raises ScenarioError, also for a name given twice.
     """
     given = _once(words) | dict(map(_split, over))

@@ -1,4 +1,4 @@
-"""The tables of a sweep: its arms, and their results.
+"""The tables of a sweep: the table of its arms, and the table of the arms' results.
 
 A sweep may have a million runs, each with a run.json of twenty kilobytes, so results are read arm by arm.
 """
@@ -31,7 +31,7 @@ def _table(*headings: str, numbers: Sequence[str] = ()) -> Table:
 
 
 def expansion(points: Sequence[Point]) -> Table:
-    """Returns the table of arms, with a line for each."""
+    """Returns the table of arms, with a line for each arm."""
     table = _table("arm", "twin of", numbers=["link time"])
     for point in points:
         link_s = estimate.link_s(point.arm.scenario)
@@ -43,8 +43,8 @@ def expansion(points: Sequence[Point]) -> Table:
 class ArmResult:
     """The result of an arm.
 
-    reason: the reason of its first run that is not ok. times_ms: medians of the figures in _FIGURES. good: number of
-    runs that are ok. of: number of all its runs.
+    reason: the reason of the arm's first run that is not ok. times_ms: medians of the figures in _FIGURES. good: number
+    of runs that are ok. of: number of all runs of the arm.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""The progress of a sweep: runs and arms done, link time, its ratio to real time, and the time left. Pure.
+"""The progress of a sweep: runs and arms done, link time, the ratio of link time to real time, and the time left. Pure.
 
 The time left is estimated beforehand (`estimate.py`), and corrected by finished runs. At first the estimate has more
-weight, so that the first run cannot change it too much.
+weight, so that the first run cannot change the time left too much.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from common.formats.run import RunRecord
 from experiments.sweep.estimate import duration
 
 _TRUST_S = 10.0
-"""The weight of the estimate: it counts as much as this many seconds of finished runs that took the time estimated."""
+"""The weight of the estimate: that of this many seconds of finished runs whose time was as estimated."""
 
 
 def link_s(run: RunRecord) -> float:
@@ -20,9 +20,9 @@ def link_s(run: RunRecord) -> float:
 
 
 class Tally:
-    """Counts runs and arms. The time of each method does not depend on the number of runs.
+    """The count of a sweep's runs and arms. To count a run takes a time that does not depend on the number of runs.
 
-    arms: the arm of each run, by the run's name. estimates_s: the estimated wall time of each run, by its name.
+    arms: the arm of each run, by the run's name. estimates_s: the estimated wall time of each run, by the run's name.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Tally:
         self.statuses: Counter[str] = Counter()
 
     def begin(self, now_s: float, done: Iterable[str]) -> None:
-        """Starts the clock, when the first run starts. done: the runs that an earlier process completed."""
+        """Starts the clock. Called when the first run starts. done: the runs that an earlier process completed."""
         self._began_s = now_s
         for name in done:
             self._over(name)
@@ -52,7 +52,7 @@ class Tally:
         self.statuses[run.status] += 1
 
     def _over(self, name: str) -> float:
-        """Removes a run from the runs left. Returns its estimated wall time."""
+        """Removes a run from the runs left. Returns the run's estimated wall time."""
         should_s = self._left.pop(name)
         self._left_s -= should_s
         arm = self._arms[name]

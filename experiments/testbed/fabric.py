@@ -16,7 +16,7 @@ from netem.shaper import Shaper
 
 
 class HostKernel:
-    """A base of fabrics whose places run on the kernel of this machine."""
+    """The base class of fabrics whose places run on the kernel of this machine."""
 
     def kernel(self) -> str:
         """Returns the release of this machine's kernel."""
@@ -33,7 +33,7 @@ class Fabric(Protocol):
     merit: the reason to choose the fabric, in words. virtual_clock: True if the clock of the places jumps over idle
     time, so that link time costs next to nothing. runs_per_command: the number of runs that one command should carry
     out, one after the other. own_programs: True if the places have their own programs, so that none have to be
-    installed on this machine. tolerance: the allowed deviation of the link from what was asked for.
+    installed on this machine. tolerance: the allowed difference between the measured link and the requested link.
     """
 
     name: str
@@ -49,17 +49,17 @@ class Fabric(Protocol):
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Returns the fabric's shapers, the preferred one first.
 
-        Each has the reason why it is unavailable on this machine, None if it is available.
+        Each shaper has the reason why it is unavailable on this machine; None if the shaper is available.
         """
 
     def kernel(self) -> str:
-        """Names the kernel that the places run on."""
+        """Returns the name of the kernel on which the places run."""
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """run.json's entry for that kernel: `release`, and a guest's build record (guest/kernel.py, BuildRecord)."""
+        """Returns run.json's entry for that kernel: `release`, and for a guest the build record (guest/kernel.py)."""
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
-        """Returns the programs of the places, with capture also tcpdump. Raises Unavailable."""
+        """Returns the programs of the places. With capture, tcpdump is among them. Raises Unavailable."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Makes what all runs share, once before the runs. Raises StepFailed or Unavailable."""

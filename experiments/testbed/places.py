@@ -57,7 +57,7 @@ class OriginSettings:
 
 
 Look = Callable[[int], int | None]
-"""A function that samples and does other work that is due. It gets the time, and returns when to be called next.
+"""A function that samples and does other due work. Gets the present time, and returns the time of the next call.
 
 Times are CLOCK_MONOTONIC in ns. None means that the function need not be called again.
 """
@@ -68,13 +68,14 @@ class ActiveLink:
     """The running link.
 
     shaper: its shaper. commands: the commands that made the link. pid: the process id of the ferry; None if the kernel
-    shapes, or if the process is not visible from here. instead_of_netem: the reason why SHAPER=auto did not use netem;
-    None if it did, or if the order names a shaper.
+    shapes, or if this process cannot see the ferry. instead_of_netem: the reason why SHAPER=auto did not use netem;
+    None if SHAPER=auto used netem, or if the order names a shaper.
 
     check_alive: raises StepFailed if the link has ended. counters: returns the counters of each direction. look:
-    samples the queue and applies due rate steps, unless the link does so itself. begin: called with the time at which
-    the measured load began, from which rate steps count; changes.jsonl is complete when the link has ended. look and
-    begin raise StepFailed. carried: returns the counts of the frames that the link has received from the front so far.
+    samples the queue and applies due rate steps, unless the link does so itself. begin: gets the time at which the
+    measured load began, and starts the rate steps. Their journal, changes.jsonl, is complete when the link has ended.
+    look and begin raise StepFailed. carried: returns the counts of the frames that the link has received from the
+    front so far.
     """
 
     shaper: Shaper
@@ -98,7 +99,7 @@ class ActiveTuner:
 
 
 def no_look(now_ns: int) -> None:
-    """Does nothing: the `Look` of a part that does its work itself, or has none."""
+    """Does nothing: the `Look` of a part that does its work itself, or has no work."""
     del now_ns
 
 
@@ -138,7 +139,7 @@ class Places(Protocol):
         """Returns the way in which the origin's Node reads the clock."""
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Sets those of send buffer, congestion control, LOWAT and GSO that can be set before the front runs."""
+        """Sets send buffer, congestion control, LOWAT and GSO, as far as is possible before the front runs."""
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the place of a running front: lowat, tcp_wmem, gso_segments."""
@@ -157,7 +158,7 @@ class Places(Protocol):
     ) -> AbstractContextManager[ActiveLink]:
         """Starts the link.
 
-        shaper: None for the kernel's netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
+        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
         folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
         """
 
@@ -169,9 +170,9 @@ class Places(Protocol):
         """
 
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Look]:
-        """Samples the front's socket of the client's connection at that interval; with None, once.
+        """Samples the front's socket of the client's connection, and writes the samples into the folder.
 
-        Writes the samples into the folder.
+        interval_ns: the sampling interval; None for a single sample.
         """
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:

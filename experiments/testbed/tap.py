@@ -3,7 +3,8 @@
 Rules:
 1. A tap listens before the client starts, and records every packet: a missed packet makes the run invalid.
 2. Packets are recorded in full. Their timestamps are the kernel's, in nanoseconds of CLOCK_REALTIME.
-3. The kernel hands packets to tcpdump in blocks, the last one up to `LAST_BLOCK_S` late. So a tap runs on that long.
+3. The kernel hands packets to tcpdump in blocks, the last one up to `LAST_BLOCK_S` late. So a tap runs
+   longer than the loads by at least this time.
 4. The messages of tcpdump are kept only if the tap failed.
 """
 
@@ -31,8 +32,8 @@ _WHOLE_LOG = 100
 def command(program: str, device: str, file: Path) -> list[str]:
     """Returns the argument list of the tcpdump that writes the device's packets into a pcap file.
 
-    `-Z root` keeps a tcpdump of root from becoming another user, who could not write there. AppArmor requires that the
-    file's name ends in .pcap or the like.
+    `-Z root` keeps a tcpdump of root from becoming another user, who could not write the file. AppArmor requires
+    that the file's name ends in .pcap or the like.
     """
     how = ["-p", "-U", "-B", str(_BUFFER_KIB), "--time-stamp-precision=nano", "-Z", "root"]
     return [program, *how, "-i", device, "-w", str(file), f"tcp port {FRONT_PORT}"]
@@ -40,9 +41,9 @@ def command(program: str, device: str, file: Path) -> list[str]:
 
 @contextmanager
 def listening(tap: Process, end: Callable[[], object]) -> Iterator[Process]:
-    """Waits until the tap listens, and yields it. When the context closes, calls `end`, and waits for the tap to end.
+    """Waits until the tap listens, and yields the tap. When the context closes, ends the tap.
 
-    Raises StepFailed, and InvalidRun if the tap missed packets.
+    end: makes the tap end. Raises StepFailed, and InvalidRun if the tap missed packets.
     """
     with tap:
         wait_until(lambda: _LISTENS in tail(tap.log, _WHOLE_LOG), _READY_S, tap.check_alive, tap.name)

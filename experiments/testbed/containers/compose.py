@@ -26,7 +26,10 @@ _LOADING = "modprobe tcp_{0}, and allow it: sysctl net.ipv4.tcp_allowed_congesti
 
 
 class Compose(HostKernel):
-    """Makes a compose project for each run. A separate program removes its containers, the engine's children."""
+    """The fabric `compose`: a compose project for each run.
+
+    A project's containers are children of the engine, so a separate program removes them after the run.
+    """
 
     name = "compose"
     merit = "real clocks, in containers"
@@ -59,7 +62,7 @@ class Compose(HostKernel):
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
-        """The programs in the images."""
+        """Returns the programs in the images."""
         server = catalogue()[scenario.server]
         images = docker_engine.images(scenario.server)
         tcpdump = {"tcpdump": _package(images["link"], "tcpdump")} if capture else {}
@@ -86,7 +89,7 @@ class Compose(HostKernel):
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """Returns the command of the arm's process, which runs on the host and drives the engine.
 
-        Also writes the program that removes the containers afterwards.
+        Also writes the program that removes the containers after the command.
         """
         ((_, folder),) = runs
         afterwards = scratch / "afterwards"

@@ -59,7 +59,7 @@ class ComposeOverride:
     def cc_by_sysctl(self) -> bool:
         """True if the sysctl of a new network namespace can set the congestion control.
 
-        A new namespace can use reno, and what tcp_allowed_congestion_control of the first namespace lists.
+        A new namespace can use reno, and the names in tcp_allowed_congestion_control of the first namespace.
         """
         try:
             allowed = _ALLOWED_CC.read_text().split()

@@ -1,7 +1,7 @@
 """Places as containers: the services of compose.yaml, in a compose project and networks of the run's own.
 
 Services see the run folder at another path (mounts.py). The addresses of the networks are chosen at random, because two
-projects must not use the same.
+projects must not use the same addresses.
 """
 
 import json
@@ -167,7 +167,7 @@ class Containers:
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
-        """Starts the front, and waits until it answers a request. Then the gauge sets what sysctls cannot set."""
+        """Starts the front, and waits until the front answers. Then the gauge sets what sysctls cannot set."""
         del origin  # its container is watched with the others
         (self._folder.asked / front.settings.config.name).write_text(front.configuration)
         self._mounts.hand_in()
@@ -260,7 +260,7 @@ class Containers:
 
     @contextmanager
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
-        """Runs the tuner in the gauge. Raises Unavailable for TUNER=bpf, which a container may not load."""
+        """Runs the tuner in the gauge. Raises Unavailable for TUNER=bpf: a container may not load BPF programs."""
         reason = "as asked"
         if self._tuner.kind != TunerKind.USERLAND:
             reason = "a container may not load programs into the kernel"
@@ -286,7 +286,7 @@ class Containers:
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
         """Captures in two containers that share the network namespaces of client and front.
 
-        Their files are collected like those of other services.
+        The capture files are collected like the files of other services.
         """
         del program  # the image has its own
         with ExitStack() as stack:
@@ -316,7 +316,7 @@ class Containers:
 def _user() -> tuple[int, int]:
     """Returns uid and gid of the containers' programs: those of this process, or of `nobody` instead of root.
 
-    In a rootless engine it is root, which outside the container is this process's user.
+    In a rootless engine the programs run as root, who outside the container is this process's user.
     """
     if "rootless" in docker_engine.docker("info", "--format", "{{.SecurityOptions}}"):
         return 0, 0

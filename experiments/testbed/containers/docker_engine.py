@@ -27,7 +27,7 @@ def version(timeout_s: float = _ANSWER_S) -> str:
 
 
 def version_told() -> str:
-    """Returns the engine's version, or why it is unknown after a time-out. Raises StepFailed if no engine answers."""
+    """Returns the engine's version, or after a time-out the reason. Raises StepFailed if no engine answers."""
     try:
         return version()
     except TimedOut as error:
@@ -87,19 +87,19 @@ def compose_command() -> tuple[str, ...]:
 
 @cache
 def tag() -> str:
-    """Returns the tag of the images, a digest of their sources and their base. An arm uses its experiment's tag."""
+    """Returns the tag of the images, a digest of their sources and their base. An arm gets the tag in ARM_TAG."""
     if told := os.environ.get(ARM_TAG):
         return told
     return digest.digest(home.ROOT, home.IMAGE_SOURCES, seed=base())[:12]
 
 
 def base() -> str:
-    """Returns the name of the base image: that in the variable BASE, or the default."""
+    """Returns the name of the base image: the value of the environment variable BASE, or the default."""
     return os.environ.get("BASE") or BASE
 
 
 def images(server: str) -> dict[str, str]:
-    """Returns the name of the image of each service. server: the front's."""
+    """Returns the name of each service's image. server: the name of the front's server."""
     return {
         "origin": f"priolab-origin:{tag()}",
         "front": f"priolab-front-{server}:{tag()}",
@@ -125,7 +125,7 @@ def gateway_mode() -> str:
 
 
 class Project:
-    """A compose project: services, containers and networks that carry its name."""
+    """A compose project: services, containers and networks that carry the project's name."""
 
     def __init__(self, name: str, words: Mapping[str, str], override: Path | None = None) -> None:
         """words: the variables of compose.yaml. override: a second compose file, which adds to compose.yaml."""
@@ -138,7 +138,7 @@ class Project:
         self._words = {"PRIOLAB_TAG": tag(), "BASE": base(), **words}
 
     def build(self, service: str) -> None:
-        """Builds the image. Leaves no container behind, even on failure. Raises StepFailed."""
+        """Builds the service's image. Leaves no container behind, even on failure. Raises StepFailed."""
         self._compose("build", "--force-rm", service, step=f"building the image of the {service}", timeout_s=_BUILD_S)
 
     def create(self, *services: str) -> None:
@@ -193,7 +193,8 @@ def removal(project: str) -> str:
     """Returns a shell script that removes all containers and networks of a project.
 
     The engine may still carry out an earlier request, so the script repeats until two checks in a row find nothing. It
-    waits for an engine that does not answer. If the engine stays away, a line of progress says what may be left.
+    waits for an engine that does not answer. After 30 checks without success, a line of progress says what
+    may be left.
     """
     own = f"--filter label={_LABEL}.project={project}"
     return f"""#!/bin/sh

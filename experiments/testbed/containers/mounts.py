@@ -3,7 +3,8 @@
 Rules:
 1. A container never sees the run folder itself. The lab may write into the run folder as root, and a symbolic link of a
    service must not lead these writes elsewhere.
-2. Each service has an empty folder of its own to write into. The folder is mounted at the service's place in `INSIDE`.
+2. Each service has an empty folder of its own to write into. The folder is mounted at the path that `INSIDE` has for
+   the service.
    The service's files are copied to the run folder once, regular files only.
 3. Services get configurations and plans as copies, which they can read but not change.
 4. Mounts do not use the run folder's path on this machine. Services may run as `nobody`, who may not enter every folder
@@ -29,11 +30,11 @@ INSIDE = RunFolder(Path("/priolab-run"))
 """The run folder as the services see it."""
 
 _MOST_BYTES = 2**30
-"""Larger files are not collected."""
+"""The size of the largest file that is collected."""
 
 
 class Mounts:
-    """The mounts of a run. Their folders are in the arm's temporary folder, and are removed with it."""
+    """The mounts of a run. The mounted folders are in the arm's temporary folder, and are removed with it."""
 
     def __init__(self, folder: RunFolder, user: tuple[int, int]) -> None:
         """user: the uid and gid of the services."""
@@ -53,7 +54,7 @@ class Mounts:
         ]
 
     def hand_in(self) -> None:
-        """Copies the files that are in `asked/` so far to where the services see them."""
+        """Copies all present files of `asked/` to the folder that the services see."""
         for path in self._asked.iterdir():
             self._copy_in(path, self._home / "asked" / path.name)
 

@@ -2,8 +2,8 @@
 
 The image has no Python that could install the seccomp filter of common/clock_route.py, so the engine installs a filter.
 That filter does not kill a process, but makes the system call fail, because parts of the engine run under the filter
-first. So a failure of Node under the filter counts only if Node succeeds without the filter. Perl, which is in Debian's
-images, makes the system call to test the filter itself.
+first. So a failure of Node under the filter counts only if Node succeeds without the filter. To test the filter itself,
+Perl, which is in Debian's images, makes the system call.
 """
 
 import platform
@@ -37,10 +37,10 @@ def node_route(image: str) -> ClockRoute:
 
 
 def judge(*, node: str, asked: str, alone: str) -> ClockRoute:
-    """Judges three exit codes.
+    """Returns the way in which Node reads the clock, as three exit codes show it.
 
-    node: of Node under the filter. asked: of the system call under the filter; 1 if it was refused. alone: of Node
-    without the filter.
+    node: exit code of Node under the filter. asked: exit code of Perl's system call under the filter; 1 if the filter
+    refused the call. alone: exit code of Node without the filter.
     """
     if asked != "1":
         return ClockRoute(route=None, reason="the engine's filter lets the system call pass, or there is no perl")

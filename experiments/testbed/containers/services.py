@@ -38,7 +38,7 @@ class Services:
 
     @contextlib.contextmanager
     def start(self, service: str, name: str, log: Path) -> Iterator[Process]:
-        """Starts a container that must run while the context is open. If it ends, other commands fail."""
+        """Starts a container that must run while the context is open. If the container ends, commands of `run` fail."""
         with self.attached(service, name, log) as process:
             self.at_work.append(process)
             try:
@@ -47,7 +47,7 @@ class Services:
                 self.at_work.remove(process)
 
     def check_alive(self) -> None:
-        """Raises StepFailed if a container that must run has ended. Of several, names the one that started first."""
+        """Raises StepFailed if a container that must run has ended. Of several, names the first that started."""
         if not all(process.running for process in self.at_work):
             time.sleep(_BLAME_S)
             for process in self.at_work:
@@ -66,9 +66,10 @@ class Services:
         )
 
     def until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
-        """Repeats a command, which waits for the service, until it succeeds. Returns its output. Raises StepFailed.
+        """Repeats a command, which waits for the service, until the command succeeds. Returns the output.
 
-        The first attempts may fail: the engine reports a container as running before it can run a command.
+        Raises StepFailed. The first attempts may fail: the engine reports a container as running before the container
+        can run a command.
         """
         end = time.monotonic() + READY_S
         while True:

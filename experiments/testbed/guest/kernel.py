@@ -2,9 +2,9 @@
 
 Rules:
 1. A kernel's file name has its version and a digest of its recipe: configuration, changes of the source, and
-   compilation. Another recipe gives another file.
+   compilation. Another recipe gives another name.
 2. The record (NAME.json) is written before the kernel gets its name. A kernel without a record does not count as built.
-3. An interrupted build leaves its tree, and the next build continues there. A failed build leaves nothing.
+3. An interrupted build leaves its tree, and the next build continues in this tree. A failed build leaves no tree.
 """
 
 import ctypes
@@ -54,7 +54,8 @@ class BuildRecord:
 def path() -> Path:
     """Returns the path of the wanted kernel, built or not.
 
-    If the pinned version is not built, this is the kernel that was built in its place, if any. Raises ScenarioError.
+    If the pinned version is not built, returns the path of the kernel that was built in its place, if any. Raises
+    ScenarioError.
     """
     choice = chosen()
     file = _file(choice)
@@ -75,7 +76,7 @@ def record() -> BuildRecord | None:
 
 
 def name() -> str:
-    """Returns the kernel's file name, which has its version and recipe, and the way in which programs enter it."""
+    """Returns the kernel's file name, which has the version and recipe, and how programs enter the kernel."""
     return f"{path().name} by {entry()}"
 
 

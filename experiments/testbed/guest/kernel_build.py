@@ -1,9 +1,9 @@
 """Builds a guest kernel: unpacks the source, changes and configures it, and compiles it.
 
 Rules:
-1. A source tree gets its name once it is configured. A tree without its name is left over from an interrupted build,
-   and the next build removes it.
-2. The next build continues to compile a named tree where the last build stopped. make(1) itself does so.
+1. A source tree gets its final name once the source is configured. Until then the name ends in `.partial`. The next
+   build removes such a tree of an interrupted build.
+2. The next build continues to compile a named tree where the last build stopped: make(1) compiles only what is missing.
 3. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
 """
 
@@ -31,9 +31,10 @@ COMPILING: Mapping[str, bytes] = {
     _COMPILER: Path(__file__).with_name("gcc.sh").read_bytes(),
     _HEADERS: Path(__file__).with_name("headers.h").read_bytes(),
 }
-"""The content of two files that are put into the tree, by their names there.
+"""The content of two files that the build writes into the source tree, by file name.
 
-The first is the compiler. The second has the headers that the compiler compiles once for all files.
+The first is the script that make(1) runs as the compiler. The second has the headers that
+the compiler compiles once for all files.
 """
 
 _STEP = "building the guest kernel"
@@ -49,13 +50,13 @@ _POLL_S = 1.0
 # The fraction of a build's time at which each step begins. Compiling takes the rest.
 _UNPACKING, _CONFIGURING, _COMPILING = 0.0, 0.05, 0.08
 
-# Patterns of files that no guest kernel is compiled from, so that they are not unpacked.
+# Patterns of files that are not unpacked, because no guest kernel is compiled from them.
 _NOT_COMPILED = Path(__file__).with_name("not-compiled.txt")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """A newly built kernel in its tree. version: the full version of the source."""
+    """A newly built kernel in its source tree. version: the full version of the source."""
 
     kernel: Path
     version: str
@@ -206,7 +207,7 @@ class _Building:
     def _dry_run(self, tree: Path) -> bytes:
         """Returns the output of make's dry run, which names all files to compile.
 
-        The dry run fails at the first file that does not exist yet, but after it has named them.
+        The dry run fails at the first file that does not exist yet, but only after it has named the files to compile.
         """
         done = subprocess.run(
             [*_MAKE, "--dry-run", "linux"],
@@ -229,7 +230,7 @@ class _Building:
     def _step(
         self, command: list[str], folder: Path, stdin: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Runs a step. At the end of the context the step must succeed. An exception within the context kills it."""
+        """Runs a step. At the end of the context the step must succeed. An exception kills the step."""
         with self._start(command, folder, stdin) as process:
             try:
                 yield process

@@ -1,4 +1,4 @@
-"""Linux sources for the guest kernel: chooses, finds and fetches one.
+"""Chooses, finds and fetches the Linux source of the guest kernel.
 
 Rules:
 1. One version is pinned for all machines, so that all machines give the same figures.
@@ -96,7 +96,7 @@ def version_of(tarball: Path) -> Version | None:
 
 
 def present(version: Version) -> Path | None:
-    """Returns a tarball of that version on this machine: fetched before, or the distribution's. None if it has none."""
+    """Returns a tarball of that version on this machine: fetched before, or the distribution's. None if none exists."""
     folders = (_kept(), _DISTRIBUTION)
     return next((path for folder in folders for path in _tarballs(folder) if version_of(path) == version), None)
 
@@ -107,7 +107,9 @@ def stand_in() -> Path | None:
 
 
 def find(choice: SourceChoice, tell: Callable[[str, float], None]) -> Path:
-    """Returns a tarball of the wanted source, and fetches it if it is not on this machine. Raises Unavailable.
+    """Returns a tarball of the wanted source. Fetches the tarball if it is not on this machine. Raises Unavailable.
+
+    If the pinned version cannot be fetched, returns the distribution's own source, if installed.
 
     tell: called with the step, and the fraction of the step that is done.
     """

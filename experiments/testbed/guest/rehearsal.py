@@ -1,8 +1,9 @@
 """Warms the guest's caches once, so that every run starts from the same state.
 
-The kernel makes some secrets when they are first needed, and enlarges some tables when they are first full. Both draw
-random numbers, which would happen in the first run only. So the rehearsal makes places and a link with delay, jitter,
-loss and rate. Then it sends a connection and a datagram over the link to the front, and from the front to the origin.
+The kernel makes some secrets when they are first needed, and enlarges some tables when they are first full. In both
+cases the kernel draws random numbers. Without a rehearsal, the kernel would do so in the first run only. So the
+rehearsal makes places and a link with delay, jitter, loss and rate. Then the rehearsal makes a connection and sends a
+datagram, over the link to the front and from the front to the origin.
 """
 
 import os
@@ -26,8 +27,8 @@ _LINK = Link(rate_bit_s=10**9, delay_ns=10**6, jitter_ns=10**5, delay_up_ns=10**
 def keep_open(programs: Iterable[str]) -> None:
     """Opens programs and their libraries, and keeps them open while this process lives.
 
-    The guest's kernel drops a file of the host from its cache when no process has the file open. It would read the file
-    again for the next run. Node alone has 46 MB.
+    The guest's kernel drops a file of the host from its cache when no process has the file open. The kernel would
+    then read the file again for the next run. Node alone has 46 MB.
     """
     for program in programs:
         listed = subprocess.run(

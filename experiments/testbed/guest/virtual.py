@@ -85,12 +85,15 @@ class Virtual:
         return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:  # noqa: ARG002
-        """Compiles the lab's Python modules. A guest cannot write, so each would compile them again."""
+        """Compiles the lab's Python modules. A guest cannot write files of the host, so each would compile again."""
         for package in _IN_THE_GUEST:
             compileall.compile_dir(_ROOT / package, quiet=2)
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """Returns the kernel's command line, which is split at blanks. So init is a script in the scratch folder."""
+        """Returns the command that starts the guest kernel.
+
+        The kernel splits its command line at blanks, so init is a script in the scratch folder.
+        """
         scenario = max((scenario for scenario, _ in runs), key=memory_mib)
         init = scratch / "init"
         environment = {
@@ -168,7 +171,7 @@ def _no_ferry() -> str | None:
 
 
 def _lack_of(option: str, lack: str) -> str | None:
-    """Returns `lack` if the guest kernel does not have the option; None if it has. Returns the reason if unknown."""
+    """Returns `lack` if the guest kernel does not have the option; None if it has. After a time-out, the reason."""
     try:
         return None if kernel.offers(option) else lack
     except subprocess.TimeoutExpired as error:
@@ -176,7 +179,7 @@ def _lack_of(option: str, lack: str) -> str | None:
 
 
 def memory_mib(scenario: Scenario) -> int:
-    """Returns the MiB of memory for a guest with that scenario. Outside a guest its processes need no more."""
+    """Returns the MiB of memory for a guest with that scenario. Without a guest, a run needs no more."""
     own_mib = _MEMORY_MIB + _COPIES * scenario.page.total_bytes // 2 // _MIB
     if scenario.client is not ClientKind.CHROMIUM:
         return own_mib

@@ -27,7 +27,7 @@ _RETRY_S = 0.02
 def own_group(name: str) -> Iterator[Path]:
     """Makes a cgroup in the unified hierarchy, and removes it when the context ends. Raises OSError.
 
-    By then no process may be in the cgroup.
+    No process may be in the cgroup when the context ends.
     """
     with ExitStack() as stack:
         root = Path(tempfile.mkdtemp(prefix="cgroup-"))

@@ -1,4 +1,4 @@
-"""SHAPER_AT=front: the link's bottleneck is on the front's own wire. No real link is like that (netem/egress.py)."""
+"""SHAPER_AT=front: the link's bottleneck is on the front's own wire. No real network is so (netem/egress.py)."""
 
 import json
 import socket
@@ -66,7 +66,7 @@ def make_room(far: socket.socket, link: Link) -> None:
 
 
 def observed_at(counters: Mapping[str, Any]) -> ShaperAt:
-    """Returns the place of the bottleneck: the front if packets passed a tbf there, by the link's counters."""
+    """Returns the place of the bottleneck: the front if, by the counters, packets passed a tbf on the front's wire."""
     gates = [qdisc for qdisc in counters.get("front", []) if qdisc["kind"] == "tbf" and qdisc["packets"]]
     return ShaperAt.FRONT if gates else ShaperAt.LINK
 

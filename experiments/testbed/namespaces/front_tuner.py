@@ -1,7 +1,7 @@
-"""LOWAT=auto for a front that is a process of this kernel: a cgroup before the front starts, a tuner once it runs.
+"""LOWAT=auto for a front that is a process of this kernel: makes the front's cgroup, and runs the tuner.
 
-The tuner is the BPF program in the kernel if that is available. Otherwise it samples the front's sockets in this
-process, and the run records why.
+The tuner is the BPF program in the kernel if this program is available. Otherwise the tuner samples the front's
+sockets in this process, and the run records the reason.
 """
 
 from collections.abc import Iterator
@@ -78,5 +78,5 @@ class FrontTuner:
 
 
 def _fail(what: str) -> None:
-    """Raises StepFailed. `InKernel` calls this if the cgroup is gone or decisions were lost, which fails a run."""
+    """Raises StepFailed, so that the run fails. `InKernel` calls this if the cgroup is gone or decisions were lost."""
     raise StepFailed("the tuner", what)

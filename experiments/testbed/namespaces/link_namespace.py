@@ -116,7 +116,7 @@ def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
 
 
 def _soonest(*looks: Look) -> Look:
-    """Combines several Looks into one, which asks to be called again when the first of them is due."""
+    """Combines several Looks into one, which asks to be called again when the first of these Looks is due."""
 
     def look(now_ns: int) -> int | None:
         times_ns = [each(now_ns) for each in looks]

@@ -1,10 +1,11 @@
 """Places as network namespaces, wires as veth pairs. The same code runs on the host and in the guest.
 
 Rules:
-1. A namespace has no name in the file system. It exists while this process holds its descriptor, or while a process is
-   in it. When the lab ends, however it ends, the kernel removes namespaces, wires and qdiscs.
+1. A namespace has no name in the file system. The namespace exists while this process holds its descriptor, or
+   while a process is in the namespace. When the lab ends, however it ends, the kernel removes namespaces, wires and
+   qdiscs.
 2. The lab changes nothing outside the new namespaces.
-3. Entering a place affects this thread only. Sockets opened there and processes started there stay in the place.
+3. Entering a place affects this thread only. Sockets and processes that the thread makes in a place stay in the place.
 """
 
 import ctypes
@@ -89,7 +90,7 @@ class Namespace:
                     self.run(command)
 
     def tell(self, *messages: bytes) -> list[bytes]:
-        """Sends messages to the kernel over rtnetlink(7), and returns its answers. Raises StepFailed."""
+        """Sends messages to the kernel over rtnetlink(7), and returns the kernel's answers. Raises StepFailed."""
         with self.entered(), Conversation(socket.NETLINK_ROUTE) as conversation:
             try:
                 return [answer for message in messages for answer in conversation.ask(message)]

@@ -64,7 +64,7 @@ class Namespaces:
     def __init__(self, usual: Shaper | None, tuner: FrontTuner, *, forks_client: bool = False) -> None:
         """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
-        forks_client: True if the lab's own client is a fork of this process, which has its modules loaded already.
+        forks_client: True if the lab's own client is a fork of this process, which has loaded the client's modules.
         """
         self._usual = usual
         self._forks_client = forks_client
@@ -91,7 +91,7 @@ class Namespaces:
         return folder
 
     def describe(self) -> Mapping[str, Any]:
-        """Returns nothing: the places have only the kernel of this process, which env.json has already."""
+        """Returns an empty mapping: the places have only the kernel of this process, which env.json has already."""
         return {}
 
     def python_clock(self) -> Mapping[str, Any]:
@@ -114,7 +114,7 @@ class Namespaces:
         wire_origin(front, origin)
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Sets sysctls, and GSO by ip(8). If the sysctl of the congestion control fails, `start_front` sets it."""
+        """Sets sysctls, and GSO by ip(8). `start_front` sets CC if the sysctl of CC fails."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
@@ -156,7 +156,7 @@ class Namespaces:
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
         """Starts the front, and waits until it answers a request.
 
-        Then sets the congestion control of its sockets, if the sysctl could not.
+        Then sets the congestion control of the front's sockets, if the sysctl could not be set.
         """
         name = f"the front ({front.settings.server.name})"
         self._front_log = front.settings.log
@@ -206,7 +206,7 @@ class Namespaces:
             far.bind((self.addresses.front, 0))
             if self._bottleneck_at is ShaperAt.FRONT:
                 front_shaper.make_room(far, link)
-            # A daemon thread, because it waits for ever if the last datagram is lost, and the lab must be able to end.
+            # If the last datagram is lost, the thread waits for ever. It is a daemon, so the lab can end all the same.
             far_end = threading.Thread(target=respond, args=(far,), daemon=True)
             far_end.start()
             with NearEnd(near, far.getsockname(), link, over) as end:
@@ -240,7 +240,7 @@ class Namespaces:
             try:
                 return sampler.look(now_ns)
             except FrontLost as error:
-                # If the whole front has ended, this is the error to report. It may be seen later than its worker's end.
+                # If the whole front has ended, this is the error to report. It may be noticed after its worker's end.
                 front.wait(_BLAME_S)
                 front.check_alive()
                 raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
@@ -279,11 +279,11 @@ def _become_client(command: Sequence[str]) -> int:
 
 @cache
 def _node_route(node: str) -> ClockRoute:
-    """Returns the way in which Node reads the clock. A guest finds it before the first run (`known_beforehand`)."""
+    """Returns the way in which Node reads the clock. A guest finds out before its first run."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 
 
 def known_beforehand(node: str) -> None:
-    """Finds out and caches what is the same in all places that this process, or a fork of it, makes."""
+    """Caches the properties of the clocks, which are the same in all places of this process and its forks."""
     clock_quality.describe()
     _node_route(node)

@@ -27,9 +27,9 @@ _OTHER = "use another FABRIC"
 
 
 class Netns(HostKernel):
-    """Runs the arm as the first process of a PID namespace. When the arm ends, all processes that it started end.
+    """The fabric `netns`: an arm is the first process of a PID namespace. When the arm ends, its processes end.
 
-    An ordinary user's arm is also in a user namespace, in which it has root's rights over its network namespaces.
+    An ordinary user's arm is also in a user namespace, in which the arm has root's rights over its network namespaces.
     """
 
     name = "netns"
@@ -70,7 +70,7 @@ class Netns(HostKernel):
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """Returns the arm's command, in which unshare(1) makes the PID namespace and mounts its /proc.
 
-        Also writes the program that removes a cgroup afterwards, if the run may make one.
+        Also writes the program that removes the run's cgroup after the command, if the run may make a cgroup.
         """
         ((scenario, folder),) = runs
         if scenario.lowat == LOWAT_AUTO and os.geteuid() == 0:
@@ -81,15 +81,15 @@ class Netns(HostKernel):
         return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """Returns the places of the arm, whose namespaces belong to those of the arm."""
+        """Returns places that are network namespaces of this machine's kernel."""
         return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)))
 
 
 def _entering() -> list[str]:
     """Returns the command that runs another command in new namespaces, as the arm.
 
-    These include a network namespace, to which the arm returns from its places. An ordinary user may not return to the
-    network namespace of the host.
+    The new namespaces include a network namespace, to which the arm returns from its places. An ordinary user
+    may not return to the network namespace of the host.
     """
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
     return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]

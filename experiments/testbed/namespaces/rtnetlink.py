@@ -1,6 +1,6 @@
 """Builds rtnetlink(7) messages, as bytes, that make devices, addresses, neighbours and routes.
 
-They replace ip(8), which in a guest takes longer to start than to work. pyroute2 encodes the messages.
+The messages replace ip(8), which in a guest takes longer to start than to do its work. pyroute2 encodes the messages.
 """
 
 import struct
@@ -26,7 +26,10 @@ _WORD = struct.Struct("=I")
 
 
 def veth(name: str, mac: str | None, peer: str, peer_mac: str | None, peer_namespace: int) -> bytes:
-    """Makes a pair of devices. peer_namespace: a descriptor of the network namespace for the device `peer`."""
+    """Builds the message that makes a pair of devices.
+
+    peer_namespace: a descriptor of the network namespace for the device `peer`.
+    """
     far = ifinfmsg.ifinfmsg()
     far["attrs"] = [["IFLA_IFNAME", peer], ["IFLA_NET_NS_FD", peer_namespace], *_address(peer_mac)]
     near = ifinfmsg.ifinfmsg()
@@ -37,14 +40,14 @@ def veth(name: str, mac: str | None, peer: str, peer_mac: str | None, peer_names
 
 
 def up(index: int) -> bytes:
-    """Sets the device with this index up."""
+    """Builds the message that sets the device with this index up."""
     message = ifinfmsg.ifinfmsg()
     message["index"], message["flags"], message["change"] = index, _UP, _UP
     return order(RTM_NEWLINK, message, new=False)
 
 
 def device(name: str) -> bytes:
-    """Asks for the attributes of the device with this name."""
+    """Builds the message that asks for the attributes of the device with this name."""
     message = ifinfmsg.ifinfmsg()
     message["attrs"] = [["IFLA_IFNAME", name]]
     return question(RTM_GETLINK, message, dump=False)
@@ -57,7 +60,7 @@ def gso_max_segs(answer: bytes) -> int:
 
 
 def address(index: int, own: str, prefix: int) -> bytes:
-    """Adds an address to a device. The kernel then adds a route to the address's network."""
+    """Builds the message that adds an address to a device. The kernel then adds a route to the address's network."""
     message = ifaddrmsg()
     message["family"], message["prefixlen"], message["index"] = _INET, prefix, index
     message["attrs"] = [["IFA_LOCAL", own], ["IFA_ADDRESS", own]]
@@ -65,7 +68,7 @@ def address(index: int, own: str, prefix: int) -> bytes:
 
 
 def neighbour(index: int, other: str, mac: str) -> bytes:
-    """Adds a permanent neighbour entry for an address."""
+    """Builds the message that adds a permanent neighbour entry for an address."""
     message = ndmsg()
     message["family"], message["ifindex"], message["state"] = _INET, index, _PERMANENT
     message["attrs"] = [["NDA_DST", other], ["NDA_LLADDR", mac]]
@@ -73,7 +76,7 @@ def neighbour(index: int, other: str, mac: str) -> bytes:
 
 
 def default_route(gateway: str) -> bytes:
-    """Adds a default route to the gateway."""
+    """Builds the message that adds a default route to the gateway."""
     message = rtmsg()
     message["family"], message["table"], message["proto"], message["type"] = _INET, _MAIN, _STATIC, _UNICAST
     message["attrs"] = [["RTA_GATEWAY", str(IPv4Address(gateway))]]
