@@ -63,7 +63,7 @@ class Tree:
             return one
         if other in above_one:
             return other
-        # Each stream is, or descends from, a child of the nearest common ancestor: compares these two children's weights.
+        # Compares the weights of two siblings: the children of the nearest common ancestor that the streams descend from.
         branch = next(stream for stream in above_one if self._parents[stream] in (*above_other, _ROOT))
         against = next(stream for stream in above_other if self._parents[stream] == self._parents[branch])
         weights = self._weights[branch], self._weights[against]
