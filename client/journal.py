@@ -16,7 +16,7 @@ class Journal:
     """The open files of a connection.
 
     cost: the time that the client has spent on handling and recording events. limits: the limits of the current load;
-    None before the first load and after a failed one.
+    None before the first load, and while the last events of a failed load are recorded.
     """
 
     def __init__(self, events: TextIO, arrivals: TextIO) -> None:

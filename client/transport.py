@@ -108,7 +108,10 @@ class Transport:
 
     @property
     def receive_buffer_bytes(self) -> int:
-        """The present SO_RCVBUF. It bounds the advertised window, and the server's segments by half of this window."""
+        """The present SO_RCVBUF, which bounds the advertised window.
+
+        The server's segments are at most half of the advertised window.
+        """
         return int(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 
     def handshake(self, deadline: Deadline) -> int:

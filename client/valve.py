@@ -8,7 +8,7 @@ Stages of a load:
    is smaller than a step: lighttpd sends no frame of a few bytes. The stage also ends when the connection's window is
    the same for several turns: some fronts leave a step or more of the window unused.
 3. Stepping: every stream has more window than it needs, and the connection's window grows step by step. With each step
-   the front chooses which stream to send. It has had time to buffer data of all streams.
+   the front chooses which stream to send, and it has had time to buffer data of every stream.
 4. Open: when a stream has ended there is nothing left to choose, and the windows let everything pass. The same
    happens after MOST_STEPS.
 """

@@ -63,7 +63,8 @@ class Tree:
             return one
         if other in above_one:
             return other
-        # Compares the weights of two siblings: the children of the nearest common ancestor that the streams descend from.
+        # The streams descend from two different children of their nearest common ancestor, or are these children.
+        # Compares the weights of the two children.
         branch = next(stream for stream in above_one if self._parents[stream] in (*above_other, _ROOT))
         against = next(stream for stream in above_other if self._parents[stream] == self._parents[branch])
         weights = self._weights[branch], self._weights[against]

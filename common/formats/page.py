@@ -2,7 +2,8 @@
 
 1. A resource is important, or a document, or neither. A document is a resource that other resources wait for and that
    is not important.
-2. The verdict compares the important resources with the resources that are neither important nor documents.
+2. The verdict compares the important resources with the resources that are neither important nor documents. Documents
+   come before both groups.
 """
 
 from collections.abc import Mapping

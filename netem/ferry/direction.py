@@ -31,7 +31,7 @@ MOST_PACKETS = 200_000
 
 @dataclass(kw_only=True)
 class Counters:
-    """Counts since the ferry's start. lost: packets lost because of `loss`. dropped: packets that met a full bottleneck.
+    """Counts since the ferry's start. lost: packets lost by `loss`. dropped: packets dropped by a full bottleneck.
 
     refused: packets beyond MOST_PACKETS. longest_queue_*: the largest contents of the bottleneck.
     """
