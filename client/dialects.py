@@ -194,7 +194,8 @@ def _positions(tree: Part, ranks: Ranks) -> dict[str, Position]:
 def _chain(ranks: Ranks) -> dict[str, Position]:
     """Returns Chrome's tree. A stream depends on the last open stream of its own SPDY level.
 
-    If that level has no open stream, the stream depends on the last open stream of the next more urgent level with any.
+    If that level has no open stream, the stream depends on the last open stream of a more urgent level: the nearest
+    level that has an open stream.
     Level 0 is the most urgent. Documents are not parents: they are complete before the requests that wait for them.
     """
     found: dict[str, Position] = {}

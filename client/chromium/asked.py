@@ -83,8 +83,8 @@ class Asked:
     """The browser's wish for two streams: which of them is to come first.
 
     by_tree: the stream that comes first in the tree of RFC 7540. by_field: the stream with the more urgent value of
-    RFC 9218. Both are None if the signals put neither stream first, or are absent. spoke_tree: True if the browser sent
-    signals of RFC 7540 for one of the streams.
+    RFC 9218. Each is None if the signals of that RFC put neither stream first, or are absent. spoke_tree: True if the
+    browser sent signals of RFC 7540 for one of the streams.
     """
 
     by_tree: int | None

@@ -43,7 +43,7 @@ def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown
 
 
 def _stream_window_bytes(settings: Sequence[str]) -> int:
-    """Returns the streams' initial window by the browser's SETTINGS; without one, RFC 9113's default (6.5.2)."""
+    """Returns the initial window of streams in the browser's SETTINGS; if absent, RFC 9113's default (6.5.2)."""
     said = (found for setting in settings if (found := _INITIAL_WINDOW.search(setting)))
     return next((int(found[1]) for found in said), 65_535)
 
