@@ -1,4 +1,4 @@
-"""Dialects: the ways in which a client says which response comes first. Pure.
+"""Dialects: the ways in which a client asks the server to send one response before another. Pure.
 
 A dialect consists of parts, joined by "+": `plain`, `chrome+header`. At most one part is a tree of RFC 7540. With the
 parts that change the priority of open streams, the requests first ask for the opposite order: only then the response
@@ -12,8 +12,9 @@ Sources of the browsers' signals:
   group and weight of a request: rmarx/quicker on GitHub (commit 199e95c5, http3.firefoxscheme.ts), made from captures
   of 2018; those of the page's request: captures of later versions. The header field, from Firefox 128 on:
   nsHttpChannel::SetPriorityHeader.
-- safari, the weights: rmarx/quicker (commit 1f262e08, weightedroundrobin). P. Meenan's article also has a script's
-  weight at three times an image's (calendar.perfplanet.com, 2018). The table in Apple's CFNetwork is not public.
+- safari, the weights: rmarx/quicker (commit 1f262e08, weightedroundrobin). By P. Meenan's article
+  (calendar.perfplanet.com, 2018), too, a script has three times the weight of an image. The table in Apple's CFNetwork
+  is not public.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,8 @@ class Part(StrEnum):
     SAFARI = "safari"
     """A tree in which all requests depend on the root, with Safari's weights."""
     REPRIORITIZE = "reprioritize"
-    """PRIORITY frames for open streams, sent when the first byte of a resource that no other waits for arrives."""
+    """PRIORITY frames for open streams. They are sent once per load, when the first payload byte arrives of a resource
+    that no other resource waits for."""
     HEADER = "header"
     """The header field `priority` of RFC 9218."""
     UPDATE = "update"
@@ -132,10 +134,10 @@ Ranks = Mapping[str, Rank]
 
 
 def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
-    """Returns the signals with which a client of this dialect asks for the ranks over HTTP/2; none without ranks.
+    """Returns the signals with which a client of this dialect asks for the ranks over HTTP/2.
 
-    names: all resources, in the order of their requests. opposite: the opposite ranks. The requests ask for them if
-    REPRIORITIZE or UPDATE corrects them later.
+    ranks: may be empty; then there are no signals. opposite: the opposite ranks, for which the requests ask if
+    REPRIORITIZE or UPDATE changes the priorities later. names: all resources, in the order of their requests.
     """
     if not ranks:
         return Saying(requests={name: Signals() for name in names})
@@ -192,7 +194,8 @@ def _positions(tree: Part, ranks: Ranks) -> dict[str, Position]:
 def _chain(ranks: Ranks) -> dict[str, Position]:
     """Returns Chrome's tree. A stream depends on the last open stream of its own SPDY level.
 
-    If its level has no open stream, it depends on the last open stream of the next more urgent level that has one.
+    If that level has no open stream, the stream depends on the last open stream of a more urgent level: the nearest
+    level that has an open stream.
     Level 0 is the most urgent. Documents are not parents: they are complete before the requests that wait for them.
     """
     found: dict[str, Position] = {}

@@ -30,7 +30,10 @@ class Engine(Protocol):
         """Returns the plaintext to send to the front now."""
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Called when nothing has arrived for the plan's `steps.quiet_ns`; a probe then enlarges windows."""
+        """Enlarges windows if the load is a probe; returns the events.
+
+        Called when nothing has arrived for the plan's `steps.quiet_ns`.
+        """
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
         """Handles plaintext from the front; returns the events. Raises LoadFailed.

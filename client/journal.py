@@ -16,7 +16,7 @@ class Journal:
     """The open files of a connection.
 
     cost: the time that the client has spent on handling and recording events. limits: the limits of the current load;
-    None between loads.
+    None before the first load, and while the last events of a failed load are recorded.
     """
 
     def __init__(self, events: TextIO, arrivals: TextIO) -> None:
@@ -41,7 +41,7 @@ class Journal:
             self.limits.noted(events)
 
     def arrived(self, t_ns: int, tcp_bytes: int) -> None:
-        """Records the bytes of the TCP stream that had arrived at t_ns. Raises LoadFailed if a limit is exceeded."""
+        """Records that tcp_bytes of the TCP stream had arrived by t_ns. Raises LoadFailed if a limit is exceeded."""
         self._arrivals.write(Arrival(t_ns=t_ns, tcp_bytes=tcp_bytes).to_json() + "\n")
         size_bytes, self._tcp_bytes = tcp_bytes - self._tcp_bytes, tcp_bytes
         if self.limits:

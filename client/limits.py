@@ -16,7 +16,7 @@ MOST_RESOURCE_BYTES = 2**27
 """The most payload bytes allowed per request of the plan: twice the largest resource of the lab's origin."""
 
 FREE_PIECES = 10_000
-"""The number of events that is allowed whatever their size, and equally of reads of the socket."""
+"""The number of events that is allowed whatever their size. The same number of reads of the socket is allowed."""
 
 PIECE_BYTES = 64
 """The bytes that must arrive for each event or read beyond FREE_PIECES."""
@@ -26,7 +26,7 @@ FREE_BYTES = 2**20
 
 
 class Limits:
-    """The limits of a page load, and the counts that they apply to."""
+    """The limits of a page load, and the counts of bytes, events and reads that are compared with the limits."""
 
     def __init__(self, plan: Plan) -> None:
         self._most_bytes = MOST_RESOURCE_BYTES * len(plan.requests)

@@ -1,4 +1,4 @@
-"""Page loads on one connection: the requests that are due, and the resource of each stream. Pure; its input is events.
+"""Page loads on one connection: the requests that are due, the resource of each stream, and the events. Pure.
 
 Rules:
 1. Loads come one after another. A load begins with the requests that wait for nothing, in the plan's order. When a
@@ -16,7 +16,7 @@ from common.formats.plan import Plan, Request
 
 
 class LoadFailed(Exception):
-    """A page load failed. The text gives the reason; `events` are those that are not yet recorded."""
+    """A page load failed. The text gives the reason. events: the load's events that are not yet recorded."""
 
     def __init__(self, reason: str, events: Iterable[Event] = ()) -> None:
         super().__init__(reason)
@@ -59,17 +59,17 @@ class Loads:
         return self.event(Kind.REQUEST_SENT, now_ns, stream_id, detail=detail)
 
     def open_stream(self, name: str) -> int | None:
-        """Returns the open stream of that resource; None if there is none."""
+        """Returns the open stream of the resource of that name; None if the resource has no open stream."""
         return next((stream_id for stream_id, request in self._open.items() if request.name == name), None)
 
     @property
     def awaited(self) -> list[int]:
-        """Open streams of the resources that others wait for, in the order of their requests."""
+        """Open streams of the resources that other resources wait for, in the order of their requests."""
         return [stream_id for stream_id, request in self._open.items() if request.name in self._awaited]
 
     @property
     def resources(self) -> list[int]:
-        """Open streams of the resources that no other waits for, in the order of their requests."""
+        """Open streams of the resources that no other resource waits for, in the order of their requests."""
         return [stream_id for stream_id, request in self._open.items() if request.name not in self._awaited]
 
     @property
@@ -117,7 +117,8 @@ class Loads:
     def answered(self, stream_id: int, status: str, now_ns: int, record: Record | None) -> Event:
         """Notes that a response's headers are complete; returns the event. Raises LoadFailed unless the status is 200.
 
-        record: the TLS record of the headers. The event has its position, as headers delay the bytes behind them.
+        record: the TLS record of the headers. The event has the record's position, as headers delay the bytes behind
+        them.
         """
         if status != "200":
             raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
@@ -130,7 +131,7 @@ class Loads:
         return LoadFailed(f"the front reset the stream of {event.resource}: {code}", [event])
 
     def going(self, code: str) -> None:
-        """Notes a GOAWAY before the data that arrived with it are handled: these data must cause no requests."""
+        """Notes a GOAWAY before other frames of the same bytes are handled: those frames must cause no requests."""
         self._gone = code
 
     def goaway(self, code: str, now_ns: int) -> Event:

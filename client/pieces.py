@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class DataHeader:
-    """The header of a DATA frame has arrived. length_bytes: the frame's length field, which includes padding."""
+    """The header of a DATA frame. length_bytes: the value of the frame's length field, which includes padding."""
 
     stream_id: int
     length_bytes: int

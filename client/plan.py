@@ -19,10 +19,11 @@ class PlanKind(StrEnum):
 
 
 STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
-"""The steps of a probe. nginx sends DATA frames of 8 KiB, other servers of 16 KiB."""
+"""The steps of a probe. A step has the size of nginx's DATA frames; other servers send DATA frames of 16 KiB."""
 
 PROBE_LEAST_BYTES = 256 * 1024
-"""The least size of a probe's resources. 64 KiB use up the connection's window; the front chooses between the rest."""
+"""The least size of a probe's resources. The first 64 KiB use up the connection's initial window. Only for the bytes
+after them the front chooses between streams."""
 
 
 def page_plan(
@@ -44,7 +45,8 @@ def page_plan(
 ) -> Plan:
     """Returns the plan for loads of a page: `reloads` warm-up loads, then the measured load.
 
-    first: the resource to request before all others that wait for the same resource; None for the page's order.
+    first: the resource to request before all other resources that wait for the same resource; None for the page's
+    order.
     authority: the `:authority` of requests; None for server_name.
 
     Raises ValueError for a dialect that the protocol has no signals for.

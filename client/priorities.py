@@ -1,4 +1,4 @@
-"""The priorities that a client asks for the resources of a page, in terms of RFC 9218, RFC 7540 and SPDY/3."""
+"""The priorities that a client requests for the resources of a page, in terms of RFC 9218, RFC 7540 and SPDY/3."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ _LEVELS = range(8)
 class Priorities(StrEnum):
     """The resources that are asked to come first.
 
-    `spdy` asks for the page's important resources. `swap` asks for the others; it is the counter-test that shows that a
-    server reads priorities at all. `none` sends no priority signals, so there is no order to keep.
+    `spdy` asks for the page's important resources. `swap` asks for the page's other resources; this counter-test shows
+    that a server reads priorities at all. `none` sends no priority signals, so the server has no order to keep.
     """
 
     SPDY = "spdy"
@@ -34,10 +34,10 @@ class Priorities(StrEnum):
         return tuple(resource.name for resource in groups[self])
 
     def ranks(self, page: Page) -> Mapping[str, "Rank"]:
-        """Returns the rank of each resource, in the page's order; none if no order is asked for.
+        """Returns the rank of each resource, in the page's order; no ranks if no order is asked for.
 
-        With SWAP the most urgent resources get the rank of the least urgent ones, the second most urgent that of the
-        second least urgent, and so on. Documents keep their ranks.
+        With SWAP the most urgent resources get the rank of the least urgent resources, the second most urgent resources
+        get the rank of the second least urgent ones, and so on. Documents keep their ranks.
         """
         if self is Priorities.NONE:
             return {}
@@ -60,7 +60,7 @@ class Priorities(StrEnum):
 
 
 def _swapped(contents: Sequence[Resource]) -> dict[str, Resource]:
-    """Maps each resource to the resource whose rank it gets: the first of the page that has the rank."""
+    """Maps each resource to the resource whose rank it gets: the page's first resource of that rank."""
     owners: dict[tuple[int, int], Resource] = {}
     for resource in contents:
         owners.setdefault(_order(resource), resource)
@@ -86,9 +86,11 @@ class Role(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Rank:
-    """The priority that a client asks for a resource. urgency and incremental: RFC 9218. The other fields: RFC 7540.
+    """The priority that a client requests for a resource.
 
-    urgency: 0, the most urgent, to 7. weight: 1 to 256. depends_on: the name of a resource; None for the root.
+    role: the place in the requested order. urgency: RFC 9218's urgency, from 0 (the most urgent) to 7. incremental:
+    RFC 9218's parameter `i`. weight: RFC 7540's weight, 1 to 256. depends_on: RFC 7540's parent, as the name of a
+    resource; None for the root.
     """
 
     role: Role
@@ -110,7 +112,7 @@ class Rank:
 
     @property
     def level(self) -> int:
-        """The SPDY/3 level whose weight (`http2_weight`) is nearest: 0, the most urgent, to 7."""
+        """The SPDY/3 level whose weight (`http2_weight`) is nearest: from 0 (the most urgent) to 7."""
         return min(_LEVELS, key=lambda level: abs(http2_weight(level) - self.weight))
 
     @property

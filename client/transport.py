@@ -22,7 +22,7 @@ from client.records import Record, RecordSplitter
 from common import arrival
 
 _OLDEST_STAMP_NS = 10**6
-_PATIENCE = 1 / 16  # the socket's timeout as a part of the deadline's time; a deadline may be exceeded by as much
+_PATIENCE = 1 / 16  # the socket's timeout, and the most that a deadline is exceeded, as parts of the time allowed
 _TIMEVAL = struct.Struct("@ll")
 _Result = TypeVar("_Result")
 _READ_BYTES = 256 * 1024
@@ -60,7 +60,7 @@ def tls_context(ca_file: Path, key_log: Path) -> ssl.SSLContext:
 
 
 class Transport:
-    """A TLS connection that offers a single protocol by ALPN. A context; every wait has a deadline."""
+    """A TLS connection that offers a single protocol by ALPN; a context manager. Every wait has a deadline."""
 
     def __init__(
         self,
@@ -108,7 +108,10 @@ class Transport:
 
     @property
     def receive_buffer_bytes(self) -> int:
-        """SO_RCVBUF now. It bounds the advertised window, and the server's segments are at most half of that window."""
+        """The present SO_RCVBUF, which bounds the advertised window.
+
+        The server's segments are at most half of the advertised window.
+        """
         return int(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 
     def handshake(self, deadline: Deadline) -> int:
@@ -170,7 +173,7 @@ class Transport:
             raise TransportFailed("the front closed the connection")
 
     def _decrypt(self) -> bytes:
-        """Decrypts the next plaintext; returns nothing if no complete record is left. Raises TransportFailed."""
+        """Returns the next plaintext; empty if no complete record is left. Raises TransportFailed."""
         try:
             plaintext = self._tls.read(_PLAINTEXT_BYTES)
         except ssl.SSLWantReadError:
@@ -219,7 +222,7 @@ class Transport:
                 raise TransportFailed(f"the connection broke: {error}") from error
 
     def _wake_up_every(self, seconds: float) -> None:
-        """Sets the socket's timeouts, so that a blocking call returns after so long. This saves select(2) per read."""
+        """Sets the socket's timeouts: a blocking call returns after `seconds`. This saves a select(2) for each read."""
         patience = _TIMEVAL.pack(int(seconds), max(1, int(seconds % 1 * 10**6)))
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             self._socket.setsockopt(socket.SOL_SOCKET, option, patience)

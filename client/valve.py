@@ -4,11 +4,11 @@ Stages of a load:
 1. Parked: each stream has a window of PARKED_BYTES, until the headers of all responses have arrived. With a window of 0
    nginx would not even send headers.
 2. Plugged: the connection's initial window cannot be closed, so one stream uses it up. The resource that was requested
-   first gets a window as large as what is left of the connection's. The stage ends when less than a step is left:
-   lighttpd sends no frame of a few bytes. It also ends when the window stays the same for several turns: that front
-   leaves more of it unused.
+   first gets a window as large as what is left of the connection's window. The stage ends when the connection's window
+   is smaller than a step: lighttpd sends no frame of a few bytes. The stage also ends when the connection's window is
+   the same for several turns: some fronts leave a step or more of the window unused.
 3. Stepping: every stream has more window than it needs, and the connection's window grows step by step. With each step
-   the front chooses which stream to send, among streams that it has had time to fill.
+   the front chooses which stream to send, and it has had time to buffer data of every stream.
 4. Open: when a stream has ended there is nothing left to choose, and the windows let everything pass. The same
    happens after MOST_STEPS.
 """
@@ -46,7 +46,7 @@ class _Stage(Enum):
 
 
 class Valve:
-    """The valve of a page load. leave: True to end the load once there is nothing left to choose."""
+    """The valve of a page load. leave: True to end the load once the front has nothing left to choose."""
 
     def __init__(self, step_bytes: int, *, leave: bool = False) -> None:
         self._step_bytes = step_bytes

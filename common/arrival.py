@@ -45,9 +45,10 @@ def arrival_and_age_ns(ancillary: Ancillary, oldest_ns: int) -> tuple[int, int |
 
 
 def believed_ns(stamp_ns: int, real_ns: int, now_ns: int, oldest_ns: int) -> int:
-    """Converts a stamp of CLOCK_REALTIME to CLOCK_MONOTONIC; returns now_ns if its age is not between 0 and oldest_ns.
+    """Converts a stamp of CLOCK_REALTIME to CLOCK_MONOTONIC.
 
-    real_ns, now_ns: the present time by CLOCK_REALTIME and by CLOCK_MONOTONIC.
+    Returns now_ns if the stamp's age is not between 0 and oldest_ns. real_ns, now_ns: the present time by
+    CLOCK_REALTIME and by CLOCK_MONOTONIC.
     """
     age_ns = real_ns - stamp_ns
     return now_ns - age_ns if 0 <= age_ns <= oldest_ns else now_ns

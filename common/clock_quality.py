@@ -2,8 +2,8 @@
 
     python -m common.clock_quality     prints these properties of Python's monotonic clock as JSON
 
-No loop waits for the clock to move. In a guest, whose time stands still while a program computes, it would wait for
-ever. Every loop is bounded by a count instead.
+No loop waits for the clock to move. In a guest, whose clock stands still while a program computes, such a loop would
+never end. Every loop is bounded by a count instead.
 """
 
 import json
@@ -33,9 +33,9 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """The properties of a clock, measured by that clock. A property that could not be measured is None.
+    """The properties of a clock, measured with this clock alone. A property that could not be measured is None.
 
-    resolution_ns: the smallest step seen between two reads; it cannot be smaller than the time that a read takes.
+    resolution_ns: the smallest step seen between two reads. A measured step is at least the time that a read takes.
     read_cost_ns: the time that a read takes, the call from Python included.
     advances_while_working: True if the clock moves while a program computes.
     reasons: why a property is None, by the name of the property.
@@ -48,7 +48,7 @@ class Quality:
 
 
 def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], None]) -> Quality:
-    """Examines a clock that counts nanoseconds. work: computes for a short while. sleep: sleeps for some seconds."""
+    """Examines a clock that counts nanoseconds. work: computes for a short time. sleep: sleeps for so many seconds."""
     batches = [[clock() for _ in range(_READS)] for _ in range(_BATCHES)]
     batch_steps = [[later - earlier for earlier, later in pairwise(batch)] for batch in batches]
     seen = [step for steps in batch_steps for step in steps if step]
@@ -94,7 +94,7 @@ def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool
 
 @cache
 def describe() -> Mapping[str, Any]:
-    """Describes Python's monotonic clock for env.json; docs/results.md has the keys. Only the first call measures."""
+    """Describes Python's monotonic clock for env.json; docs/results.md lists the keys. Only the first call measures."""
     says = time.get_clock_info("monotonic")
     quality = examine(time.monotonic_ns, lambda: sum(range(_CHUNK)), time.sleep)
     finding = route_of_python()

@@ -2,9 +2,11 @@
 
 Rules:
 1. A child process reads the clock under a seccomp filter, which kills it with SIGSYS if it asks for the time by a
-   system call. If the child is killed, the clock is read by a system call; if it survives, through the vDSO.
-2. Survival proves nothing if the filter does not work. So another child makes the system call, and must be killed.
-3. If the measurement fails, the route is None and there is a reason. The route is never guessed.
+   system call. If the child is killed, the clock is read by a system call. If the child survives, the clock is read
+   through the vDSO.
+2. Survival proves nothing if the filter does not work. So another child makes the system call, and the filter must kill
+   this child.
+3. If the measurement fails, the route is None, and the field `reason` says why. The route is never guessed.
 """
 
 import ctypes
@@ -72,7 +74,7 @@ class Route(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ClockRoute:
-    """The route; None if it is unknown, with the reason."""
+    """The result of a measurement. route: None if it is unknown. reason: why the route is unknown, else None."""
 
     route: Route | None
     reason: str | None = None
@@ -108,7 +110,7 @@ def route_of_python() -> ClockRoute:
 
 
 def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRoute:
-    """Returns the route of a program. It must read the clock and then end with exit code 0."""
+    """Returns the route by which a program reads the clock. The program must then end with exit code 0."""
 
     def run(forbid: Callable[[], None]) -> int:
         return subprocess.run(
@@ -126,7 +128,7 @@ def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRou
 
 
 def _found(run: Callable[[Callable[[], None]], int]) -> ClockRoute:
-    """Returns the route that the end of a reader shows.
+    """Returns the route that follows from how a program ends that reads the clock under the filter.
 
     run: starts the program that reads the clock, calls its argument in the new process first, and returns the exit
     code, negative for a signal. The argument installs the filter.

@@ -44,9 +44,9 @@ def question(kind: int, message: Any, *, dump: bool) -> bytes:
 
 
 def order(kind: int, message: Any, *, new: bool = True) -> bytes:
-    """Encodes a pyroute2 message that changes something, for `Conversation.ask`. The kernel only acknowledges it.
+    """Encodes a pyroute2 message that changes something, as a request for `Conversation.ask`.
 
-    new: creates an object that must not exist yet.
+    The only answer is an acknowledgement. new: True to create an object, which must not exist yet.
     """
     return _encoded(kind, message, _REQUEST | _ACK | (_NEW if new else 0))
 

@@ -14,7 +14,7 @@ RECORD_BYTES = 16 * 1024
 
 
 PACKET_BUFFER_BYTES = 65536
-"""The most bytes in one of the kernel's packet buffers: a full GSO packet. TCP_NOTSENT_LOWAT does not lower it."""
+"""The most bytes in a packet buffer of the kernel: a full GSO packet. TCP_NOTSENT_LOWAT does not lower this number."""
 
 
 def framed(stream_bytes: float, segment_bytes: int = SEGMENT_BYTES) -> float:

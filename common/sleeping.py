@@ -4,7 +4,7 @@ import time
 
 
 def sleep_until(t_ns: int) -> None:
-    """Sleeps until t_ns of CLOCK_MONOTONIC; returns at once if it is past.
+    """Sleeps until t_ns of CLOCK_MONOTONIC; returns at once if that time is past.
 
     In a guest the clock moves only by the cost of its reads while programs compute, so the wake-up is a whole number of
     clock reads after t_ns.

@@ -2,7 +2,7 @@
 
 There are three figures: the round trip of a small datagram on an idle link, the rate, and the number of packets that
 the bottleneck queue holds. A link may be too fast to be measured by a real clock. Then a figure is None rather than
-wrong; if that is why the rate is None, `too_fast` is True.
+wrong. `too_fast` is True if the rate is None for this reason.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class Calibration:
     """The measured figures; None for a figure that could not be measured.
 
     rate_bit_s: counts whole Ethernet frames, as tc does. reordered_packets: packets of a train that arrived after a
-    packet that was sent later. too_fast: True if a train is too short for a measurement of the rate, both at the
-    configured rate and as it arrived.
+    packet that was sent later. too_fast: True if the rate is unknown because a train takes too little time, both by the
+    configured rate and by the arrival times.
     """
 
     round_trip_ns: int | None
@@ -57,7 +57,8 @@ VIRTUAL = Tolerance(rate=0.03, round_trip_ns=3_000_000, queue_packets=0, clock_n
 REAL = Tolerance(rate=0.05, round_trip_ns=20_000_000, queue_packets=1, clock_ns=50_000)
 """The tolerance on real clocks: a busy machine wakes processes late, and may pause one in the middle of a train.
 
-With this tolerance the queue is measured up to some 240 Mbit/s, and the rate if a train takes the link 2 ms or more.
+With this tolerance the queue is measured on links up to some 240 Mbit/s. The rate is measured if the link needs 2 ms or
+more for a train.
 """
 
 

@@ -28,8 +28,8 @@ class Received:
 def read_counts() -> str:
     """Reads the counters of all devices in this thread's network namespace, as text. Raises OSError.
 
-    It uses no Python file object, because open() asks whether the file is a terminal: in a guest this additional system
-    call would move the clock.
+    The function uses no Python file object, because open() asks whether the file is a terminal: in a guest this
+    additional system call would move the clock.
     """
     descriptor = os.open(_COUNTS, os.O_RDONLY)
     try:

@@ -25,7 +25,7 @@ def beside(journal: Path) -> Path:
 
 
 class RateChanges:
-    """Makes the rate steps of a link. A context; `look` must be called whenever a step may be due."""
+    """The rate steps of a link and their journal. A context; `look` must be called whenever a step may be due."""
 
     def __init__(self, steps: Sequence[RateStep], make: Callable[[int], int] | None, journal: Path) -> None:
         """Opens the journal, unless there are no steps.

@@ -16,14 +16,14 @@ HOME = Path("/run/link")
 """The folder for the sockets of a link that `python -m netem` runs."""
 
 BEGIN = HOME / "begin"
-"""The socket at which such a link receives the time at which the measured load began."""
+"""The socket at which `python -m netem` receives the time at which the measured load began."""
 
 _LONGEST_BYTES = 32
 
 
 @contextmanager
 def short(path: Path) -> Iterator[str]:
-    """Yields a short path to the same file. A path may be longer than the 107 bytes of an AF_UNIX address (unix(7))."""
+    """Yields a short path to the same file, because an AF_UNIX address has 107 bytes at most (unix(7))."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}"

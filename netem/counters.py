@@ -21,9 +21,10 @@ def read(
 ) -> dict[str, Any]:
     """Reads the counters by direction.
 
-    With netem they are tc's JSON of the devices' qdiscs, with the ferry what `netem.ferry.process.ask` returns.
-    devices: the devices of each direction, for netem. ferry: the path of the ferry's socket. run: runs a command in the
-    link's place and returns its output. Raises OSError if the ferry does not answer.
+    With netem the counters are tc's JSON of the devices' qdiscs. With the ferry the counters are the result of
+    `netem.ferry.process.ask`. devices: the devices of each direction, for netem. ferry: the path of the ferry's socket.
+    run: runs a command in the link's place and returns the command's output. Raises OSError if the ferry does not
+    answer.
     """
     if shaper is Shaper.FERRY:
         return dict(ask(ferry))

@@ -8,8 +8,8 @@ Small Queues, tcp_small_queue_check in tcp_output.c). All further data stay unse
 TCP_NOTSENT_LOWAT bounds them. So the bottleneck queue is hardly ever used, and LOWAT reaches all waiting data.
 
 Rules:
-1. A tbf sets the rate at the front. netem orphans a packet on enqueue (skb_orphan_partial): the kernel would count the
-   packet as sent, and the link would behave like any other.
+1. At the front a tbf sets the rate, not a netem. A netem orphans a packet on enqueue (skb_orphan_partial): the kernel
+   would count the packet as sent, and the link would behave like a link whose bottleneck is not at the front.
 2. For the same reason the delay is in the link's place, and so behind the bottleneck.
 3. As in netem/stepped.py, the gate releases a packet when its transmission begins, and the sender holds the packet
    until its transmission ends. So the queue's limit does not include the packet being sent.

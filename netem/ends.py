@@ -86,7 +86,7 @@ class _Bottleneck:
 
 
 class NearEnd:
-    """Measures a link that is otherwise idle.
+    """The near end of a calibration, which measures a link that is otherwise idle.
 
     near: a UDP socket in the client's place. far: the address at which `respond` listens. over: a descriptor that
     becomes readable when no more answers can arrive, such as a pidfd of the process that shapes the link.
@@ -230,7 +230,7 @@ class NearEnd:
         )
 
     def _best_train(self, tolerance: Tolerance) -> tuple[list[Arrival], int | None]:
-        """Returns the train of which most datagrams arrived, and the packets in the queue when it overflowed.
+        """Returns the train of which most datagrams arrived, and the number of packets in the queue at its overflow.
 
         The number of packets is None if it is unknown.
         """

@@ -14,7 +14,7 @@ _CLOCK_NS = 1000
 def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, object, object]]:
     """Yields (name, configured, observed) for each option that differs.
 
-    counters: what netem.counters.read returns for the shaper netem. A Link with rate steps is not checked, because
+    counters: the result of netem.counters.read for the shaper netem. A Link with rate steps is not checked, because
     netem/changes.py records the observed rate with each step.
     """
     if link.rate_steps:

@@ -38,7 +38,8 @@ class Link:
     tc. delay_ns, delay_up_ns: the one-way delays toward the client and toward the front.
     queue_packets: the number of full-size packets that the bottleneck holds, the packet being sent included.
     loss: the fraction of packets lost toward the client.
-    jitter_ns: the delay toward the client varies by up to this time, evenly distributed; packets stay in order.
+    jitter_ns: the delay toward the client is longer or shorter by up to this time, evenly distributed. Packets stay in
+    order.
     rate_steps: later changes of rate_bit_s, in order of time.
     """
 

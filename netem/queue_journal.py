@@ -39,7 +39,7 @@ _NOTHING = Statistics()
 
 
 class Qdiscs:
-    """Reads the statistics of the qdiscs in the network namespace of the thread that creates it. Raises OSError."""
+    """A reader of the qdiscs' statistics in the network namespace of the thread that creates it. Raises OSError."""
 
     def __init__(self) -> None:
         self._names = dict(socket.if_nameindex())
@@ -66,9 +66,9 @@ class QueueJournal:
     def __init__(
         self, stages: Mapping[str, tc.Stages], places: Sequence[Qdiscs], journal: Path, interval_ns: int | None
     ) -> None:
-        """Opens the journal. stages: by direction; device names must be unique over all places. places: a Qdiscs each.
+        """Opens the journal. stages: by direction; device names must be unique over all places.
 
-        interval_ns: the sampling interval; None turns sampling off.
+        places: a Qdiscs for each place. interval_ns: the sampling interval; None turns sampling off.
         """
         self._stages = stages
         self._places = places

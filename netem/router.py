@@ -11,7 +11,7 @@ from netem.link import Link
 from netem.shaper import TRIAL, Shaper, commands, devices, lack_of_netem
 
 FERRY = HOME / "ferry"
-"""The socket at which a ferry in such a place answers (netem/ferry/process.py)."""
+"""The socket at which a ferry in the link's place answers (netem/ferry/process.py)."""
 
 _STATE = HOME / "state.json"
 _RUN_S = 10.0

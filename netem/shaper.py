@@ -14,7 +14,7 @@ from netem.tc import Command
 
 
 class Shaper(StrEnum):
-    """The program that makes a link."""
+    """The means that make a link: the kernel's netem, or the ferry."""
 
     NETEM = "netem"
     FERRY = "ferry"

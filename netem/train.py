@@ -3,8 +3,9 @@
 The rate follows from the spacing that the bottleneck gives the datagrams. It is computed from the median duration of
 half a train, so a few datagrams that a busy machine delivered late or together do not matter.
 
-The queue is the number of datagrams that the bottleneck held when it dropped the next datagram: the datagrams that
-entered it before, without those that had left it by then at the configured rate. It is unknown if nothing was dropped.
+The queue is the number of datagrams that the bottleneck held when it dropped the next datagram. The number is computed:
+the datagrams that had entered the bottleneck, minus the datagrams that had left it at the configured rate. The queue is
+unknown if no datagram was dropped.
 """
 
 from collections import deque
@@ -28,7 +29,7 @@ class Arrival:
 
 
 def held_packets(train: Sequence[Arrival], length: int, transmission_ns: int) -> int | None:
-    """Returns the packets in a queue when it dropped a datagram; None if it dropped none.
+    """Returns the number of packets in a queue when it dropped a datagram; None if no datagram was dropped.
 
     train: the datagrams that arrived. length: the number of datagrams that were sent. A missing number means that the
     queue was full, so the link must lose no packets elsewhere.

@@ -130,7 +130,7 @@ def parse_sample_ns(text: str) -> int | None:
 
 
 def link_from(words: Mapping[str, str]) -> Link:
-    """Builds a Link from knobs, with defaults for those that are missing. Raises ValueError, which names the knob."""
+    """Builds a Link from knobs, with defaults for missing knobs. Raises ValueError, which names the knob."""
     fields: dict[str, Any] = {}
     for name, word in WORDS.items():
         text = words.get(name, word.default)

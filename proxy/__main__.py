@@ -1,7 +1,7 @@
 """`python -m proxy [COMMAND.json]`: executes a front in this process.
 
-With a file, it executes the command in the file, a list of words. Without a file, it starts a front that people can
-visit with a browser. Environment variables configure this front:
+With a file, the program executes the command in the file, a JSON list of words. Without a file, it starts a front that
+people can visit with a browser. Environment variables configure this front:
 
     SERVER            the server's name in the catalogue
     NATIVE            on or off: the server's own mechanism against early writes

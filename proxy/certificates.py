@@ -61,9 +61,10 @@ def certificates_in(folder: Path) -> Certificates:
 
 
 def issue(folder: Path, *names: str, seed: int | None = None) -> Certificates:
-    """Makes a CA for this run only, and the front's certificate for these host names or addresses.
+    """Makes a CA for this run only, and the front's certificate. names: host names or addresses of the front.
 
-    seed: decides both; None makes them random. A seed needs the package cryptography in version 45 or newer.
+    seed: decides both certificates; None makes them random. A seed needs the package cryptography in version 45 or
+    newer.
     """
     paths = certificates_in(folder)
     authority, front = _Holder.make("authority", seed), _Holder.make(names[0], seed)

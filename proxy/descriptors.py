@@ -1,8 +1,8 @@
 """Finds another process's sockets and borrows one of them with pidfd_getfd(2).
 
 1. Callers close a borrowed descriptor at once; an open one would keep the connection open after the server closed it.
-2. The number of a descriptor may be reused for another file at any time. So a socket is identified by its inode: it is
-   borrowed by its number, and then its inode is checked.
+2. The number of a descriptor may be reused for another file at any time. So a socket is identified by its inode: the
+   file with the descriptor's number is borrowed, and then the inode of this file is checked.
 3. If a process has ended or a socket is closed, the result is None or empty. Missing permission or a failed system call
    raises OSError.
 """
@@ -43,7 +43,7 @@ def with_descendants(pid: int) -> list[int]:
 
 
 def has_ended(pidfd: int) -> bool:
-    """Returns True if the process has ended, reaped or not. Before its end no other process can have its id."""
+    """Returns True if the process has ended, reaped or not. While it runs, no other process can have the same id."""
     waiting = select.poll()
     waiting.register(pidfd, select.POLLIN)
     return bool(waiting.poll(0))

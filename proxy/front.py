@@ -114,7 +114,7 @@ class Front:
         """A context: configures and starts the server, waits until it answers a request, and stops it at the end.
 
         start: starts a program. check_origin: raises an error if the origin has ended. Raises NotReady if the server
-        does not answer, and the error of `check_alive` or `check_origin` if the server or the origin ends before.
+        does not answer, and the error of `check_alive` or `check_origin` if the server or the origin has ended.
         """
         settings = self.settings
         settings.state.mkdir(exist_ok=True)

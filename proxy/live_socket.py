@@ -9,7 +9,7 @@ from proxy.descriptors import borrow, sockets_of, stat, with_descendants
 
 
 class LiveSocket:
-    """Finds the connection from `peer` (an address) to a server process or its descendants."""
+    """The connection from `peer` (an address) to a server process or a descendant, found when its LOWAT is read."""
 
     def __init__(self, server_pid: int, peer: str) -> None:
         self._server_pid = server_pid
@@ -20,7 +20,7 @@ class LiveSocket:
 
     @property
     def holder(self) -> int | None:
-        """The id of the process that was last seen to have the connection; None before the first."""
+        """The id of the process that was last seen to have the connection; None if no process has been seen."""
         return self._holder
 
     @property

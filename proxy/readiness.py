@@ -39,7 +39,7 @@ def ask(
 ) -> str:
     """Sends a GET over TLS and returns the status.
 
-    protocol: the front's protocol. SPDY fronts get the request over HTTP/1.1, all others over HTTP/2.
+    protocol: the front's protocol. SPDY fronts get the request over HTTP/1.1, all other fronts over HTTP/2.
     Raises OSError, ssl.SSLError, HTTPException or ProtocolError.
     """
     offered = "http/1.1" if protocol.startswith("spdy/") else _HTTP2

@@ -30,12 +30,13 @@ class FrontLost(Exception):
 
 
 class Sampler:
-    """Samples the connection from `peer` in the network namespace of the thread that creates it. A context."""
+    """A sampler of the connection from `peer`, in the network namespace of the thread that creates it. A context."""
 
     def __init__(self, server_pid: int, peer: str, port: int, folder: Path, interval_ns: int | None) -> None:
-        """Opens the journals. server_pid: the server's first process. peer: the client's address. port: the server's.
+        """Opens the journals. server_pid: the server's first process. peer: the client's address.
 
-        folder: the folder for the journals. interval_ns: the sampling interval; None for rule 4. Raises OSError.
+        port: the server's port. folder: the folder for the journals. interval_ns: the sampling interval of the socket;
+        None for a single sample (rule 4). Raises OSError.
         """
         self._live = LiveSocket(server_pid, peer)
         self._interval_ns = interval_ns
@@ -60,7 +61,7 @@ class Sampler:
         return self._diag.peer_port
 
     def look(self, now_ns: int) -> int:
-        """Takes the samples that are due. Returns the time at which it must be called next.
+        """Takes the samples that are due. Returns the time at which `look` must be called next.
 
         now_ns: the present time, CLOCK_MONOTONIC. Raises FrontLost, and OSError if the kernel does not answer.
         """
@@ -80,7 +81,7 @@ class Sampler:
     def _process_interval_ns(self) -> int:
         """Returns the interval of process samples: 0.1 s until the connection exists, then ten intervals of the socket.
 
-        It is limited to 2 s, so that the end of the server's process is noticed soon.
+        The interval is 2 s at most, so that the end of the server's process is noticed soon.
         """
         if self._live.holder is None:
             return _PROCESS_INTERVAL_NS

@@ -39,7 +39,7 @@ class Switch:
     def lacked_until(self, level: str, said: str) -> str | None:
         """Returns the version that the level requires if the server is older, else None.
 
-        said: the server's output that contains its version. If it contains none, the server is assumed to be new.
+        said: the server's output that contains its version. If the output has no version, the server counts as new.
         """
         needed = self.since.get(level)
         if needed is None or (found := _VERSION.search(said)) is None:
@@ -101,7 +101,7 @@ class Server:
 
     @property
     def in_images(self) -> bool:
-        """True if the server can run in containers: fronts' images have no npm packages, the client's has no QUIC."""
+        """True if the server can run in containers. Images of fronts have no npm packages; the client's has no QUIC."""
         return self.npm is None and self.over_tcp
 
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """Samples the front's socket of the client's connection through sock_diag(7).
 
-Every process in the front's place may do so. It needs no access to the server's process, which is not affected.
+Every process in the front's place may use sock_diag(7), without access to the server's process. The server's process is
+not affected.
 """
 
 import socket
@@ -26,7 +27,10 @@ _TCP_INFO_AT = {name: index for index, name in enumerate(_TCP_INFO_NAMES)}
 
 
 class SocketDiag:
-    """Samples the connection from `peer` (an IPv4 address) to `port`, in the network namespace of its creator."""
+    """A sampler of the connection from `peer` (an IPv4 address) to `port`.
+
+    It works in the network namespace of the thread that creates it.
+    """
 
     def __init__(self, peer: str, port: int) -> None:
         """Opens the netlink socket. Raises OSError."""

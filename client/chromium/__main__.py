@@ -1,8 +1,9 @@
 """`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: carries out a plan with a real browser.
 
-It prints and writes the same as `python -m client`, and in addition writes OUT/browser.json and OUT/netlog.json.gz.
-CERTIFICATE: the front's certificate file. BROWSER: the browser's program. The browser loads the plan's page from the
-plan's address, as often as the plan says; its priorities and flow-control windows are its own.
+The command prints the same lines and writes the same files as `python -m client`. In addition it writes
+OUT/browser.json and OUT/netlog.json.gz. CERTIFICATE: the front's certificate file. BROWSER: the browser's executable
+file. The browser loads the plan's page from the plan's address, as often as the plan says. The browser chooses its own
+priorities and flow-control windows.
 
 The exit code is 0 if every load finished and every page was complete: pictures rendered, scripts run, style sheets
 applied, fetches received. Otherwise it is 1, and the reason is the last line on standard error.

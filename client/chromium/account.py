@@ -44,11 +44,12 @@ class Account:
     """A browser's actions as the net log shows them.
 
     events, arrivals: the content of events.jsonl and arrivals.jsonl. settings: the SETTINGS that the browser sent, as
-    the net log prints them. server_settings: the front's, by number. connection_window_bytes: the connection's
-    flow-control window after the browser first enlarged it. frames_sent: the number of frames by type. sayings: all
-    priority signals, in order; a request's own signal precedes later ones. local: the browser's address and port.
-    largest_record_bytes: plaintext bytes of the front's largest TLS record. trouble: the reason why the loads failed;
-    None if they did not.
+    the net log prints them. server_settings: the values of the SETTINGS that the front sent, by number.
+    connection_window_bytes: the connection's flow-control window after the browser first enlarged it. frames_sent: the
+    number of frames that the browser sent, by type. sayings: all priority signals, in order; the signal sent with a
+    request precedes the later signals for the same stream. local: the browser's address and port.
+    largest_record_bytes: plaintext bytes of the front's largest TLS record. trouble: the reason why a load failed; None
+    if no load failed.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -74,7 +75,10 @@ class Account:
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
-    """Returns the browser's actions. Raises Unreadable, and NetlogError if the log lacks entries."""
+    """Returns the browser's actions.
+
+    Raises Unreadable if the connection cannot be decrypted, and NetlogError if the log is not of the expected form.
+    """
     try:
         return _account(netlog, secrets, plan)
     except (KeyError, TypeError, StopIteration) as error:
@@ -94,7 +98,7 @@ def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
 
 
 class _Following:
-    """Follows a connection through the entries of the net log."""
+    """A pass over the net log that fills an account with the events of one connection."""
 
     def __init__(self, netlog: Netlog, secrets: Secrets, plan: Plan, made: Account, socket: int, session: int) -> None:
         self._netlog, self._secrets, self._plan, self._made = netlog, secrets, plan, made

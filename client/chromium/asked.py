@@ -1,7 +1,8 @@
 """Finds which of two streams a browser's signals ask to come first, by RFC 7540's tree and by RFC 9218's urgencies.
 
 Rules of the tree (RFC 7540, 5.3):
-1. A stream depends on another stream or on the root, and waits for it. Siblings share by weight.
+1. A stream depends on its parent, which is another stream or the root, and waits for the parent. Siblings share the
+   bandwidth in proportion to their weights.
 2. An exclusive dependency puts the stream between its parent and all other children of the parent.
 3. If a stream is to depend on one of its own descendants, the two first change places.
 """
@@ -51,7 +52,10 @@ class Tree:
         self._weights[stream_id] = weight
 
     def first_of(self, one: int, other: int) -> int | None:
-        """Returns the stream that comes before the other or has the larger share of bandwidth; None if neither."""
+        """Returns the stream that the other one waits for, or else the stream with the larger share of the bandwidth.
+
+        Returns None if the shares are equal, or if the tree lacks one of the streams.
+        """
         if not {one, other} <= self._parents.keys():
             return None
         above_one, above_other = ([stream, *self._above(stream)] for stream in (one, other))
@@ -59,7 +63,8 @@ class Tree:
             return one
         if other in above_one:
             return other
-        # Compares the weights of the two siblings below the nearest common ancestor that lead to the streams.
+        # The streams descend from two different children of their nearest common ancestor, or are these children.
+        # Compares the weights of the two children.
         branch = next(stream for stream in above_one if self._parents[stream] in (*above_other, _ROOT))
         against = next(stream for stream in above_other if self._parents[stream] == self._parents[branch])
         weights = self._weights[branch], self._weights[against]
@@ -75,10 +80,11 @@ class Tree:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The stream that was asked to come first; None if the signals put neither first, or are absent.
+    """The browser's wish for two streams: which of them is to come first.
 
-    by_tree: by the tree of RFC 7540. by_field: by the urgency of RFC 9218. spoke_tree: True if the browser sent signals
-    of RFC 7540.
+    by_tree: the stream that comes first in the tree of RFC 7540. by_field: the stream with the more urgent value of
+    RFC 9218. Each is None if the signals of that RFC put neither stream first, or are absent. spoke_tree: True if the
+    browser sent signals of RFC 7540 for one of the streams.
     """
 
     by_tree: int | None
@@ -109,6 +115,6 @@ def asked(sayings: list[Saying], one: int, other: int) -> Asked:
 
 
 def urgency(field: str) -> int:
-    """Returns the urgency in a value of the header field `priority`: 0, the most urgent, to 7; 3 without one."""
+    """Returns the urgency in a value of the header field `priority`: from 0 (the most urgent) to 7; 3 by default."""
     found = _URGENCY.search(field)
     return int(found[1]) if found else _USUAL_URGENCY

@@ -1,11 +1,11 @@
-"""Drives Chromium by Playwright over the DevTools protocol: loads pages one by one, and records what they show.
+"""Drives Chromium by Playwright over the DevTools protocol: loads a page and records the page's state after each load.
 
 Rules:
 1. The browser has a fresh profile and home in a scratch folder, which also gets the net log. The caller removes it.
 2. Only the server's name resolves, and it resolves to the plan's address. Certificate errors are ignored for the
    front's key alone. No proxy is used, whatever the environment says. Only the page and its resources are requested.
-3. Everything else is decided by the browser and its driver: flow-control windows, priorities, number and time of
-   connections.
+3. The browser and its driver decide everything else: flow-control windows, priorities, the number of connections and
+   the time of each.
 4. Loads are reloads of one page, on the connection that the browser chooses, without a cache.
 """
 
@@ -115,12 +115,13 @@ def arguments(plan: Plan, certificate: Path, scratch: Path) -> list[str]:
 def browse(
     plan: Plan, certificate: Path, program: Path, key_log: Path, scratch: Path, began: Callable[[int, int], None]
 ) -> list[Shown]:
-    """Carries out all loads; returns the state of the page after each.
+    """Carries out all loads; returns the state of the page after each load.
 
     began: called at the start of each load with its number and the time (CLOCK_MONOTONIC in nanoseconds).
     Raises LoadFailed, also if the browser cannot be started.
     """
-    # The folder gets a short name, as the browser makes a socket in it, whose path may have 107 bytes at most.
+    # The browser creates a socket in the folder, and a socket's path may have 107 bytes at most. So the folder gets a
+    # short name.
     os.chdir(scratch)
     folder = f"/proc/{os.getpid()}/cwd"
     environment: dict[str, str | float | bool] = {
@@ -183,7 +184,7 @@ def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list
 
 
 class _Loads:
-    """Listens for the beginning of each load. number: the number of the load that begins next or is going on."""
+    """A listener that reports the beginning of each load. number: the load that begins next or is going on."""
 
     def __init__(self, devtools: CDPSession, began: Callable[[int, int], None]) -> None:
         self.number = 0

@@ -4,8 +4,8 @@ Rules:
 1. Times are whole milliseconds of base::TimeTicks, which is CLOCK_MONOTONIC on Linux. They are rounded down: an event
    happened up to a millisecond after its time.
 2. The events of all sockets and HTTP/2 sessions come from a single thread, so they are in order.
-3. A run folder gets the log without the sockets' bytes: they are nine tenths of the log, and anybody could decrypt them
-   with keys.log.
+3. A run folder gets the log without the sockets' bytes: these bytes are nine tenths of the log, and every reader of the
+   folder could decrypt them with keys.log.
 """
 
 import gzip
@@ -31,7 +31,11 @@ class NetlogError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An event. kind: its name in Chromium's net_log_event_type_list.h. source: its object's number."""
+    """An entry of the net log: an event, or the beginning or end of an event.
+
+    kind: the event's name in Chromium's net_log_event_type_list.h. source: the number of the object that logged the
+    event, such as a socket or an HTTP/2 session.
+    """
 
     t_ns: int
     kind: str
@@ -87,7 +91,7 @@ def netlog_from(document: Mapping[str, Any]) -> Netlog:
 
 
 def _switches(command_line: str) -> tuple[str, ...]:
-    """Splits the command line at the switches. It is joined by blanks, and values may have blanks, too."""
+    """Splits the command line at the switches. Blanks separate the switches, but may also occur in a switch's value."""
     _, *switches = _BEFORE_SWITCH.split(command_line)
     return tuple(_UNTOLD.sub(r"\1...", switch) for switch in switches)
 

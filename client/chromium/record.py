@@ -43,7 +43,7 @@ def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown
 
 
 def _stream_window_bytes(settings: Sequence[str]) -> int:
-    """Returns the initial window of streams that the browser's SETTINGS have, or RFC 9113's default (6.5.2)."""
+    """Returns the initial window of streams in the browser's SETTINGS; if absent, RFC 9113's default (6.5.2)."""
     said = (found for setting in settings if (found := _INITIAL_WINDOW.search(setting)))
     return next((int(found[1]) for found in said), 65_535)
 
@@ -63,7 +63,8 @@ def _request(sent: SentRequest, account: Account, names: Mapping[int, str]) -> d
 def _said(saying: Saying, names: Mapping[int, str]) -> dict[str, Any]:
     """Returns a signal as browser.json has it.
 
-    depends_on: the name of a resource; None for the root, for other streams and without a tree.
+    The value of `depends_on` is the name of the parent's resource. The value is None if the parent is the root or a
+    stream without a resource, or if the signal says nothing of the tree.
     """
     found = {"t_ns": saying.t_ns, "weight": saying.weight, "exclusive": saying.exclusive, "field": saying.field}
     return found | {"depends_on": names.get(saying.depends_on), "parent_stream_id": saying.depends_on}

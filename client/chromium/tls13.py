@@ -57,7 +57,7 @@ class Plaintext:
 
 
 class Direction:
-    """Decrypts one direction of a connection, whose bytes are fed in order."""
+    """A decrypter for one direction of a connection. The direction's bytes are fed in order."""
 
     def __init__(self, secrets: Secrets, end: str, random: bytes, suite: int) -> None:
         """Finds the keys. end: the sender, CLIENT or SERVER. Raises Unreadable."""

@@ -51,7 +51,7 @@ class Http2Engine:
 
     @property
     def loading(self) -> bool:
-        """True while the current load has open streams. A probe may end it before (Valve.is_left)."""
+        """True while the current load has open streams. A probe may end the load earlier (Valve.is_left)."""
         return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property

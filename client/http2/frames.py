@@ -1,7 +1,7 @@
 """Reports HTTP/2 DATA frames as their bytes arrive.
 
 h2 reports a DATA frame only when its last byte has arrived, on a slow link up to a second after the first byte. The
-scanner gets the same plaintext and reports every piece at once.
+FrameScanner gets the same plaintext and reports each piece as soon as it arrives.
 
 Rules:
 1. Bytes may be cut anywhere: inside the nine-byte header, the pad length, the payload, the padding.
@@ -30,7 +30,7 @@ class FrameTooLarge(Exception):
 
 
 class FrameScanner:
-    """Scans plaintext, fed in order, for DATA frames. Does not store their payload."""
+    """A scanner that finds DATA frames in plaintext, which is fed in order. It does not store the frames' payload."""
 
     def __init__(self) -> None:
         self._walker = FrameWalker()

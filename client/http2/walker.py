@@ -50,7 +50,7 @@ class Frame:
 
     @property
     def ends_stream(self) -> bool:
-        """True if the stream ends with this frame; CONTINUATION frames with the rest of its headers may follow."""
+        """True if the stream ends with this frame; CONTINUATION frames with the rest of the headers may follow."""
         return self.kind in (FrameKind.DATA, FrameKind.HEADERS) and bool(self.flags & _END_STREAM)
 
     @property
@@ -61,21 +61,21 @@ class Frame:
 
 @dataclass(frozen=True, kw_only=True)
 class Begun:
-    """A frame begins."""
+    """The beginning of a frame, reported when the frame's header is complete."""
 
     frame: Frame
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """A frame is complete. payload: the whole payload; empty for DATA."""
+    """The end of a frame. payload: the whole payload; empty for DATA."""
 
     frame: Frame
     payload: bytes
 
 
 class FrameWalker:
-    """Splits plaintext, fed in order, into frames.
+    """A decoder that splits plaintext, which is fed in order, into frames.
 
     preface: True if the plaintext begins with the client's preface, whose content is not checked.
     """

@@ -1,1 +1,4 @@
-"""The client's HTTP/3, over QUIC. The kernel holds no unsent bytes of QUIC that could spoil the order of responses."""
+"""The client's HTTP/3, over QUIC.
+
+A server holds the unsent bytes of QUIC streams itself. The kernel holds none that could spoil the order of responses.
+"""

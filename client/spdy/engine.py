@@ -3,8 +3,8 @@
 Rules:
 1. Requests are GETs without a body, so only the client's receive windows matter. The client reopens a window when half
    of it is used; in a probe the valve enlarges the windows.
-2. Pushed streams would take capacity of the link from requested ones. The client announces that it allows no pushed
-   streams, as it does in HTTP/2. If the front opens one nevertheless, the load fails.
+2. Pushed streams would take capacity of the link from requested streams. The client announces that it allows no pushed
+   streams, as it does in HTTP/2. If the front opens a pushed stream nevertheless, the load fails.
 3. Events that precede a breach in the same bytes are reported, too.
 4. The client sends no WINDOW_UPDATE for a stream that may have ended. A sender must ignore such a WINDOW_UPDATE (SPDY
    draft 3.1, 2.6.8), but spdy-transport resets the stream, and the reset overtakes waiting DATA.
@@ -80,7 +80,7 @@ class SpdyEngine:
 
     @property
     def loading(self) -> bool:
-        """True while the current load has open streams. A probe may end it before (Valve.is_left)."""
+        """True while the current load has open streams. A probe may end the load earlier (Valve.is_left)."""
         return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property

@@ -56,14 +56,14 @@ class Setting(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class DataEnd:
-    """The last byte of a stream's last DATA frame has arrived."""
+    """The end of a stream's last DATA frame, reported when the frame's last byte has arrived."""
 
     stream_id: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class SynStream:
-    """The peer opens a stream, to push a response."""
+    """A SYN_STREAM frame: the peer opens a stream to push a response."""
 
     stream_id: int
 
@@ -83,7 +83,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class RstStream:
-    """The peer resets a stream."""
+    """An RST_STREAM frame: the peer resets a stream."""
 
     stream_id: int
     status: int
@@ -91,28 +91,28 @@ class RstStream:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The peer's settings: values by number, unknown numbers included."""
+    """A SETTINGS frame. values: the peer's settings by number, unknown numbers included."""
 
     values: Mapping[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ping:
-    """A PING frame. The peer's own have even numbers, and must be sent back."""
+    """A PING frame. PING frames that the peer starts have even numbers, and the client must send them back."""
 
     number: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Goaway:
-    """The peer accepts no more streams."""
+    """A GOAWAY frame: the peer accepts no more streams."""
 
     status: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowUpdate:
-    """The peer opens the window of a stream, or of the session if stream_id is 0."""
+    """A WINDOW_UPDATE frame: the peer enlarges the window of a stream, or of the session if stream_id is 0."""
 
     stream_id: int
     delta_bytes: int
@@ -125,7 +125,7 @@ Seen = DataHeader | DataPiece | DataEnd | Control
 def syn_stream(stream_id: int, level: int, block: bytes) -> bytes:
     """Builds the SYN_STREAM frame of a request without a body.
 
-    level: the priority, 0, the most urgent, to 7. block: the header fields, compressed.
+    level: the priority, from 0 (the most urgent) to 7. block: the header fields, compressed.
     """
     return _control(Type.SYN_STREAM, struct.pack("!IIBB", stream_id, 0, level << 5, 0) + block, _FIN)
 
@@ -152,7 +152,7 @@ def _control(kind: Type, body: bytes, flags: int = 0) -> bytes:
 
 
 class FrameReader:
-    """Reads frames from plaintext, fed in order."""
+    """A reader of frames from plaintext, which is fed in order."""
 
     def __init__(self) -> None:
         self._begun = bytearray()  # the incomplete DATA header, or the incomplete control frame
@@ -239,7 +239,7 @@ def _read(kind: Type, flags: int, body: bytes) -> Control:
 
 
 def _settings(body: bytes) -> dict[int, int]:
-    """Parses the body of SETTINGS into values by number; of repeated numbers the first counts. Raises Breach."""
+    """Parses the body of SETTINGS into values by number; if a number is repeated, the first counts. Raises Breach."""
     (count,) = _numbers(Type.SETTINGS, "!I", body[:4])
     if len(body) != 4 + 8 * count:
         raise Breach(f"SETTINGS of {len(body)} bytes, with {count} entries")

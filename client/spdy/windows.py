@@ -30,7 +30,10 @@ class Window:
         self.left_bytes += size_bytes
 
     def refill(self) -> int:
-        """Opens the window to its full size if half of it is used up; returns by how many bytes, else 0."""
+        """Opens the window to its full size if half of the window is used up.
+
+        Returns the increase in bytes; 0 if the window stays as it is.
+        """
         if 2 * self._taken_bytes < self._size_bytes:
             return 0
         taken, self._taken_bytes = self._taken_bytes, 0

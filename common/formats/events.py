@@ -18,7 +18,7 @@ class Kind(StrEnum):
     PRIORITY_SENT = "priority-sent"
     """The client sent a frame that changes the priority of an open stream: PRIORITY or PRIORITY_UPDATE."""
     HEADERS = "headers"
-    """The response's HEADERS, or SPDY's SYN_REPLY, have arrived. They do not count as a first byte, because servers
+    """The response's HEADERS, or SPDY's SYN_REPLY, have arrived. Headers do not count as a first byte, because servers
     send headers ahead of waiting DATA."""
     DATA_HEADER = "data-header"
     """The header of a DATA frame has arrived; size_bytes is the frame's length field."""

@@ -10,7 +10,7 @@ from common.formats import RUN_FORMAT
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentRecord:
-    """An experiment or a finished sweep. experiment: the folder's name. runs: the names of the run folders in it.
+    """An experiment or a finished sweep. experiment: the name of its folder. runs: the names of the run folders.
 
     started_at: date and time. fingerprint: everything that decides the results.
     Raises ValueError if there are no runs, or if a run's name is a path.

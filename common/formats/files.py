@@ -56,7 +56,7 @@ def document(file: Path, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any:
 
 
 def from_json(text: str) -> Any:
-    """Parses a JSON text. Raises ValueError, also for NaN and Infinity, and RecursionError."""
+    """Parses a JSON text. Raises ValueError, also for NaN and Infinity; RecursionError if the text is nested deeply."""
     return _DECODER.decode(text)
 
 
@@ -97,7 +97,7 @@ def write(file: Path, text: bytes) -> None:
 
 
 def write_all(texts: Mapping[Path, bytes]) -> None:
-    """Writes files. Each appears whole, and none appears before all have been written. Raises OSError."""
+    """Writes files. Each file appears whole, and no file appears before all files are written. Raises OSError."""
     made: dict[Path, Path] = {}
     try:
         for file, text in texts.items():

@@ -1,8 +1,9 @@
 """The page: the resources that a load requests and the origin serves.
 
-1. A resource is important, or a document, or neither. A document is a resource that others wait for and that is not
-   important.
-2. The verdict compares the important resources with those that are neither; documents come before both.
+1. A resource is important, or a document, or neither. A document is a resource that other resources wait for and that
+   is not important.
+2. The verdict compares the important resources with the resources that are neither important nor documents. Documents
+   come before both groups.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,8 @@ MAPS = "maps"
 class Chunk:
     """A piece of a response: size_bytes that the origin writes at_ns after the request.
 
-    A chunk with a count stands for that many pieces of the same size, one every every_ns; the first is due at at_ns.
+    A chunk with a count stands for that many pieces of the same size. The first piece is due at at_ns, and the next
+    pieces follow every every_ns.
     """
 
     at_ns: int
@@ -84,7 +86,7 @@ class Resource:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page. resources: in the order in which they are requested; a resource can wait only for one listed before it.
+    """A page. resources: in the order of their requests; a resource can wait only for a resource listed before it.
 
     parameters: the names of the knobs that set sizes or delays of the page.
     """
@@ -104,7 +106,7 @@ class Page:
 
     @cached_property
     def documents(self) -> tuple[Resource, ...]:
-        """The resources that others wait for, unless they are important."""
+        """The resources that other resources wait for, without the important resources."""
         awaited = {resource.after for resource in self.resources}
         return tuple(each for each in self.resources if each.name in awaited and not each.important)
 

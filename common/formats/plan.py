@@ -1,4 +1,4 @@
-"""The record of a client's plan, which says what it requests: client/plan.json."""
+"""The record of a client's plan, which says what the client requests: client/plan.json."""
 
 import json
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """A stream that is never opened and only has a position in the tree, so that others can depend on it.
+    """A stream that is never opened. It only has a position in the tree, so that other streams can depend on it.
 
     See RFC 7540, 5.3.4.
     """
@@ -55,9 +55,9 @@ class Group:
 class Signals:
     """The priority signals sent with a request.
 
-    position: in the HEADERS frame; None for none. field: the value of the header field `priority` (RFC 9218, 5); None
-    for none. level: the priority in SPDY/3.1's SYN_STREAM, 0, the most urgent, to 7; None for NO_ORDER_LEVEL
-    (client/priorities.py).
+    position: the position in the HEADERS frame; None if the frame has no position. field: the value of the header field
+    `priority` (RFC 9218, 5); None without the header field. level: the priority in SPDY/3.1's SYN_STREAM, from 0 (the
+    most urgent) to 7; None for NO_ORDER_LEVEL (client/priorities.py).
     """
 
     position: Position | None = None
@@ -67,9 +67,11 @@ class Signals:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A change of an open stream's priority. It is sent when a resource that no other waits for has its first byte.
+    """A change of an open stream's priority.
 
-    position: in a PRIORITY frame (RFC 7540, 6.3). field: in a PRIORITY_UPDATE frame (RFC 9218, 7).
+    The client sends the changes of a load when the first payload byte arrives of a resource that no other resource
+    waits for. position: the content of a PRIORITY frame (RFC 7540, 6.3); None to send no such frame. field: the content
+    of a PRIORITY_UPDATE frame (RFC 9218, 7); None to send no such frame.
     """
 
     resource: str
@@ -79,7 +81,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """How a probe opens the connection's window: by size_bytes each time when nothing has arrived for quiet_ns.
+    """The steps of a probe: it enlarges the connection's window by size_bytes when nothing has arrived for quiet_ns.
 
     The pause gives the front time to fetch data from the origin. The probe does not evaluate times.
     leave: True to end the load once the front has nothing left to choose, without the rest of the responses.
@@ -92,7 +94,10 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request. name: the resource's. after: the name of the resource that it waits for; None for the load's start."""
+    """A request. name: the name of the resource. after: the name of the resource that must be complete before.
+
+    With None for `after` the request is sent when the load begins.
+    """
 
     name: str
     path: str
@@ -110,7 +115,7 @@ class Plan:
     authority: host and port in the requests' `:authority`.
     favoured: names of the resources that the signals ask to come first; empty if no order is asked for.
     no_rfc7540_priorities: whether the client sends SETTINGS_NO_RFC7540_PRIORITIES=1 (RFC 9218, 2.1).
-    groups: their positions are sent when the connection is made. changes: sent in each load, see Change.
+    groups: the groups whose positions are sent when the connection is made. changes: sent in each load, see Change.
     loads: the number of page loads.
     window_bytes: the flow-control window offered for each stream and for the connection.
     steps: the steps of a probe, in which window_bytes does not apply; None for page loads as browsers make them.
@@ -139,11 +144,11 @@ class Plan:
     format: Literal[3] = PLAN_FORMAT
 
     def request(self, name: str | None) -> Request | None:
-        """Returns the request for the resource with this name; None if there is none."""
+        """Returns the request for the resource with this name; None if the plan has no such request."""
         return next((each for each in self.requests if each.name == name), None)
 
     def due(self, after: str | None) -> tuple[Request, ...]:
-        """Returns the requests to make when the resource `after` is complete, or when the load begins if it is None."""
+        """Returns the requests to send when the resource `after` is complete; with None, those that begin the load."""
         return tuple(each for each in self.requests if each.after == after)
 
     def to_json(self) -> str:

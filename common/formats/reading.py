@@ -33,7 +33,7 @@ T = TypeVar("T")
 _BOUND = 2**63
 _AT_LEAST_ONE = "mss_bytes"
 _DOUBTFUL = pattern(rb"[^\x20-\x7e\n]|\\")
-"""A byte that is not printable ASCII, or a backslash, which may begin an escape for a character that is not."""
+"""A byte that is not printable ASCII, or a backslash, which may begin the escape of an unprintable character."""
 
 
 class FolderError(Exception):

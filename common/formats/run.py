@@ -50,9 +50,10 @@ class LoadRecord:
     """A page load. Times are milliseconds from the load's first request.
 
     load: the number of the load, from 1. focal: the name of the focal resource. available_ms, first_byte_ms: times of
-    the focal resource. important_*, others_*: times of the two groups of resources that the verdict compares.
-    other_bytes_before: bytes of the others that arrived before the first byte of the focal resource.
-    other_bytes_during: bytes of the others that arrived between the first and the last byte of the focal resource.
+    the focal resource. important_*, others_*: times of the two groups of resources that the verdict compares
+    (common/formats/page.py). other_bytes_before: bytes of the group `others` that arrived before the first byte of the
+    focal resource. other_bytes_during: bytes of the group `others` that arrived between the first and the last byte of
+    the focal resource.
     """
 
     load: int
@@ -69,7 +70,7 @@ class LoadRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class OtherBytes:
-    """Where the bytes of the others were at an instant: the number of bytes in each layer of the ledger."""
+    """Where the bytes of the group `others` were at an instant: the number of bytes in each layer of the ledger."""
 
     pending: int
     committed: int
@@ -85,8 +86,8 @@ class LedgerRecord:
     """The ledger of the measured load: where the first byte of the focal resource waited.
 
     parts_ms: the wait by layer. largest: the layer with the longest wait. explained: the fraction of the wait that the
-    layers account for, 0 to 1. other_bytes_at_available: where the others' bytes were when the origin had the focal
-    resource.
+    layers account for, 0 to 1. other_bytes_at_available: where the bytes of the group `others` were when the origin had
+    the focal resource.
     """
 
     focal: str
@@ -108,7 +109,10 @@ class OracleRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionRecord:
-    """The time to first byte that the model predicts for the focal resource; None with the reason if it cannot."""
+    """The model's prediction for the focal resource. first_byte_ms: the time to first byte; None without a prediction.
+
+    reason: why there is no prediction; None if there is one.
+    """
 
     first_byte_ms: float | None
     reason: str | None
@@ -116,10 +120,11 @@ class PredictionRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRecord:
-    """The result of a probe. served: (resource, bytes) in the order in which the front sent them.
+    """The result of a probe. served: (resource, bytes) in the order in which the front sent the bytes.
 
-    Both count only while the front had a choice. steps: the number of times that the connection's window was opened.
-    important: the name of the important resource. important_share: its fraction of the bytes, 0 to 1.
+    steps: the number of times that the connection's window was opened. Steps and bytes count only while the front had a
+    choice between streams. important: the name of the important resource. important_share: the fraction of the served
+    bytes that belong to the important resource, 0 to 1.
     """
 
     steps: int
@@ -133,7 +138,7 @@ class StepRecord:
     """A rate step of a run, at_ns after the measured load began.
 
     rate_bit_s: the rate after the step. late_ns: how long after its due time the step was made. reason: why the step
-    was not made; None if it was.
+    was not made; None if the step was made.
     """
 
     at_ns: int
@@ -226,7 +231,7 @@ class RunRecord(Findings, Conduct):
         return self.loads[-1]
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the content of run.json. With PAGE=maps some values are also there under the resources' names."""
+        """Returns the content of run.json. With PAGE=maps it has some values twice: also under the resources' names."""
         document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         for load in document["loads"]:
             for times in load["resources"].values():

@@ -13,8 +13,9 @@ class SocketSample:
     notsent_bytes: bytes in the kernel that have not been sent. unacked_segments: segments sent and not acknowledged.
     bytes_sent: all bytes sent, retransmissions included. bytes_retrans: retransmitted bytes. bytes_acked: acknowledged
     bytes, all of which the client's kernel has. busy_us: the time with data to send. rwnd_limited_us,
-    sndbuf_limited_us: the parts of busy_us in which the client's window or the send buffer was the limit. sndbuf_bytes,
-    wmem_queued_bytes: size and use of the send buffer with the kernel's overhead (skmem's tb and w in ss(8)).
+    sndbuf_limited_us: the parts of busy_us in which the client's window, or the send buffer, was the limit.
+    sndbuf_bytes, wmem_queued_bytes: size and use of the send buffer with the kernel's overhead (skmem's tb and w in
+    ss(8)).
     """
 
     t_ns: int
@@ -110,8 +111,8 @@ def queue_line(t_ns: int, direction: str, contents: QueueContents) -> str:
 class OriginRequest:
     """A line of origin/access.jsonl, as backend/origin.mjs writes it.
 
-    available_ns: when the origin could send the response. handed_over_ns: when it had handed all of it to its kernel.
-    Both are None if the front gave the request up before.
+    available_ns: when the origin could send the response. handed_over_ns: when the origin had handed the whole response
+    to its kernel. A time is None if the front gave the request up before.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The ferry: a process that makes a Link real on kernels without sch_netem.
+"""The ferry: a process that delays, queues and drops packets as a Link says, for kernels without sch_netem.
 
 loops: routes a router's packets through the ferry. ring: reads and writes these packets. direction: computes when each
 packet leaves. process: runs the other three.

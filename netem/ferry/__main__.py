@@ -1,6 +1,7 @@
 """`python -m netem.ferry ORDER.json`: runs the ferry of the place in which it is started.
 
-SIGTERM ends it with exit code 0. If it cannot carry out the order, it prints a line on standard error and exits with 1.
+SIGTERM ends the ferry with exit code 0. If the ferry cannot carry out the order, it prints a line on standard error and
+exits with 1.
 """
 
 import sys

@@ -12,7 +12,8 @@ Rules:
    leaves in the same nanosecond in which another enters does not count. A packet that would exceed a limit at its entry
    is dropped.
 4. Sizes are those of whole Ethernet frames, as tc counts them.
-5. `now_ns` must never decrease from call to call, except in `arrive`, which may get a packet late with its true time.
+5. `now_ns` must never decrease from call to call. Only `arrive` may get an earlier time: the arrival time of a packet
+   that the caller reads late.
 """
 
 from collections import deque
@@ -30,7 +31,7 @@ MOST_PACKETS = 200_000
 
 @dataclass(kw_only=True)
 class Counters:
-    """Counts since the start. lost: packets lost by `loss`. dropped: packets dropped by a full bottleneck.
+    """Counts since the ferry's start. lost: packets lost by `loss`. dropped: packets dropped by a full bottleneck.
 
     refused: packets beyond MOST_PACKETS. longest_queue_*: the largest contents of the bottleneck.
     """
@@ -133,7 +134,7 @@ class Direction:
 
     @property
     def next_ns(self) -> int | None:
-        """The departure time of the next packet; None if there is none.
+        """The departure time of the next packet; None if the direction holds no packet.
 
         If limit_bytes will drop the packet, the next departure is later than this time.
         """

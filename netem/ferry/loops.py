@@ -8,8 +8,8 @@ device, and the main routing table forwards it to the other network:
     to-client <---main table---- ferry-down
 
 Rules:
-1. The device has no ARP, so frames have the device's own MAC address as their destination. The kernel ignores them at
-   the other end, as frames for another host, and accepts them when they come back to the device.
+1. The device has no ARP, so frames have the device's own MAC address as their destination. The kernel ignores these
+   frames at the other end, as frames for another host, and accepts them when they come back to the device.
 2. The device has no transmit offload, so all packets in the loop have complete checksums and no more than full size.
 3. A direction in which the Link changes no packets has no loop.
 4. The commands need CAP_NET_ADMIN over the network namespace, and a kernel with policy routing.
@@ -25,7 +25,10 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """A loop. device: the router's end. ferry_end: the end at which the ferry reads and writes. table: for routing."""
+    """A loop. device: the router's end. ferry_end: the end at which the ferry reads and writes.
+
+    table: the number of the routing table that leads into the loop.
+    """
 
     direction: str
     device: str

@@ -1,7 +1,7 @@
 """The ferry's process: takes packets out of the loops and puts each packet back when it is due.
 
-It sleeps in select(2) until the next departure and never polls the clock. So it also works in a guest, whose clock
-stands still while a program computes. It is ready as soon as its socket exists.
+The process sleeps in select(2) until the next departure and never polls the clock. So the ferry also works in a guest,
+whose clock stands still while a program computes. The ferry is ready as soon as its socket exists.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """The ferry's configuration. seed: for random numbers. socket: the path of the socket at which it answers `ask`.
+    """The ferry's configuration. seed: of the random numbers. socket: the path of the socket for requests of `ask`.
 
     journal: the file for samples of the queues, every interval_ns at most; it stays empty if interval_ns is None. Rate
     steps are recorded in a file of their own in the same folder.
@@ -95,7 +95,7 @@ def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, in
 
 
 class Lateness:
-    """The lateness of packets. Percentiles are exact to the microsecond up to 20 ms; beyond, they are the maximum."""
+    """The lateness of packets. A percentile up to 20 ms is exact to the microsecond; a larger one is the maximum."""
 
     _BUCKETS = 20_000
 
@@ -122,7 +122,7 @@ class Lateness:
 
 
 class _Lane:
-    """Carries the packets of one direction."""
+    """A direction at work: carries packets between the ring and the model, and writes the journal's lines."""
 
     def __init__(self, direction: str, model: Direction, ring: Ring, journal: TextIO, interval_ns: int | None) -> None:
         self.ring = ring
@@ -136,7 +136,7 @@ class _Lane:
 
     @property
     def wake_ns(self) -> int | None:
-        """The latest time for the next `carry` if no packet arrives; None if the direction is empty."""
+        """The latest time for the next `carry` if no packet arrives; None if no packet and no journal line is due."""
         next_ns = self._model.next_ns
         if next_ns is not None:
             return min(next_ns, self._next_line_ns)
@@ -200,9 +200,9 @@ def run(order: Order) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Inputs:
-    """The sockets that the ferry reads. signals: signals that end it. begin: the start of the measured load.
+    """The sockets that the ferry reads. signals: for the signals that end the ferry.
 
-    listener: connections of `ask`.
+    begin: for the time at which the measured load began. listener: for connections of `ask`.
     """
 
     signals: socket.socket

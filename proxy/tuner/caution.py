@@ -1,4 +1,4 @@
-"""The rules of a cautious tuner, for servers in use: it never exceeds a limit that exists. Pure.
+"""The rules of a cautious tuner, for servers in use: the tuner never exceeds a limit of the server or the system. Pure.
 
 caution.h has the same rules in C.
 
@@ -31,8 +31,9 @@ HOLD_NS = 10**9
 class Caution:
     """The settings of a cautious tuner. `priolab tune` uses them; tuners of LOWAT=auto do not.
 
-    claim: a context in which no other tuner works on a folder, which is that of a cgroup, or of a process in /proc.
-    sysctls: reads the sysctls of rule 2; None turns rule 2 off. hold_ns: see rule 4.
+    claim: returns a context in which no other tuner works on a cgroup or a process. The argument is the folder of the
+    cgroup, or of the process in /proc. sysctls: reads the sysctls of rule 2; None turns rule 2 off. hold_ns: see rule
+    4.
     """
 
     claim: Callable[[Path], AbstractContextManager[None]]
@@ -42,11 +43,11 @@ class Caution:
 
 @dataclass(kw_only=True)
 class Held:
-    """What the tuner remembers of a connection.
+    """The state that the tuner keeps for a connection.
 
-    own_bytes: the server's own limit; 0 for none. lowat_bytes: the value that the tuner set; 0 for none. low_ns: the
-    time since when all samples have wanted less than lowat_bytes; 0 if the last did not. low_bytes: the largest value
-    wanted since low_ns. last_bytes: the value that the last sample wanted.
+    own_bytes: the server's own limit; 0 without a limit. lowat_bytes: the value that the tuner set; 0 if it set no
+    value. low_ns: the time since which all samples have wanted less than lowat_bytes; 0 if the last sample did not.
+    low_bytes: the largest value wanted since low_ns. last_bytes: the value that the last sample wanted.
     """
 
     own_bytes: int = 0
@@ -67,8 +68,10 @@ class Held:
             self.own_bytes, self.lowat_bytes, self.low_ns = has_bytes, 0, 0
 
     def due(self, wanted_bytes: int, sysctl_bytes: int, now_ns: int, hold_ns: int) -> int:
-        """Returns the value to set now; 0 to set none. wanted_bytes: the wanted value, already
-        reduced by `bound`.
+        """Returns the value to set now; 0 to set no value.
+
+        wanted_bytes: the value that the sample wants, already reduced by `bound`. sysctl_bytes: the sysctl; 0 if the
+        sysctl is no limit.
         """
         twice_bytes, self.last_bytes = min(self.last_bytes, wanted_bytes), wanted_bytes
         without_bytes = self.own_bytes or sysctl_bytes

@@ -1,6 +1,6 @@
 """Compiles sock_ops.c and stores the result in a folder. The file's name has a hash of compiler and sources.
 
-It uses gcc for BPF or clang, whichever is installed. gcc-bpf takes a quarter of the disk space of clang.
+The compiler is gcc for BPF if it is installed, else clang. gcc-bpf takes a quarter of the disk space of clang.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ def compiled(folder: Path) -> Path:
 
 
 def command() -> list[str]:
-    """Returns the compiler and its options for BPF. Raises CannotTune if none is installed."""
+    """Returns the compiler and its options for BPF. Raises CannotTune if the compiler or a header is not installed."""
     installed = [[program, *words] for name, *words in _COMPILERS if (program := shutil.which(name))]
     if not installed:
         raise CannotTune("no compiler for BPF is installed", REMEDY)

@@ -145,7 +145,7 @@ class InKernel:
             return None
 
     def _attach(self) -> tuple[int, int]:
-        """Attaches the program to the cgroup that now has the path; returns its identity. Raises CannotTune."""
+        """Attaches the program to the cgroup now at the path; returns the cgroup's identity. Raises CannotTune."""
         try:
             if self._caution:
                 self._claim.enter_context(self._caution.claim(self._cgroup))

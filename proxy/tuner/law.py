@@ -5,14 +5,15 @@ begins a new packet buffer, and each packet buffer then takes bytes until it hol
 server when less than LOWAT / 2 bytes are unsent. So the next write waits behind LOWAT / 2 to LOWAT + 64 KiB bytes.
 
 1. The rate is the larger of two rates: the kernel's delivery rate, and the rate of bytes acknowledged in the last round
-   trip. The second is needed because the delivery rate follows a faster link a round trip late: the kernel divides by
-   the longer of the time to send packets and the time to acknowledge them (tcp_rate.c).
+   trip. The second rate is needed because the delivery rate follows a faster link a round trip late: the kernel divides
+   by the longer of the time to send packets and the time to acknowledge them (tcp_rate.c).
    The congestion window per round trip limits the rate: after an idle time the window is small, and an earlier rate no
    longer applies. A window of four segments or less is ignored: it comes from BBR's probing of the round trip, or from
    a timeout, and says nothing about the link. As long as both rates are unknown, the window per round trip is the rate.
-   If that is unknown, too, LOWAT is the floor.
+   If the window per round trip is unknown, too, LOWAT is the floor.
 2. The goal: no byte stays unsent for longer than the target. So the unsent bytes, a packet buffer included, may be
-   rate x target, and LOWAT = rate x target - 64 KiB. On links slower than 64 KiB per target this is negative.
+   rate x target, and LOWAT = rate x target - 64 KiB. On links slower than 64 KiB per target this LOWAT would be
+   negative, and the floor applies.
 3. The floor: while the server wakes up and writes, the connection sends from the last LOWAT / 2 bytes. These bytes must
    cover what the kernel sends before the server can run, and one segment must be left. Otherwise the kernel regards the
    connection as limited by the application, and neither the congestion window nor BBR's estimate of the rate grows. In

@@ -54,7 +54,7 @@ def _reason() -> str:
 
 
 class Ring:
-    """Reads a ring buffer of a loaded program."""
+    """A ring buffer that a loaded program fills with records and this process reads."""
 
     def __init__(self, library: ctypes.CDLL, descriptor: int, name: str) -> None:
         self._lib = library

@@ -1,6 +1,7 @@
 """Reads the sysctl tcp_notsent_lowat of network namespaces, which the kernel numbers (SO_NETNS_COOKIE).
 
-/proc/sys/net shows only the reader's own namespace. So a new thread enters another namespace, reads, and ends.
+/proc/sys/net shows only the reader's own namespace. To read another namespace's sysctl, a new thread enters this
+namespace, reads the sysctl, and ends.
 """
 
 import ctypes

@@ -14,9 +14,10 @@ def write(of: socket.socket, lowat_bytes: int) -> None:
 
 
 def put_back(of: socket.socket, lowat_bytes: int, own_bytes: int) -> bool:
-    """Restores the server's own value if the socket still has the tuner's value; returns True if so. Raises OSError.
+    """Restores the server's own value if the socket still has the tuner's value. Raises OSError.
 
-    lowat_bytes: the tuner's value; 0 if it set none. own_bytes: the server's own value; 0 for none.
+    Returns True if the value was restored. lowat_bytes: the tuner's value; 0 if the tuner set no value. own_bytes: the
+    server's own value; 0 if the server set no value.
     """
     if not lowat_bytes or read(of) != lowat_bytes:
         return False

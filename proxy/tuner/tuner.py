@@ -30,7 +30,7 @@ class CannotTune(Exception):
 
 
 class Tuner(Protocol):
-    """Tunes connections while its context lasts. Afterwards sockets keep their last value.
+    """A context in which TCP_NOTSENT_LOWAT of connections is tuned. Afterwards sockets keep their last value.
 
     A tuner never breaks a connection. If the kernel refuses a value, the decision's outcome has the reason.
     """
@@ -48,7 +48,7 @@ class Tuner(Protocol):
     ) -> None: ...
 
     def look(self, now_ns: int) -> int:
-        """Does the work that is due and reports new decisions. Returns the time at which it must be called next.
+        """Does the work that is due and reports new decisions. Returns the time at which `look` must be called next.
 
         now_ns: the present time, CLOCK_MONOTONIC. Raises CannotTune if tuning is no longer possible.
         """

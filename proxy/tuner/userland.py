@@ -2,11 +2,11 @@
 
 Rules:
 1. Every 100 ms the tuner scans for connections that the server has accepted: sockets with the local port of a listening
-   socket. Scans take longer the more processes and descriptors there are. They take at most a twentieth of the time; if
-   necessary they become less frequent.
+   socket. The more processes and descriptors the server has, the longer a scan takes. Scans take at most a twentieth of
+   the time; if necessary they become less frequent.
 2. The tuner samples each connection twice per round trip, but at intervals of 10 ms to 100 ms.
-3. A descriptor is borrowed for the time of a sample (proxy/descriptors.py). This has a single effect on the server: if
-   it closes the socket during a sample, the connection stays open until the sample is complete.
+3. A descriptor is borrowed for the time of a sample (proxy/descriptors.py). This has a single effect: if the server
+   closes the socket during a sample, the connection stays open until the sample is complete.
 4. The server's first process must exist, and this user must be allowed to borrow its sockets. Descendants whose sockets
    this user may not borrow are ignored.
 5. The tuner remembers a connection's previous value until the socket is closed, even if the descriptor changes.
@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 @dataclass(kw_only=True)
 class _Connection:
-    """A connection that the server has accepted. held: its values. next_ns: the time of its next sample.
+    """A connection that the server has accepted. held: the values of its LOWAT. next_ns: the time of its next sample.
 
     refused: True if the kernel has refused a value, which is reported only once. acked: (time, bytes acknowledged by
     that time) of recent samples; the first is at least a round trip old, if any sample is. acked_rate_bytes_s: the rate
@@ -202,7 +202,7 @@ class Userland:
         self._held = {key: held for key, held in self._held.items() if key[0] in there}
 
     def _meet(self, inode: int, pid: int, descriptor: int) -> _Connection | None:
-        """Returns the connection of a new socket, whether the server accepted it or not; None without a connection.
+        """Returns the connection of a new socket, accepted or opened by the server; None without a connection.
 
         Remembers listening sockets, and other sockets that need not be examined again. A socket that may still be
         connected is examined again by the next scan. A new listening socket may have accepted connections before this
