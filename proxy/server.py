@@ -105,7 +105,10 @@ class Server:
         return self.npm is None and self.over_tcp
 
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:
-        """Returns the template values for the largest TLS record; None for the server's default. Raises KeyError."""
+        """Returns the template values that set the largest TLS record. Raises KeyError.
+
+        record_bytes: the size of this record; None for the server's default.
+        """
         if record_bytes is None:
             return self.record.levels["stock"]
         return {name: value.format(bytes=record_bytes) for name, value in self.record.levels["bytes"].items()}

@@ -51,7 +51,7 @@ def _look(load: PageLoad, layers: Layers, sample: SocketSample) -> Look:
 
 
 def columns(items: Iterable[T], width: float, place: Callable[[T], float], size: Callable[[T], float]) -> list[T]:
-    """Returns the largest item in each column of `width`, from left to right. So a drawing loses no peak."""
+    """Returns the largest item of each column, from left to right, so a drawing loses no peak. width: of a column."""
     largest: dict[int, T] = {}
     for item in items:
         column = int(place(item) / width)

@@ -62,7 +62,7 @@ def beside(text: str, at_px: float, font_px: float, width_px: float) -> Label:
 
 
 def spans(bottom: float, top: float, rows: Sequence[float], half: float) -> list[tuple[float, float]]:
-    """Returns the parts of a vertical line that leave rows of text free.
+    """Returns the parts of a vertical line that remain if the line is interrupted at each row of text.
 
     rows: the heights of the rows' middles, from the bottom up. half: half the height of a row.
     """

@@ -104,9 +104,9 @@ class ResourceTimes:
 
     @property
     def gaps_ms(self) -> Mapping[str, float]:
-        """The times between the arrivals of the response's chunks, by the field names of ResourceRecord.
+        """Median, 99th percentile and longest of the times between the arrivals of the response's chunks.
 
-        Empty if the response has fewer than two chunks, or did not arrive completely.
+        The keys are field names of ResourceRecord. Empty if the response has fewer than two chunks, or did not arrive completely.
         """
         ends = self.resource.ends_bytes
         if len(ends) < 2 or ends[-1] > self.size_bytes:

@@ -183,7 +183,7 @@ def application(queue: JobQueue, token: str) -> Starlette:
 
 
 class _Guarded:
-    """Adds header fields to every answer that restrict what the page may do in a browser."""
+    """Adds to every answer header fields that restrict what the page may do in a browser."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

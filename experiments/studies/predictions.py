@@ -78,7 +78,7 @@ def _arm(words: str) -> Arm:
 
 
 def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, Any]:
-    """Runs an experiment of these arms, which share a server. Returns its summary."""
+    """Runs an experiment of these arms, which all have the same SERVER. Returns its summary."""
     fabric, why = choose(_FABRIC, [arm.scenario for arm in arms], None)
     request = Request(
         name="model",

@@ -233,7 +233,8 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
 def _fabric(scenarios: Sequence[Scenario], request: SweepRequest) -> tuple[Fabric, str]:
     """Returns the fabric for all scenarios, and the reason for the choice.
 
-    Checks only one scenario of each kind, because a check takes time.
+    A check takes time. So it checks one scenario for each combination of congestion control, shaped link or not, and
+    largest page or not.
     """
     largest = max(scenario.page.total_bytes for scenario in scenarios)
     kinds = {(each.congestion_control, each.link.shaped, each.page.total_bytes == largest): each for each in scenarios}

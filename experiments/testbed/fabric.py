@@ -23,7 +23,7 @@ class HostKernel:
         return platform.release()
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """Returns run.json's entry for this machine's kernel, which has only the release."""
+        """Returns run.json's entry for this machine's kernel: the release, and nothing else."""
         return {"release": platform.release()}
 
 

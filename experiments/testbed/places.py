@@ -57,7 +57,9 @@ class OriginSettings:
 
 
 Look = Callable[[int], int | None]
-"""A function that samples and does other due work. Gets the present time, and returns the time of the next call.
+"""A function that is called again and again, to take samples or for other periodic work.
+
+Its argument is the present time. It returns the time at which it must be called next.
 
 Times are CLOCK_MONOTONIC in ns. None means that the function need not be called again.
 """

@@ -58,7 +58,7 @@ class Held:
 
     @property
     def has_bytes(self) -> int:
-        """The socket's value; 0 if the socket has none."""
+        """The socket's TCP_NOTSENT_LOWAT; 0 if it is not set. In a dry run, the value that the tuner would have set."""
         return self.lowat_bytes or self.own_bytes
 
     def notice(self, has_bytes: int, *, dry_run: bool) -> None:

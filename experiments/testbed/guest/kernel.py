@@ -76,7 +76,7 @@ def record() -> BuildRecord | None:
 
 
 def name() -> str:
-    """Returns the kernel's file name, which has the version and recipe, and how programs enter the kernel."""
+    """Returns two facts as text: the kernel's file name, and the way in which programs enter the kernel."""
     return f"{path().name} by {entry()}"
 
 
