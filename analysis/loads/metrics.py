@@ -106,7 +106,8 @@ class ResourceTimes:
     def gaps_ms(self) -> Mapping[str, float]:
         """Median, 99th percentile and longest of the times between the arrivals of the response's chunks.
 
-        The keys are field names of ResourceRecord. Empty if the response has fewer than two chunks, or did not arrive completely.
+        The keys are field names of ResourceRecord. Empty if the response has fewer than two chunks, or did not arrive
+        completely.
         """
         ends = self.resource.ends_bytes
         if len(ends) < 2 or ends[-1] > self.size_bytes:
