@@ -18,6 +18,7 @@ from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, value
 from analysis.loads.ledger import Layer, Ledger, Moment
 from analysis.loads.verdict import possessive
 from analysis.records.runs import Experiment
+from common.formats.page import called
 
 _HEIGHT_PX = 220
 _COLUMN_PX = 4
@@ -88,7 +89,7 @@ def _panel(arm: Arm, ledger: Ledger, present: Sequence[str], axis: Axis, *, is_l
 
 def _others(arm: Arm) -> str:
     others = arm.load.page.others
-    return others[0].name if len(others) == 1 else f"{len(others)} others"
+    return called(others, f"{len(others)} others")
 
 
 def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
-from common.formats.page import Resource
+from common.formats.page import Resource, called
 from common.formats.run import Verdict
 
 _STILL_THERE_AT_MOST = 0.05
@@ -47,7 +47,7 @@ class _Group:
     def of(cls, load: PageLoad, resources: Sequence[Resource], several: str) -> "_Group":
         times = [load.resources[each.name] for each in resources]
         focal = max(times, key=lambda each: each.available_ns)
-        words = focal.name if len(times) == 1 else several
+        words = called(resources, several)
         return cls(words=words, focal=focal, traffic=load.traffic(each.name for each in resources))
 
 

@@ -6,6 +6,7 @@ A rule compares the scenario of a run with the settings that the run observed, o
 from collections.abc import Callable
 
 from analysis.records.rate import Rate
+from common.formats.page import called
 from common.formats.run import Observed, RunRecord
 from common.formats.scenario import AUTO, PROBE, ScenarioRecord
 from common.packets import PACKET_BYTES
@@ -54,8 +55,7 @@ def _others_bytes(scenario: ScenarioRecord) -> int:
 
 def _others(scenario: ScenarioRecord) -> str:
     """Returns the name of the other resources in sentences."""
-    others = scenario.whole_page.others
-    return others[0].name if len(others) == 1 else "others"
+    return called(scenario.whole_page.others, "others")
 
 
 def _no_limit(scenario: ScenarioRecord, observed: Observed) -> str | None:

@@ -17,7 +17,7 @@ from analysis.loads.metrics import PageLoad, measured_load
 from analysis.loads.whereabouts import Whereabouts, whereabouts
 from analysis.records.runs import Evidence, Layers, Run
 from common.formats.events import Event
-from common.formats.page import Resource
+from common.formats.page import Resource, called
 from common.formats.samples import SocketSample
 
 _US = 1000
@@ -190,7 +190,7 @@ def _asked(load: PageLoad, evidence: Evidence, stream: str) -> Asked:
     )
     return Asked(
         stream=stream,
-        name=times.name if len(resources) == 1 else f"{len(resources)} {stream}",
+        name=called(resources, f"{len(resources)} {stream}"),
         sent_ms=_ms(load, times.requested_ns),
         received_ms=None if received_ns is None else _ms(load, received_ns),
         available_ms=_ms(load, times.available_ns),

@@ -6,7 +6,7 @@
    come before both groups.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -82,6 +82,11 @@ class Resource:
                 at += chunk.size_bytes
                 ends.append(at)
         return ends
+
+
+def called(resources: Sequence[Resource], several: str) -> str:
+    """Returns what texts call these resources: the name of a single one, otherwise `several`."""
+    return resources[0].name if len(resources) == 1 else several
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from analysis.loads.ledger import sentence
 from analysis.records.runs import Run, load_experiment
 from analysis.reports.film import NoFilm, film_of
 from analysis.reports.summary import summarize
+from common.formats.page import called
 from common.formats.reading import FolderError
 
 _KEPT = 64
@@ -27,7 +28,7 @@ def _names(run: Run) -> dict[str, Any]:
     """Returns the names of important and other resources, and which of these two groups the client wants first."""
     page = run.scenario.whole_page
     names = {
-        stream: resources[0].name if len(resources) == 1 else f"{len(resources)} {stream}"
+        stream: called(resources, f"{len(resources)} {stream}")
         for stream, resources in (("important", page.important), ("others", page.others))
     }
     favoured = None
